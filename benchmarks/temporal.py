@@ -43,7 +43,8 @@ class Near(HashEmbeddings):
 
 def on_kg_memory(scenario: Scenario, place: int, url: str) -> list[frozenset[int]]:
     """Return the one reading, or none, by which kg-memory is right at each point of *scenario*."""
-    settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
+    rules = {"undated_start": "reference", "disputes": "withhold"}  # those of the scenarios' expectations
+    settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6, **rules)
     with GraphMemory(settings, model=reader(scenario), embeddings=Near(1024)) as memory:
         namespace, episodes = f"scenario {place}", {}
         clock = [instant(memory.driver.clock())]

@@ -59,10 +59,14 @@ def to_source(source: Row) -> Source:
 
 
 def _find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """Return which facts the one that is believed supersedes, is superseded by and may contradict."""
+    """Return which facts the one that is believed supersedes, is superseded by and may contradict.
+
+    Of two that cannot both hold, and yet do by the dates that were told, one may be wrong.
+    """
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
     for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
-        if rival["ruling"] == "waiting":
+        overlaps = rival["known_from"] < belief["invalid_at"] and belief["known_from"] < rival["invalid_at"]
+        if rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
             links["disputed_by"][rival["id"]] = None
         elif rival["known_from"] < belief["known_from"] and rival["invalid_at"] < OPEN_END:
             links["supersedes"][rival["id"]] = None

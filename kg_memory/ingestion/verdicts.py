@@ -31,14 +31,17 @@ def apply_corrections(
 def find_verdicts(
     facts: Sequence[StatedFact], comparisons: Sequence[Comparison], namespace: str, policy: ConflictPolicy
 ) -> tuple[NewVerdict, ...]:
-    """Return which facts end or refute which, one a pair; an episode does not contradict what it says of one time."""
+    """Return which facts end or refute which, one a pair; an episode does not contradict what it says of one time.
+
+    What it says has ended is of another time: "I moved from Oslo to Kyoto".
+    """
     noted = [row for row in comparisons if row.verdict and policy.is_noted(row.verdict.confidence)]
-    stated = {(fact.stored_id, fact.begin) for fact in facts}
+    stated = {(fact.stored_id, fact.begin) for fact in facts if not fact.only_ends}
     stored = {fact.id: fact.stored_id for fact in facts}
     verdicts: dict[str, NewVerdict] = {}
     for new, candidate, verdict in surest_first([*noted, *_exclusions(facts, comparisons, noted, policy)]):
         fact, existing, kind = facts[new], stored.get(candidate.id, candidate.id), verdict.verdict
-        is_own = existing == fact.stored_id or (existing, fact.begin) in stated
+        is_own = existing == fact.stored_id or (not fact.only_ends and (existing, fact.begin) in stated)
         if is_own or not policy.may_contradict(kind, _relation(fact), _relation(candidate)):
             continue
         id_ = verdict_id(namespace, fact.stored_id, existing)

@@ -56,6 +56,11 @@ class Statement:
         return self.valid_at == OPEN_START
 
     @property
+    def tells_start(self) -> bool:
+        """Whether it gives a start; the time when it was made is none, as it only was so then."""
+        return self.valid_at not in (OPEN_START, self.stated_at)
+
+    @property
     def ends(self) -> bool:
         """Whether it gives an end."""
         return self.invalid_at != OPEN_END

@@ -149,13 +149,20 @@ def _filter_weight(statements: Iterable[Statement], weight: object, policy: Conf
 
 
 def _place(
-    statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
+    statement: Statement, own: Iterable[Statement], against: Sequence[Statement], policy: ConflictPolicy
 ) -> Statement:
-    """Return *statement* with a coarse start moved behind the finer ones of rivals that were stated before.
+    """Return *statement* with its start moved behind what rivals tell more exactly, if there is time left.
 
-    "I moved to Oslo in 2019", said in December, after "I moved to Paris in March": it was later in 2019.
+    A start that was not told gives way to an end that was: "I live in Oslo", and later "I left Rome in June": she lives
+    in Oslo since then. A coarse start is behind finer ones that were stated before: "I moved to Oslo in 2019", said in
+    December, after "I moved to Paris in March": it was later in 2019.
     """
-    if statement.undated or not statement.width:
+    if statement.only_ends:
+        return statement
+    if not statement.tells_start:
+        is_within = any(one.tells_start and one.begin <= statement.begin < one.invalid_at for one in own)
+        return statement if is_within else _behind_ends(statement, against, policy)
+    if not statement.width:
         return statement
     date = (statement.valid_at, statement.precision)
     stated = min(same.order for same in own if (same.valid_at, same.precision) == date)
@@ -173,6 +180,16 @@ def _place(
     return replace(statement, valid_at=max(starts, default=statement.valid_at))
 
 
+def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
+    """Return *statement*, which tells no start, as beginning at the told end of a rival that reaches beyond it."""
+    ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
+    moved = statement
+    for rival in sorted(ends, key=lambda rival: (rival.invalid_at, rival.end_width)):
+        if rival.begin <= moved.begin < rival.invalid_at:
+            moved = replace(moved, valid_at=rival.invalid_at, precision=rival.end_precision)
+    return moved if moved.begin < statement.invalid_at else statement
+
+
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
     """Yield when a fact holds by its *own* statements and those *against* it, all of one weight.
 
@@ -182,7 +199,9 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
     """
     lasting = sorted((rival.rank, rival.width, _start_precision(rival)) for rival in against if not rival.only_ends)
     former = [
-        (rival.invalid_at, rival.fact, -rival.end_width, rival.end_precision) for rival in against if rival.only_ends
+        (rival.invalid_at, rival.only_ends, rival.fact, -rival.end_width, rival.end_precision)
+        for rival in against
+        if rival.only_ends or rival.end_stands
     ]
     for statement in own:
         ends = [(statement.invalid_at, statement.end_width, statement.end_precision)]
@@ -192,8 +211,8 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
         end, _, end_precision = min(ends, key=_end_order)
         start, known_from, precision = statement.begin, statement.begin, _start_precision(statement)
         if statement.only_ends:
-            earlier = [rival for rival in former if rival[:2] < (statement.invalid_at, statement.fact)]
-            start, *_, precision = max([(start, "", 0, precision), *earlier])
+            earlier = [rival for rival in former if rival[:3] < (statement.invalid_at, True, statement.fact)]
+            start, *_, precision = max([(start, False, "", 0, precision), *earlier])
             known_from = start
         elif statement.undated and statement.rank == first:
             start, precision = OPEN_START, statement.precision

@@ -72,22 +72,38 @@ def test_no_order_matters(statements, verdicts, policy, random):
     assert truths(statements, turned, policy) == found
 
 
-@settings(max_examples=300)
-@given(STATEMENTS, VERDICTS, POLICY)
-def test_rivals_never_hold_at_the_same_time_but_until_an_end_that_was_told(statements, verdicts, policy):
-    truth_by_fact = truths(statements, verdicts, policy)
-    past_ends = {(one.fact, one.invalid_at) for one in statements if one.invalid_at <= one.stated_at}
+def overlapping(truth_by_fact, verdicts):
+    """Yield the periods that overlap of facts that supersede each other, with their facts."""
     for verdict in verdicts:
-        if verdict.ruling != "supersedes" or not {verdict.new, verdict.existing} <= truth_by_fact.keys():
-            continue
-        new, existing = truth_by_fact[verdict.new], truth_by_fact[verdict.existing]
-        if new.waits or existing.waits:
-            continue
-        for first, second in product(new.periods, existing.periods):
-            if first.valid_at < second.invalid_at and second.valid_at < first.invalid_at:
-                until = min(first.invalid_at, second.invalid_at)
-                pair = (verdict.new, verdict.existing)
-                assert any(until <= end for fact, end in past_ends if fact in pair)
+        if verdict.ruling == "supersedes" and {verdict.new, verdict.existing} <= truth_by_fact.keys():
+            new, existing = truth_by_fact[verdict.new], truth_by_fact[verdict.existing]
+            for first, second in () if new.waits or existing.waits else product(new.periods, existing.periods):
+                if first.valid_at < second.invalid_at and second.valid_at < first.invalid_at:
+                    yield (verdict.new, first), (verdict.existing, second)
+
+
+@settings(max_examples=500)
+@given(STATEMENTS, VERDICTS, POLICY)
+def test_rivals_never_hold_at_the_same_time_but_by_dates_that_were_told(statements, verdicts, policy):
+    past_ends = {(one.fact, one.invalid_at) for one in statements if one.invalid_at <= one.stated_at}
+    dated = {one.fact for one in statements if one.tells_start or one.ends}
+    for (new, first), (existing, second) in overlapping(truths(statements, verdicts, policy), verdicts):
+        until = min(first.invalid_at, second.invalid_at)
+        assert any(fact in dated and until <= end for other, end in past_ends for fact in {new, existing} - {other})
+
+
+@settings(max_examples=500)
+@given(random_statements(precisions=["instant"]), POLICY, st.randoms(use_true_random=False))
+def test_states_of_one_value_never_overlap_where_no_start_was_told(statements, policy, random):
+    left = {one.fact for one in statements if one.ends}
+    told = [
+        replace(one, valid_at=random.choice([OPEN_START, one.stated_at]), invalid_at=OPEN_END)
+        if one.fact not in left
+        else replace(one, valid_at=OPEN_START, invalid_at=min(one.invalid_at, one.stated_at))
+        for one in statements
+    ]
+    random.shuffle(told)
+    assert not list(overlapping(truths(told, rivals(told), policy), rivals(told)))
 
 
 @settings(max_examples=300)

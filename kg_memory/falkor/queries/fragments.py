@@ -90,9 +90,13 @@ OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD]->(c)
 WITH f, h, b, s, objects, sources, trust, support, voices, collect(
   CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN ['supersedes', 'waiting']
     AND c.created_at < b.expired_at AND c.expired_at > b.created_at
-  THEN {id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at} END) AS linked
+  THEN {id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at,
+    stays: c.expired_at >= b.expired_at} END) AS linked
 """
-"""The periods of the facts that verdicts link to a fact, as they were believed while the belief ``b`` was."""
+"""The periods of the facts that verdicts link to a fact, as they were believed while the belief ``b`` was.
+
+One that ``stays`` was believed as long as it.
+"""
 
 TELL_FACTS = f"""{TOLD}{_LINKED}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP} AS belief, sources, linked"""
 """The rows of `falkor.rows.to_fact`."""

@@ -1,0 +1,80 @@
+"""Homes and jobs read offline: of one value at a time no two overlap, unless both were told with their dates."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import pytest
+
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Fact
+from kg_memory.settings import Settings
+
+MOVES = (
+    ("2021-03-01", "I used to live in Bergen."),
+    ("2022-05-01", "I moved to Kyoto."),
+    ("2024-07-01", "I moved from Oslo to Kyoto."),
+)
+LEFT_ROME = (("2024-01-10", "I live in Oslo."), ("2025-07-01", "I left Rome on 20 June 2025."))
+LEFT_TAP = (("2025-03-02", "I work at Iberia."), ("2025-06-01", "I quit TAP yesterday."))
+
+
+@pytest.fixture
+def memory(server, embeddings):
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings=embeddings) as memory:
+        yield memory
+
+
+def read_in_every_order(memory, namespace, messages):
+    """Return the periods by which *messages* are understood, which are the same in every order of arrival."""
+    found = []
+    for number, order in enumerate(permutations(messages)):
+        for at, content in order:
+            memory.add(content, speaker="Ann", at=at, namespace=f"{namespace} {number}")
+        facts = memory.facts.history("Ann", namespace=f"{namespace} {number}")
+        assert not any(overlap(*pair) for pair in combinations(facts, 2))
+        found.append({(fact.sentence, day(fact.known_from), day(fact.invalid_at)) for fact in facts})
+    assert found.count(found[0]) == len(found)
+    return found[0]
+
+
+def overlap(one: Fact, another: Fact) -> bool:
+    return one.predicate == another.predicate and (
+        (another.invalid_at is None or one.valid_at is None or one.valid_at < another.invalid_at)
+        and (one.invalid_at is None or another.valid_at is None or another.valid_at < one.invalid_at)
+    )
+
+
+def day(moment) -> str:
+    return "" if moment is None else str(moment.date())
+
+
+def test_moves_do_not_overlap_in_any_order(memory, namespace):
+    assert read_in_every_order(memory, namespace, MOVES) == {
+        ("Ann lived in Bergen", "", "2021-03-01"),
+        ("Ann lived in Oslo", "2021-03-01", "2024-07-01"),
+        ("Ann lives in Kyoto", "2024-07-01", ""),
+    }
+
+
+def test_a_told_end_is_not_overruled_by_a_start_that_was_not_told(memory, namespace):
+    assert read_in_every_order(memory, namespace, LEFT_ROME) == {
+        ("Ann lived in Rome", "", "2025-06-20"),
+        ("Ann lives in Oslo", "2025-06-20", ""),
+    }
+    assert read_in_every_order(memory, f"{namespace} jobs", LEFT_TAP) == {
+        ("Ann worked at TAP", "", "2025-05-31"),
+        ("Ann works at Iberia", "2025-05-31", ""),
+    }
+
+
+def test_a_told_start_before_a_told_end_is_disputed(memory, namespace):
+    memory.add("I joined Iberia on 1 March 2025.", speaker="Ann", at="2025-03-02", namespace=namespace)
+    memory.add("I quit TAP yesterday.", speaker="Ann", at="2025-06-01", namespace=namespace)
+    tap, iberia = sorted(memory.facts.history("Ann", "works at", namespace=namespace), key=lambda fact: fact.sentence)
+    assert (day(iberia.valid_at), day(tap.invalid_at)) == ("2025-03-01", "2025-05-31")
+    assert (iberia.disputed_by, tap.disputed_by) == ((tap.id,), (iberia.id,))
+    assert "disputed" in memory.context("Where does Ann work?", namespace=namespace)
+    memory.add("I left TAP on 20 February 2025.", speaker="Ann", at="2025-06-02", namespace=namespace)
+    facts = memory.facts.history("Ann", "works at", namespace=namespace)
+    assert [fact.disputed_by for fact in facts] == [(), ()]
