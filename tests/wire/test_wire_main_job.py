@@ -57,12 +57,14 @@ def test_a_conversation_goes_through_a_small_model_and_nothing_is_lost(memory, n
             failed[message["source_id"]] = str(error)
     episodes = memory.episodes.list(namespace=namespace)
     assert sorted(episode.content for episode in episodes) == CONTENTS
-    waiting = {episode.source_id for episode in episodes if episode.status is EpisodeStatus.SAVED}
-    assert waiting <= failed.keys(), "an episode is read to the end, or its reading failed with an error"
+    unread = {episode.source_id for episode in episodes if episode.status is not EpisodeStatus.DONE}
+    assert unread == failed.keys(), "an episode is read to the end, or its reading failed with an error"
 
-    names = {entity.name for entity in memory.entities.list(namespace=namespace)}
+    entities = memory.entities.list(namespace=namespace)
+    names = {entity.name for entity in entities}
     spoken = {episode.speaker for episode in episodes if episode.speaker and episode.status is EpisodeStatus.DONE}
-    assert spoken <= names
+    # A small model may take a speaker for somebody else: then the name is an alias.
+    assert spoken <= names.union(*(entity.aliases for entity in entities))
     content = {episode.id: episode.content for episode in episodes}
     for name in names:
         for fact in memory.facts.about(name, namespace=namespace):
@@ -85,15 +87,11 @@ def test_a_message_that_finds_its_model_gone_is_saved_and_read_later(server, cha
             memory.add(**message, namespace=namespace)
         (episode,) = memory.episodes.list(namespace=namespace)
         assert episode.content == message["content"]
-        assert episode.status is EpisodeStatus.SAVED
+        assert episode.status is EpisodeStatus.WAITING
         assert memory.search("成都", namespace=namespace).episodes[0].id == episode.id
     with opened(server, chat_url, embeddings_url) as memory:
-        try:
-            (added,) = memory.episodes.resume(namespace=namespace)
-        except ModelUnavailable:
-            status = EpisodeStatus.SAVED
-        else:
-            status = EpisodeStatus.SAVED if added.error else EpisodeStatus.DONE
+        (added,) = memory.episodes.resume(namespace=namespace)
         (again,) = memory.episodes.list(namespace=namespace)
         assert again.id == episode.id
-        assert again.status is status
+        assert again.status is added.status
+        assert (again.status is EpisodeStatus.DONE) is (added.error is None)
