@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import threading
 from datetime import UTC, date, datetime
 
@@ -271,3 +272,17 @@ def test_content_keeps_what_is_declared(rows):
     content = to_content(facts) if facts else to_content([], {"id": 1})
     assert parse_content(content) == tuple(facts)
     assert complete_content(content) == content
+
+
+def test_contents_have_the_ids_of_the_namespace_into_which_they_are_imported(declaring, namespace, tmp_path):
+    target = f"{namespace} copy"
+    declaring.facts.add("Polaris", "HAS_OFFICE_IN", "Oslo", namespace=namespace)
+    [office] = declaring.facts.about("Polaris", namespace=namespace)
+    added = declaring.facts.add("Ann", "COMMUTES_TO", "Oslo", rests_on=[office.id], source_id="1", namespace=namespace)
+    declaring.data.export(tmp_path / "one.jsonl", namespace=namespace)
+    declaring.data.import_(tmp_path / "one.jsonl", namespace=target)
+    [fact] = declaring.facts.about("Ann", namespace=target)
+    [premise] = declaring.facts.about("Polaris", namespace=target)
+    content = declaring.episodes.get(fact.sources[0].episode, namespace=target).content
+    assert office.id in declaring.episodes.get(added.episode, namespace=namespace).content
+    assert json.loads(content)["rests_on"] == [premise.id] != [office.id]

@@ -11,7 +11,7 @@ from tests.forgetting import residue
 
 
 def test_what_rests_on_the_characters_goes_and_the_rest_is_known_once_it_is_read_again(verbs, rows):
-    said = "I moved to Oslo, my code is zebulon4711, I know Bob."
+    said = "I moved to Oslo, my code is zebulonquux, I know Bob."
     first = verbs.add(said, speaker="Ann", at="2024-01-01", thread="t")
     verbs.add("I know Bob.", speaker="Ann", at="2024-01-01T00:01", thread="t")
     start = said.index("zebulon")
@@ -20,7 +20,7 @@ def test_what_rests_on_the_characters_goes_and_the_rest_is_known_once_it_is_read
     done = verbs.privacy.forget(episode=first.episode, span=(start, start + 11))
     assert (done.episodes, done.residue, done.redacted) == ((first.episode,), (), look.redacted)
     assert done.redacted != (first.episode,)  # the old id is a hash of the text
-    assert residue(rows, "zebulon", "4711", first.episode) == []
+    assert residue(rows, "zebulon", "quux", first.episode) == []
     left = "I moved to Oslo, my code is [forgotten], I know Bob."
     assert left in {each.content for each in verbs.search("code").episodes}
     verbs.episodes.resume()

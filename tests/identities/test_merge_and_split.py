@@ -111,6 +111,7 @@ def test_a_split_moves_by_sources_and_what_was_superseded_holds_again(tell, rows
         for id_ in (one, berg)
     }  # fmt: skip
     assert held == {one: {"Anna lives in Bergen", "Anna knows Bo"}, berg: {"Anna lives in Oslo", "Anna knows Bo"}}
+    assert tell.now("Anna Berg") == held[berg]  # a name that no message has
     sources = rows(
         "MATCH (x:Episode)-[:STATES]->(f)<-[:SUBJECT_OF]-(e) WHERE f.predicate = 'KNOWS' RETURN e.id AS e, x.id AS x"
     )

@@ -335,6 +335,13 @@ CALL {
 """
 )
 
+_NEW_ALIASES = """
+CALL {
+  WITH e
+  UNWIND $aliases_in AS row
+  MERGE (:Alias {key: row.id})
+}"""
+
 _UNUSED_ALIASES = """
 CALL {
   WITH e
@@ -351,6 +358,7 @@ MOVE = (
     + _moves("subjects", "Fact", "id", "(n)-[old:SUBJECT_OF]->(x)", "(n)-[:SUBJECT_OF]->(x)")
     + _moves("objects", "Fact", "id", "(x)-[old:OBJECT_IS]->(n)", "(x)-[:OBJECT_IS]->(n)")
     + _moves("mentions", "Episode", "id", "(x)-[old:MENTIONS]->(n)", "(x)-[:MENTIONS]->(n)")
+    + _NEW_ALIASES
     + _moves("aliases", "Alias", "key", "(x)-[old:NAMES]->(n)", "(x)-[:NAMES]->(n)")
     + _UNUSED_ALIASES
     + """

@@ -20,6 +20,12 @@ MATCH (m:Meta {id: 'schema'})
 SET m += $meta
 """
 
+SET_CONTENTS = """
+UNWIND $rows AS row
+MATCH (e:Episode {id: row.id})
+SET e.content = row.content
+"""
+
 LABELS = "CALL db.labels() YIELD label RETURN label AS name"
 RELATIONS = "CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType AS name"
 

@@ -28,11 +28,11 @@ from kg_memory.maintenance.transfer.file import Target, open_lines
 from kg_memory.maintenance.transfer.from_graphiti import Conversion
 from kg_memory.maintenance.transfer.graphiti import Graph
 from kg_memory.maintenance.transfer.line import Line
-from kg_memory.maintenance.transfer.lines import RECORDS, Entity, Episode, Fact, Header, Item, Verdict
+from kg_memory.maintenance.transfer.lines import RECORDS, Header, Item
+from kg_memory.maintenance.transfer.renaming import Renaming
 from kg_memory.models.operations import ImportResult
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
-from kg_memory.text.identity import entity_id, episode_id, fact_id, verdict_id
 from kg_memory.validation import validate_namespace
 
 HAS_CONTENTS = """
@@ -50,11 +50,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("episode", "fact", "belief", "verdict", "decision", "identity", "community", "item"), ("id",)),
 }
 """The fields that identify a record: no two may share a value."""
-REFERENCES = (
-    *("episode", "before", "after", "entity", "other", "subject", "fact", "new", "known", "holds", "refused"),
-    *("told_by", "cause", "verdict", "origin", "second", "premise"),
-)
-"""The fields that may hold the id of an entity, an episode, a fact or a verdict."""
 NumberedLine = tuple[int, Line]
 MakeError = Callable[[int, str], InputError]
 
@@ -92,6 +87,8 @@ def import_export(
                 if progress:
                     progress(reader.place, reader.size)
             if header.holds == "memory":
+                contents = renaming.renamed_contents()
+                driver.store.database.query(shadow.key, cypher.SET_CONTENTS, {"rows": contents}, write=True)
                 _write_meta(driver, shadow, header)
     return ImportResult(namespace=target, records=dict(writer.counts), embedded=writer.embedded, replaced=replaced)
 
@@ -340,58 +337,3 @@ TEXTS: Mapping[str, Callable[[Row], str]] = {
     "episode": lambda properties: line({"speaker": None, **properties}),
 }
 """The text that the vector of each record is of."""
-
-
-class Renaming:
-    """Derives new ids for lines that move to another namespace, so that the same content keeps the same identity.
-
-    An id is derived from the namespace and the content. Ids that were not derived so stay.
-    """
-
-    def __init__(self, source: str, target: str) -> None:
-        self.target = target
-        self._source = source
-        self._ids: dict[str, str] = {}
-        self._keys: dict[str, str] = {}
-
-    def rename(self, item: Line) -> Line:
-        """Return the line as it is to be stored."""
-        if self._source == self.target:
-            return item
-        self._learn(item)
-        changes: Row = {}
-        for name in ("id", *REFERENCES):
-            value = getattr(item, name, None)
-            if isinstance(value, str) and value in self._ids:
-                changes[name] = self._ids[value]
-        if isinstance(item, Fact):
-            changes["objects"] = [self._ids.get(id_, id_) for id_ in item.objects]
-        return item.model_copy(update=changes) if changes else item
-
-    def _learn(self, item: Line) -> None:
-        """Remember the new id of the thing that a line defines."""
-        namespaces = (self._source, self.target)
-        match item:
-            case Entity():
-                self._keys[item.id] = item.key
-                old, new = (entity_id(namespace, item.key) for namespace in namespaces)
-            case Episode():
-                parts = _identity_parts(item)
-                old, new = (episode_id(namespace, parts) for namespace in namespaces)
-            case Fact():
-                subject, *objects = (self._keys.get(id_, "") for id_ in (item.subject, *item.objects))
-                content = (subject, item.predicate, objects, item.sentence)
-                old, new = (fact_id(namespace, *content) for namespace in namespaces)
-            case Verdict():
-                old = verdict_id(self._source, item.new, item.known)
-                new = verdict_id(self.target, *(self._ids.get(id_, id_) for id_ in (item.new, item.known)))
-            case _:
-                return
-        if item.id == old:
-            self._ids[item.id] = new
-
-
-def _identity_parts(episode: Episode) -> tuple[str | None, ...]:
-    if episode.source_id:
-        return "id", episode.source, episode.source_id
-    return episode.kind, episode.content, episode.speaker, episode.thread, str(episode.at)
