@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kg_memory.models.graph import Episode, Fact, Remark
 from kg_memory.models.operations import Usage
-from kg_memory.retrieval.context.lines import date_in_figures, day_in_figures, period_in_figures
+from kg_memory.retrieval.context.lines import date_in_figures, day_in_figures, period_in_figures, tell_episode
 
 if TYPE_CHECKING:
     from kg_memory.memory.adding import Progress
@@ -234,7 +234,8 @@ def place(episode: Episode) -> str:
 def line(episode: Episode) -> str:
     """Return the content of *episode*, with remarks on its facts."""
     marks = dict.fromkeys(_mark(remark) for remark in episode.remarks)
-    return " ".join((episode.content, *(f"({mark})" for mark in marks)))
+    text, _ = tell_episode(episode)
+    return " ".join((text, *(f"({mark})" for mark in marks)))
 
 
 def when(moment: datetime | None) -> str:

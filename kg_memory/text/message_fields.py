@@ -105,3 +105,22 @@ def parse_facts(content: str) -> list[dict[str, Any]] | None:
         return None
     rows = value.get("facts", [value]) if isinstance(value, dict) else None
     return rows if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else None
+
+
+def tell_facts(content: str) -> str:
+    """Return the *content* of a declared episode in words: "Ann works at Acme (since 2020-05); Ann likes jazz".
+
+    A record from which the facts were made comes last, as JSON. Content that declares none is returned as it is.
+    """
+    rows = parse_facts(content)
+    if not rows:
+        return content
+    told = [f"{row.get('sentence')}{_tell_period(row.get('valid_at'), row.get('invalid_at'))}" for row in rows]
+    record = json.loads(content).get("record")
+    return "; ".join(told if record is None else [*told, json.dumps(record, ensure_ascii=False)])
+
+
+def _tell_period(start: object, end: object) -> str:
+    if start and end:
+        return f" (from {start} to {end})"
+    return f" (since {start})" if start else f" (until {end})" if end else ""

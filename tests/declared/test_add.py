@@ -286,3 +286,14 @@ def test_contents_have_the_ids_of_the_namespace_into_which_they_are_imported(dec
     content = declaring.episodes.get(fact.sources[0].episode, namespace=target).content
     assert office.id in declaring.episodes.get(added.episode, namespace=namespace).content
     assert json.loads(content)["rests_on"] == [premise.id] != [office.id]
+
+
+def test_contexts_tell_what_was_declared_and_by_whom(declaring, namespace):
+    declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020-05", source="crm", namespace=namespace)
+    record = {"name": "Ann", "desk": "4b"}
+    mapping = {"subject": "$.name", "predicate": "LIKES", "object": "jazz", "invalid_at": "2023"}
+    declaring.facts.add_many([record], mapping=mapping, namespace=namespace)
+    context = declaring.context("Where does Ann work, and what does she like?", namespace=namespace, as_of="2021")
+    assert "declared by crm: Ann works at Acme (since 2020-05)" in context
+    assert 'declared: Ann likes jazz (until 2023); {"name": "Ann", "desk": "4b"}' in context
+    assert '"predicate"' not in context

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 
-from kg_memory.models.graph import Community, Entity, Episode, Fact, Precision, Premise, Remark, Value
+from kg_memory.models.graph import Community, Entity, Episode, EpisodeKind, Fact, Precision, Premise, Remark, Value
+from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.tokenise import terms
 
 LONGEST_TEXT = 500
@@ -115,7 +116,7 @@ class LineMaker:
     def _episode(self, first: Episode, group: Iterable[Episode]) -> EpisodeLine:
         sources = (self._reference(episode.source_id, episode.id) for episode in group)
         remarks = tuple(dict.fromkeys(map(self._remark, first.remarks)))
-        text, speaker = self._clean(first.content), self._clean(first.speaker or "")
+        text, speaker = map(self._clean, tell_episode(first))
         return EpisodeLine(text, date_in_words(first.at), speaker, tuple(dict.fromkeys(sources)), remarks)
 
     def _remark(self, remark: Remark) -> str:
@@ -151,12 +152,20 @@ def text_of(value: Value) -> str:
         case Fact():
             text = value.sentence
         case Episode():
-            text = value.content
+            text, _ = tell_episode(value)
         case Entity() | Community():
             text = value.name
         case _:
             raise TypeError(f"a {type(value).__name__} has no line")
     return one_line(text[:LONGEST_TEXT])
+
+
+def tell_episode(episode: Episode) -> tuple[str, str]:
+    """Return the text of an episode, and its speaker; declared facts are told in words, with who declared them."""
+    if episode.kind != EpisodeKind.FACT:
+        return episode.content, episode.speaker or ""
+    by = episode.speaker or episode.source
+    return tell_facts(episode.content), f"declared by {by}" if by else "declared"
 
 
 def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
