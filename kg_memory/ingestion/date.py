@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from kg_memory.ingestion.receive import local_time
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact
 from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.stating import put_dates
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros
+from kg_memory.temporal.interval import OPEN_START, WIDTH, Interval
 from kg_memory.text.dates import DateMention, find_dates, parse_period
 from kg_memory.text.predicates import is_past_state
 
@@ -82,24 +83,7 @@ def _date_fact(
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
     if first is None and last is None and len(within) == 1:
         first, last = _read_words(fact, within[0].interval, words)
-    start = _find_precision(first, within, everywhere) or Interval()
-    end = _find_precision(last, within, everywhere) or Interval()
-    valid_at, precision = micros(start.start, default=OPEN_START), start.precision
-    invalid_at, end_precision = micros(end.start, default=OPEN_END), end.precision
-    window_end = micros(start.end, default=OPEN_END) if WIDTH[precision] else OPEN_END
-    if fact.kind == "former" and invalid_at == OPEN_END:
-        known = fact.stated_at if precision == "about" else min(window_end, fact.stated_at)
-        invalid_at, end_precision = known, "by"
-    if invalid_at <= valid_at and valid_at != OPEN_START:
-        invalid_at = OPEN_END  # an interval that ends before it begins tells only when it begins
-    return replace(
-        fact,
-        valid_at=valid_at,
-        invalid_at=invalid_at,
-        precision=precision,
-        end_precision=end_precision if invalid_at != OPEN_END else "instant",
-        window_end=window_end,
-    )
+    return put_dates(fact, _find_precision(first, within, everywhere), _find_precision(last, within, everywhere))
 
 
 def _without_invented_start(fact: StatedFact, everywhere: Iterable[DateMention], reference: datetime) -> StatedFact:

@@ -25,10 +25,10 @@ from kg_memory.ingestion.records import (
     NewPredicate,
     StatedFact,
 )
+from kg_memory.ingestion.stating import put_dates, state_fact
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros
 from kg_memory.text.dates import parse_period
-from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, fact_id, replace_unstorable
+from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, replace_unstorable
 from kg_memory.text.message_fields import parse_facts
 from kg_memory.text.predicates import MAX_LENGTH, is_past_state, predicate_name
 from kg_memory.validation import validate_name, validate_number
@@ -283,47 +283,23 @@ def _to_stated(
     meaning: Meaning,
     zone: tzinfo,
 ) -> StatedFact:
-    entities, (subject, objects) = draft.entities, ends
-    keys = [entities[place].key for place in objects]
-    return StatedFact(
-        id=fact_id(draft.namespace, entities[subject].key, meaning.name, keys, fact.sentence),
-        subject=subject,
-        subject_id=entities[subject].id,
-        predicate=meaning.name,
+    stated = state_fact(
+        draft,
+        *ends,
+        meaning,
+        fact.sentence,
         wording=predicate_name(fact.predicate),
-        single_valued=meaning.single_valued,
         declared=meaning.single_valued is not None,
-        family=meaning.family,
-        objects=objects,
-        object_ids=tuple(entities[place].id for place in objects),
-        sentence=fact.sentence,
         start=span[0],
         end=span[1],
         quoted=span != (0, len(draft.episode.content)),
         stated_from=fact.valid_at,
         stated_until=fact.invalid_at,
-        stated_at=draft.episode.at,
         confidence=fact.confidence,
         edge_type="semantic",
+        kind="former" if is_past_state(fact.predicate) else "state",
         support=1.0,
         is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
         premises=fact.rests_on,
-        **_date(fact, draft.episode.at, zone),
     )
-
-
-def _date(fact: DeclaredFact, stated_at: int, zone: tzinfo) -> JSON:
-    """Return the times of *fact*, just as they were declared."""
-    start = parse_period(fact.valid_at, zone) or Interval()
-    end = parse_period(fact.invalid_at, zone) or Interval()
-    valid_at, invalid_at = micros(start.start, default=OPEN_START), micros(end.start, default=OPEN_END)
-    window_end = micros(start.end, default=OPEN_END) if WIDTH[start.precision] else OPEN_END
-    if invalid_at == OPEN_END and is_past_state(fact.predicate):
-        invalid_at = min(window_end, stated_at)
-    return {
-        "valid_at": valid_at,
-        "invalid_at": invalid_at if invalid_at > valid_at else OPEN_END,
-        "precision": start.precision,
-        "end_precision": end.precision,
-        "window_end": window_end,
-    }
+    return put_dates(stated, parse_period(fact.valid_at, zone), parse_period(fact.invalid_at, zone))

@@ -18,13 +18,14 @@ from kg_memory.ingestion.declared import state_declared
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact
 from kg_memory.ingestion.state import Draft, Update, type_fields
+from kg_memory.ingestion.stating import state_fact
 from kg_memory.ingestion.support import UNSUPPORTED, SupportCheck
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
+from kg_memory.text.identity import canonical_name, display_name, replace_unstorable
 from kg_memory.text.predicates import is_lasting, is_present, predicate_name
 
 
@@ -219,29 +220,18 @@ def _objects(fact: ExtractedFact, count: int) -> list[int]:
 
 
 def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning) -> StatedFact:
-    entities = draft.entities
-    objects = _objects(reading, len(entities))
-    subject = entities[reading.subject]
-    sentence = " ".join(replace_unstorable(reading.sentence).split())
-    object_keys = [entities[place].key for place in objects]
-    return StatedFact(
-        id=fact_id(draft.namespace, subject.key, meaning.name, object_keys, sentence),
-        subject=reading.subject,
-        subject_id=subject.id,
-        predicate=meaning.name,
+    return state_fact(
+        draft,
+        reading.subject,
+        _objects(reading, len(draft.entities)),
+        meaning,
+        " ".join(replace_unstorable(reading.sentence).split()),
         wording=predicate_name(reading.predicate),
-        single_valued=meaning.single_valued,
-        declared=meaning.declared,
-        family=meaning.family,
-        objects=tuple(objects),
-        object_ids=tuple(entities[place].id for place in objects),
-        sentence=sentence,
         start=piece.start,
         end=piece.start + len(piece.content),
         quoted=False,
         stated_from=reading.valid_at,
         stated_until=reading.invalid_at,
-        stated_at=draft.episode.at,
         confidence=min(max(reading.confidence, 0.0), 1.0),
         edge_type=reading.edge_type,
         kind=reading.kind,

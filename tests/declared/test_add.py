@@ -297,3 +297,9 @@ def test_contexts_tell_what_was_declared_and_by_whom(declaring, namespace):
     assert "declared by crm: Ann works at Acme (since 2020-05)" in context
     assert 'declared: Ann likes jazz (until 2023); {"name": "Ann", "desk": "4b"}' in context
     assert '"predicate"' not in context
+
+
+def test_a_former_state_ended_when_it_was_stated_at_the_latest(declaring, namespace):
+    declaring.facts.add("Ann", "worked at", "Acme", at="2024-05-01", namespace=namespace)
+    [fact] = declaring.facts.about("Ann", namespace=namespace)
+    assert (fact.valid_at, fact.invalid_at, fact.end_precision) == (None, datetime(2024, 5, 1, tzinfo=UTC), "by")
