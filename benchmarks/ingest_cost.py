@@ -39,11 +39,11 @@ from benchmarks.ingest_cost_dense import dense
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
 from kg_memory.cli.readers import read
-from kg_memory.memory.open import LOCAL_THRESHOLDS
+from kg_memory.memory.open import LOCAL_COMPARE, LOCAL_THRESHOLDS
 from kg_memory.models.graph import EpisodeInput
 
-MERGE, ASK = LOCAL_THRESHOLDS
-"""The name thresholds of the embedding model that the scripted server has."""
+THRESHOLDS = (*LOCAL_THRESHOLDS, LOCAL_COMPARE)
+"""The thresholds for merging, asking and comparing of the embedding model that the scripted server has."""
 PLANS = ("economy", "standard", "thorough", "offline")
 """The plans of kg-memory; ``offline`` is without a model."""
 COUNTED = ("calls", "prompt_tokens", "embedding_requests", "model_ms")
@@ -75,13 +75,13 @@ class Ours:
 
     def __init__(
         self, plan: str, url: str, model: str, stack: ExitStack, *, namespace: str = "",
-        thresholds: tuple[float, float] = (MERGE, ASK),
+        thresholds: tuple[float, float, float] = THRESHOLDS,
     ) -> None:  # fmt: skip
         self.name, self._namespace = f"kg-memory {plan}", namespace or f"cost {plan}"
         embedding_model = "offline" if plan == "offline" else "local"
         settings = Settings(
             url=url, base_url=model, model="scripted", embedding_model=embedding_model, embedding_base_url=model,
-            merge_threshold=thresholds[0], ask_threshold=thresholds[1],
+            merge_threshold=thresholds[0], ask_threshold=thresholds[1], compare_threshold=thresholds[2],
         )  # fmt: skip
         self._memory = stack.enter_context(GraphMemory(by_plan(plan, settings)))
 

@@ -28,7 +28,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from benchmarks.database import fresh_database
-from benchmarks.ingest_cost import ASK, MERGE
+from benchmarks.ingest_cost import THRESHOLDS
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
 from kg_memory.cli.readers import read
@@ -69,7 +69,7 @@ def settings(url: str, model: str, **changes: Any) -> Settings:
     """Return the settings of a memory on the database at *url* with the *model* at that URL."""
     return Settings(
         url=url, base_url=model, model="scripted", embedding_model="local", embedding_base_url=model,
-        merge_threshold=MERGE, ask_threshold=ASK, **changes,
+        merge_threshold=THRESHOLDS[0], ask_threshold=THRESHOLDS[1], compare_threshold=THRESHOLDS[2], **changes,
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ WARM = 20
 """Messages that are not counted: they teach the predicates of the memory, too."""
 ALL_TO_GRAPHITI = 10_000
 """Facts up to which Graphiti gets every message; of more, one in so many times as there are more."""
-MERGE, ASK = 0.92, 0.60
+MERGE, ASK, COMPARE = 0.92, 0.60, 0.50
 """Name thresholds: names of one cluster have a cosine of about 0.55."""
 MEASURED = ("without_model_ms", "client_ms", "database_ms", "database_commands")
 Rows = dict[str, list[Row]]
@@ -83,7 +83,7 @@ class Size:
             model = stack.enter_context(
                 served(episodes, readings=readings, embeddings=vectors(self.data, self.messages))
             )
-            ours = Ours("standard", self.url, model, stack, namespace=NAMESPACE, thresholds=(MERGE, ASK))
+            ours = Ours("standard", self.url, model, stack, namespace=NAMESPACE, thresholds=(MERGE, ASK, COMPARE))
             others = [Graphiti(socket, model, stack, group=NAMESPACE)] if graphiti else []
             yield [ours, *others], Meter(socket, model)
 

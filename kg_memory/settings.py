@@ -161,8 +161,9 @@ class Settings:
     """The start of a state that is told in the present tense without one: ``told`` gives it none, it is known to be so
     from when it was said; ``reference`` lets it begin when it was said (Zep 2.2.3)."""
     compare_threshold: float | None = None
-    """Cosine similarity of sentences from which facts that share an end are compared; None suits the embedding model.
-    Facts that share none are compared from halfway between this and 1."""
+    """Cosine similarity of sentences from which facts about the same entities are compared; None suits the embedding
+    model. With one entity in common they are compared from a third of the way between this and 1, with none from
+    halfway, and where they cannot contradict each other by their predicates, but may say the same, from three quarters."""
     conflict_strategy: ConflictStrategy = "recency"
     """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
     the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""

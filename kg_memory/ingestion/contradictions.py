@@ -21,6 +21,7 @@ from typing import Any
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.codec import from_plain
+from kg_memory.ingestion.comparable import farthest, is_comparable, most_rivals, nearest
 from kg_memory.ingestion.records import JSON, CandidateFact, Grounds, PairVerdict, Related, Span, StatedFact, pick
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.joint import Question
@@ -33,14 +34,6 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, time_text
 from kg_memory.text import predicates
 from kg_memory.text.identity import canonical_name
 
-LEAST_SIMILARITY = 0.5
-"""Cosine similarity below which a fact that shares an end is no candidate, unless it is of the same family; used where
-the settings have none for the embedding model."""
-NEAREST = 3
-"""The most candidates that are near in meaning, that share no end, and that begin before a fact or after it.
-
-Of 170 facts about one person, that which a new one contradicts is mostly the nearest, and nearly always among three.
-"""
 Candidates = Mapping[str, CandidateFact]
 """Known facts by their ids."""
 Shown = dict[str, Any]
@@ -90,29 +83,13 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
         elif record["kind"] == "history":
             histories.append(value)
         elif value["id"] not in candidates[record["new"]]:
-            candidate = candidates[record["new"]][value["id"]] = from_plain(CandidateFact, value)
+            candidate = from_plain(CandidateFact, value)
+            if not declared and not is_comparable(facts[record["new"]], candidate, settings):
+                continue
+            candidates[record["new"]][value["id"]] = candidate
             if revisions.keys().isdisjoint((candidate.subject_id, *candidate.object_ids)):
                 revisions[candidate.subject_id] = candidate.revision
     return Related(_fingerprint(rows), candidates, Grounds(revisions, histories))
-
-
-def nearest(settings: Settings) -> int:
-    """Return the most candidates of each kind, but for those of the same two entities."""
-    return min(NEAREST, settings.candidates // 2 + 1)
-
-
-def most_rivals(fact: StatedFact, settings: Settings) -> int:
-    """Return the most candidates of the predicate of *fact* that begin before it, and likewise after it.
-
-    Of a predicate that has one value at a time they are more: where some of them are refuted, the next ones end it.
-    """
-    return settings.candidates // 2 + 1 if fact.single_valued else nearest(settings)
-
-
-def farthest(settings: Settings) -> float:
-    """Return the cosine distance within which facts that share an end are compared."""
-    least = settings.compare_threshold
-    return 1.0 - (LEAST_SIMILARITY if least is None else least)
 
 
 def fits(related: Related, facts: Sequence[StatedFact]) -> bool:

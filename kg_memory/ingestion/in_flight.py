@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter, mul
 
-from kg_memory.ingestion.contradictions import Candidates, as_candidate, farthest, is_first, most_rivals, nearest
+from kg_memory.ingestion.comparable import farthest, is_comparable, most_rivals, nearest
+from kg_memory.ingestion.contradictions import Candidates, as_candidate, is_first
 from kg_memory.ingestion.facts import places_of
 from kg_memory.ingestion.namesakes import Candidate, may_be_of_type
 from kg_memory.ingestion.owners import is_bare_noun, split_owner
@@ -181,21 +182,22 @@ class FactsInFlight:
         pairs: list[tuple[str, CandidateFact]] = []
         for id_, flying in around.items():
             rival, distance = flying.fact, 1.0 - similarity(vector, flying.vector)
+            candidate = replace(flying.candidate, distance=distance)
             same = rival.predicate == fact.predicate
             is_near = distance <= self._farthest or (fact.family is not None and rival.family == fact.family)
             if _joins_both(rival, fact) and (same or is_near):
-                pairs.append((id_, flying.candidate))
+                pairs.append((id_, candidate))
             elif same and fact.single_valued is not False:
-                rivals.append((abs(rival.begin - fact.begin), id_, flying.candidate))
+                rivals.append((abs(rival.begin - fact.begin), id_, candidate))
             elif is_near:
-                near.append((distance, id_, flying.candidate))
+                near.append((distance, id_, candidate))
         chosen = [
             *sorted(rivals, key=itemgetter(0, 1))[: 2 * most_rivals(fact, self._settings)],
             *sorted(near, key=itemgetter(0, 1))[: nearest(self._settings)],
         ]
-        return dict(
-            (*pairs[-(self._settings.candidates // 2 + 1) :], *((id_, candidate) for _, id_, candidate in chosen))
-        )
+        latest = pairs[-(self._settings.candidates // 2 + 1) :]
+        among = (*latest, *((id_, candidate) for _, id_, candidate in chosen))
+        return {id_: candidate for id_, candidate in among if is_comparable(fact, candidate, self._settings)}
 
 
 def similarity(one: Vector, another: Vector) -> float:

@@ -236,7 +236,8 @@ class CandidateFact:
 
     These were stated at `stated_at` by the episode `stated_by`, which arrived at `arrived_at`, for `valid_at` to
     `invalid_at`; `only_ends` tells that they state an end alone. `beliefs` are the periods in which it is believed to
-    hold, `revision` how often facts about its subject were changed.
+    hold, `revision` how often facts about its subject were changed. `distance` is the cosine distance of its sentence
+    from that of the new fact.
     """
 
     id: str
@@ -257,6 +258,7 @@ class CandidateFact:
     end_precision: Precision = "instant"
     revision: int = 0
     arrived_at: int = 0
+    distance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ UNWIND $pairs AS row
 MATCH (s:Entity {id: row.subject})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {id: row.object})
 WITH row, f, vec.cosineDistance(f.embedding, vecf32(row.embedding)) AS distance
 WHERE f.predicate = row.predicate OR coalesce(f.family = row.family, false) OR distance <= $farthest
-WITH row, f
+WITH DISTINCT row.new AS new, f, distance
 ORDER BY f.said_at DESC, f.id
-WITH row.new AS new, collect(DISTINCT f)[0..$limit / 2 + 1] AS found
-UNWIND found AS f
-RETURN new, f
+WITH new, collect({f: f, distance: distance})[0..$limit / 2 + 1] AS found
+UNWIND found AS one
+RETURN new, one.f AS f, one.distance AS distance
 """
 
 _RIVALS = f"""
@@ -36,12 +36,12 @@ WITH DISTINCT new, f, most, begin, distance
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WHERE begin IS NOT NULL
 WITH new, f, most, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - begin AS away
-WITH new, f, most, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
+WITH new, f, most, distance, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
   min(coalesce(abs(away) * 1.0, distance)) AS far
 ORDER BY far, f.id
-WITH new, side, most, collect(f) AS found
-UNWIND found[0..CASE WHEN side = 0 THEN $nearest ELSE most END] AS f
-RETURN new, f
+WITH new, side, most, collect({{f: f, distance: distance}}) AS found
+UNWIND found[0..CASE WHEN side = 0 THEN $nearest ELSE most END] AS one
+RETURN new, one.f AS f, one.distance AS distance
 """
 """The subject's facts of a single-valued predicate that begin nearest before and after; others nearest in meaning."""
 
@@ -54,9 +54,9 @@ WHERE distance <= $farthest_anywhere
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
 WITH row, f, distance, sum(CASE WHEN n.id IN row.ends THEN 1 ELSE 0 END) AS shared
 WHERE shared = 0
-WITH row, f ORDER BY distance, f.id
-WITH row.new AS new, collect(f)[0..$nearest] AS found
-UNWIND found AS f RETURN new, f
+WITH row, f, distance ORDER BY distance, f.id
+WITH row.new AS new, collect({f: f, distance: distance})[0..$nearest] AS found
+UNWIND found AS one RETURN new, one.f AS f, one.distance AS distance
 """
 
 _REVISIONS = """
@@ -65,7 +65,7 @@ RETURN 'revision' AS kind, NULL AS new, {id: n.id, revision: coalesce(n.revision
 """
 
 _SAME_FACTS = """
-UNWIND $facts AS row MATCH (f:Fact {id: row.id}) RETURN row.new AS new, f
+UNWIND $facts AS row MATCH (f:Fact {id: row.id}) RETURN row.new AS new, f, 0.0 AS distance
 """
 
 _HISTORIES = f"""
@@ -78,20 +78,21 @@ WITH DISTINCT f
 # As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH.
 _CANDIDATE = f"""
 OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b)
-WITH new, f, collect(CASE WHEN b.expired_at = {OPEN_END} THEN b {{.valid_at, .invalid_at}} END) AS beliefs
+WITH new, f, distance, collect(CASE WHEN b.expired_at = {OPEN_END} THEN b {{.valid_at, .invalid_at}} END) AS beliefs
 OPTIONAL MATCH (x)-[st:STATES]->(f)
-WITH new, f, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS valid_at,
+WITH new, f, distance, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS valid_at,
   min(CASE WHEN x.id = f.told_by THEN st.invalid_at END) AS invalid_at,
   min(CASE WHEN x.id = f.told_by THEN st.precision END) AS precision,
   min(CASE WHEN x.id = f.told_by THEN st.end_precision END) AS end_precision,
   min(CASE WHEN x.id = f.told_by THEN x.created_at END) AS arrived_at
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
-WITH new, f, s, beliefs, valid_at, invalid_at, precision, end_precision, arrived_at,
+WITH new, f, distance, s, beliefs, valid_at, invalid_at, precision, end_precision, arrived_at,
   collect(CASE WHEN o.id <> s.id THEN o.name END) AS objects,
   collect(CASE WHEN o.id <> s.id THEN o.id END) AS object_ids
 RETURN 'candidate' AS kind, new, f {{.id, .kind, .predicate, .sentence, subject: s.name, subject_id: s.id,
-  revision: coalesce(s.revision, 0), stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''),
+  distance: distance, revision: coalesce(s.revision, 0),
+  stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''),
   only_ends: coalesce(f.told_end, false), arrived_at: coalesce(arrived_at, 0),
   precision: coalesce(precision, 'instant'), end_precision: coalesce(end_precision, 'instant'),
   valid_at: valid_at, invalid_at: invalid_at, beliefs: beliefs, objects: objects, object_ids: object_ids}} AS value
@@ -99,7 +100,7 @@ RETURN 'candidate' AS kind, new, f {{.id, .kind, .predicate, .sentence, subject:
 
 RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
 CALL {{{_SAME_FACTS}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS}UNION{_NEAR_FACTS}}}
-WITH new, f
+WITH new, f, min(distance) AS distance
 {_CANDIDATE}"""
 """The stored facts to compare new ones with: the same, those of the same two entities, those that share an end in any
 role, and the nearest in meaning that share none: an entity may have another name.
