@@ -87,13 +87,16 @@ def _date_fact(
 
 
 def _without_invented_start(fact: StatedFact, everywhere: Iterable[DateMention], reference: datetime) -> StatedFact:
-    """Return *fact* without a start that is the time of speaking, which no words name: that it is so now is none."""
+    """Return *fact* without a start that is the time of speaking, which no words name.
+
+    That something is so now, or has happened by now, is no time.
+    """
     first = parse_period(fact.stated_from, reference.tzinfo or UTC)
-    if fact.kind not in ("state", "former") or first is None or first.start is None:
+    if fact.kind == "plan" or first is None or first.start is None:
         return fact
     now = reference.astimezone(UTC)
     is_now = first.start <= now < (first.end or now) or abs(first.start - now).total_seconds() < 60
-    if not is_now or first.precision not in ("instant", "day"):
+    if not is_now or first.precision not in ("instant", "day", "by"):
         return fact
     is_named = any(_starts_within(mention.interval, first) for mention in everywhere)
     return fact if is_named else replace(fact, stated_from=None)
