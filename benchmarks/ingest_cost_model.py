@@ -110,7 +110,7 @@ class Script:
 
     def _read(self, episode: Mapping[str, Any]) -> Reading:
         told = {"kind": "message", **{name: episode[name] for name in ("content", "speaker", "at")}}
-        fields = {"episode": told, "previous": [], "entity_types": [], "fact_types": [], "instructions": ""}
+        fields = {"episode": told, "previous": [], "entity_types": {}, "fact_types": [], "instructions": ""}
         return self._offline.answer(Ask(prompts.READ, fields)).model_dump()
 
     def answer(self, form: str, asked: str) -> Any:

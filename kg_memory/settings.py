@@ -163,7 +163,7 @@ class Settings:
     compare_threshold: float | None = None
     """Cosine similarity of sentences from which facts about the same entities are compared; None suits the embedding
     model. With one entity in common they are compared from a third of the way between this and 1, with none from
-    halfway, and where they cannot contradict each other by their predicates, but may say the same, from three quarters."""
+    halfway, and from three quarters where by their predicates they may say the same, but cannot contradict."""
     conflict_strategy: ConflictStrategy = "recency"
     """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
     the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from kg_memory.ingestion.records import CandidateFact, StatedFact
 from kg_memory.settings import Settings
-from kg_memory.text.predicates import canonical_predicate
+from kg_memory.text.predicates import DEFAULT_PREDICATE, canonical_predicate
 
 LEAST_SIMILARITY = 0.5
 """Cosine similarity below which a fact that shares an end is no candidate, unless it is of the same family; used where
@@ -17,10 +20,10 @@ Of 170 facts about one person, that which a new one contradicts is mostly the ne
 ONE_END, NO_END, UNLIKELY = 2 / 3, 1 / 2, 1 / 4
 """Parts of the distance within which facts of the same ends are compared: for facts that have one end or none in
 common, and for those that cannot contradict each other by their predicates, but may say the same."""
-_INVERSE = frozenset(
-    map(frozenset, (("staff", "employment"), ("management", "reporting"), ("users", "use"), ("owner", "ownership")))
+_INVERSE: Mapping[str, str] = MappingProxyType(
+    {"staff": "employment", "management": "reporting", "users": "use", "ownership": "owner"}
 )
-"""Families of predicates that say the same from the other side."""
+"""Families of predicates that may have many values, and those that say the same from the other side."""
 
 
 def nearest(settings: Settings) -> int:
@@ -54,14 +57,24 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
     is_same = candidate.predicate == fact.predicate
     if is_same and candidate.subject_id == fact.subject_id and fact.single_valued is not False:
         return True
-    rule = canonical_predicate(candidate.predicate)
-    may_be_one = rule is not None and (fact.single_valued is not False or rule.single_valued is not False)
-    if rule and may_be_one and _are_akin(rule.family, fact.family):
+    if _may_contradict(fact, candidate, is_same=is_same):
         return True
-    is_known = rule is not None and (is_same or canonical_predicate(fact.predicate) is not None)
-    part = UNLIKELY if is_known else ONE_END if ends & others else NO_END
+    are_states = fact.kind == "state" and candidate.kind in (None, "state")
+    is_unlikely = are_states and _is_known(candidate.predicate) and (is_same or _is_known(fact.predicate))
+    part = UNLIKELY if is_unlikely else ONE_END if ends & others else NO_END
     return candidate.distance <= part * farthest(settings)
 
 
-def _are_akin(one: str | None, another: str | None) -> bool:
-    return one is not None and another is not None and (one == another or frozenset({one, another}) in _INVERSE)
+def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
+    """Return whether the predicates of the two are of one family, and not both values beside each other."""
+    rule = canonical_predicate(candidate.predicate)
+    one, another = (rule.family if rule else None), fact.family
+    if one is None or another is None:
+        return False
+    if is_same and fact.single_valued is False:
+        return candidate.subject_id != fact.subject_id and one in _INVERSE
+    return another in (one, _INVERSE.get(one)) or _INVERSE.get(another) == one
+
+
+def _is_known(predicate: str) -> bool:
+    return predicate != DEFAULT_PREDICATE and canonical_predicate(predicate) is not None

@@ -202,7 +202,7 @@ class Draft:
 
 def type_fields(settings: Settings) -> JSON:
     """Return what prompts show of the declared types."""
-    entity_types = [asdict(declared) for declared in settings.entity_types]
+    entity_types = {declared.name: declared.description for declared in settings.entity_types}
     return {"entity_types": entity_types, "fact_types": list(map(_show_fact_type, settings.fact_types))}
 
 

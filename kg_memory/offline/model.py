@@ -190,7 +190,7 @@ def _previous(fields: Fields) -> list[_Message]:
 
 
 def _extract(fields: Fields) -> Answer:
-    episode, types = fields["episode"], [type_["name"] for type_ in fields.get("entity_types") or ()]
+    episode, types = fields["episode"], list(fields.get("entity_types") or ())
     if episode["kind"] == "json":
         things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
         names = [(thing.name, thing.type) for thing in things]

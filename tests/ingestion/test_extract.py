@@ -112,5 +112,5 @@ def test_each_kind_has_its_prompt_and_is_told_exactly_what_it_uses(kind, prompt)
     assert asked.prompt is prompt
     assert asked.fields.keys() == prompt.fields
     assert asked.fields["instructions"] == "Keep order numbers."
-    assert asked.fields["entity_types"][1]["name"] == "Person"
+    assert "Person" in asked.fields["entity_types"]
     assert "embedding" not in str(asked.fields)

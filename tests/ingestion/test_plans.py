@@ -43,7 +43,7 @@ def read(entities: list[str], *facts: tuple[Any, Any], quote: str = "") -> Calla
             "entities": [{"name": name, "type": "Person"} for name in entities],
             "facts": [
                 {
-                    "subject": subject, "predicate": "KNOWS", "objects": objects, "sentence": f"{subject} knows {objects}",
+                    "subject": subject, "predicate": "ATTENDS", "objects": objects, "sentence": f"{subject} knows {objects}",
                     "quote": quote, "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
                 }
                 for subject, objects in facts

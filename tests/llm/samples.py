@@ -13,7 +13,7 @@ ASK = Ask(
             "at": "2024-05-01T09:00:00Z",
         },
         "previous": [{"speaker": "Ann Berg", "content": "Where to?", "at": "2024-05-01T08:59:00Z"}],
-        "entity_types": [{"name": "Entity", "description": "anything"}],
+        "entity_types": {"Entity": "anything"},
         "instructions": "List no colours.",
     },
 )

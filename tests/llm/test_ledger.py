@@ -77,7 +77,7 @@ def test_a_question_is_estimated_rather_too_dear_than_too_cheap() -> None:
     fields = {
         "episode": {"content": "I moved to Oslo."},
         "previous": [],
-        "entity_types": [],
+        "entity_types": {},
         "fact_types": [],
         "instructions": "",
     }

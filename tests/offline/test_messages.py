@@ -269,7 +269,7 @@ WORDS = st.sampled_from(
 
 async def test_a_long_text_is_read_while_the_event_loop_goes_on():
     text = "Ann moved to Oslo with Bo. " * 2000
-    fields = {"episode": episode(text, kind="text"), "previous": [], "entity_types": [], "instructions": ""}
+    fields = {"episode": episode(text, kind="text"), "previous": [], "entity_types": {}, "instructions": ""}
     reading = asyncio.create_task(OfflineModel().aanswer(Ask(prompts.EXTRACT_TEXT, fields)))
     turns = 0
     while not reading.done():

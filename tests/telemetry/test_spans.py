@@ -274,4 +274,4 @@ def _ask(content: str = "I live in Oslo.") -> Any:
 
     episode = {"kind": "message", "content": content, "speaker": "Ann", "at": "2024-05-01"}
     fields = dict.fromkeys(EXTRACT_MESSAGE.fields, "")
-    return Ask(EXTRACT_MESSAGE, {**fields, "episode": episode, "previous": [], "entity_types": []})
+    return Ask(EXTRACT_MESSAGE, {**fields, "episode": episode, "previous": [], "entity_types": {}})

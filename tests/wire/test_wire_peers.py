@@ -36,7 +36,7 @@ CANDIDATE = {"id": 0, "name": "Ann", "type": "Person", "summary": "", "aliases":
 FIELDS = {
     "episode": EPISODE,
     "previous": [{"speaker": "Bo", "content": "How are you, Ann?", "at": "2024-06-20T09:59:00Z"}],
-    "entity_types": [{"name": "Entity", "description": "anything"}, {"name": "Person", "description": "a human"}],
+    "entity_types": {"Entity": "anything", "Person": "a human"},
     "entities": [
         {"id": 0, "name": "Ann Berg", "type": "Person", "summary": "", "facts": [], "candidates": [CANDIDATE]}
     ],
