@@ -165,7 +165,7 @@ def match(conversation: Conversation, graph: Graph, message: JSON) -> tuple[list
     stated = list(graph.statements[message["id"]])
     said_at = datetime.fromisoformat(message["at"])
     candidates = [
-        (score + is_tense_right(fact, statement, graph, said_at) / 2, -place, number)
+        (score + agreement(fact, statement, graph, said_at), -place, number)
         for place, fact in enumerate(message["facts"])
         for number, statement in enumerate(stated)
         if (score := likeness(conversation, graph, fact, statement))
@@ -178,6 +178,19 @@ def match(conversation: Conversation, graph: Graph, message: JSON) -> tuple[list
             used.add(number)
             pairs.append((message["facts"][-place], stated[number]))
     return pairs, [statement for number, statement in enumerate(stated) if number not in used]
+
+
+def agreement(fact: JSON, statement: JSON, graph: Graph, said_at: datetime) -> float:
+    """Return how much besides words a stated fact has in common with an annotated one: tense, kind and told dates."""
+    told = [(fact["start"], statement["valid_at"]), (fact["end"], statement["invalid_at"])]
+    dates = all(is_date_right(when, dated, said_at) for when, dated in told if when is not None)
+    kind = graph.facts[statement["fact"]].get("kind") or "state"
+    return is_tense_right(fact, statement, graph, said_at) / 2 + (dates + is_same_kind(fact, kind)) / 8
+
+
+def is_same_kind(fact: JSON, kind: str) -> bool:
+    """Return whether a stated fact of that *kind* is a state where the annotated one is."""
+    return (kind == "state") == (fact["kind"] in ("state", "habit"))
 
 
 def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JSON) -> float:
@@ -352,8 +365,8 @@ def _count_facts(
             tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
             explain.append(f"{fact['id']} tense {tense}, not {fact['tense']}: {sentence}")
         stored_kind = graph.facts[statement["fact"]].get("kind")
-        is_same_kind = stored_kind is None or (stored_kind == "state") == (fact["kind"] in ("state", "habit"))
-        if statement["valid_at"] is not None and fact["start"] is None and is_same_kind:
+        same_kind = stored_kind is None or is_same_kind(fact, stored_kind)
+        if statement["valid_at"] is not None and fact["start"] is None and same_kind:
             counts["false_starts"] += 1
             explain.append(f"{fact['id']} false start {statement['valid_at']}: {sentence}")
         _count_dates(counts, fact, statement, said_at, sentence, explain)

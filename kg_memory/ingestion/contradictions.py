@@ -147,7 +147,7 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
         objects=tuple(names[place] for place in fact.objects),
         stated_by=draft.episode.id,
         arrived_at=draft.episode.created_at,
-        kind=fact.kind,
+        kind="state" if fact.kind == "former" else fact.kind,
         precision=fact.precision,
         end_precision=fact.end_precision,
         beliefs=(Span(fact.valid_at, fact.invalid_at),),

@@ -126,6 +126,10 @@ def _find_precision(
     """Return *time*, which the model gave, as exact as the words that name it; those of the fact count first."""
     if time is None or time.start is None or time.precision == "by":
         return time
+    if any(
+        (mention.interval.start, mention.interval.precision) == (time.start, time.precision) for mention in everywhere
+    ):
+        return time
     for mentions in (within, everywhere):
         for mention in mentions:
             named = mention.interval

@@ -124,7 +124,7 @@ def _find_meaning(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meani
     """Return the meaning of the predicate; what happens is not the state that it begins, and has a name of its own."""
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
-    if fact.kind in ("event", "plan") and name != meaning.name and is_present(meaning.name):
+    if name != meaning.name and (fact.kind == "plan" or (fact.kind == "event" and is_present(meaning.name))):
         return Meaning(name, single_valued=False, family="plan" if fact.kind == "plan" else None)
     return meaning
 

@@ -218,6 +218,21 @@ def test_an_event_takes_place_when_it_is_told_to():
     assert dated("We met on 5 May 2023.", kind="event") == (day(2023, 5, 5), None)
 
 
+def test_that_an_event_has_happened_by_now_is_no_time():
+    assert dated("They offered me the job.", "by 2024-01-01", kind="event") == (None, None)
+    assert dated("They offered me the job.", "2024-01-01", kind="event") == (None, None)
+    assert dated("They offered me the job today.", "2024-01-01", kind="event") == (day(2024), None)
+
+
+def test_a_day_that_is_named_stays_a_day_beside_a_week_that_begins_on_it():
+    assert found("I told him on 1 January. I signed this week.", "2024-01-01", kind="event")["precision"] == "day"
+
+
+def test_the_latest_day_is_the_day_that_was_told_wherever_that_was():
+    found_by = found("It is due by 5 May 2024.", "by 2024-05-05", kind="plan", offset=600)
+    assert instant(found_by["valid_at"]) == day(2024, 5, 5)
+
+
 def test_what_is_over_without_a_date_ended_before_it_was_told():
     fact = found("I used to smoke.", kind="former")
     assert (instant(fact["valid_at"]), instant(fact["invalid_at"]), fact["end_precision"]) == (None, day(2024), "by")

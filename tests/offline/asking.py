@@ -12,10 +12,7 @@ from kg_memory.text import predicates
 from kg_memory.text.dates import parse_period
 
 AT = "2023-05-25T12:00:00+00:00"
-TYPES = [
-    {"name": name, "description": ""}
-    for name in ("Entity", "Person", "Organization", "Place", "Event", "Product", "Topic")
-]
+TYPES = dict.fromkeys(("Entity", "Person", "Organization", "Place", "Event", "Product", "Topic"), "")
 EXTRACT = {"message": prompts.EXTRACT_MESSAGE, "text": prompts.EXTRACT_TEXT, "json": prompts.EXTRACT_JSON}
 
 

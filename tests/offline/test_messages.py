@@ -233,7 +233,7 @@ def test_an_entity_that_got_its_full_name_in_the_graph_is_still_found():
 
 
 def test_the_types_and_predicates_of_the_user_are_used():
-    types = [{"name": "Thing", "description": ""}, {"name": "Location", "description": ""}]
+    types = {"Thing": "", "Location": ""}
 
     assert entities("I moved to Oslo.", types=types) == [("Ann", "Thing"), ("Oslo", "Location")]
     assert (

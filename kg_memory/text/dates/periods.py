@@ -200,13 +200,17 @@ def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
 
     "2019", "2019-05", "2019-W12" and "2019-05-03" are a year, a month, a week and a day; with a time of day, also
     midnight, it is an instant, which lasts a microsecond. The end is open where the calendar ends. What has no zone is
-    in *zone*. "2019-summer" is a season; "about 2019" and "by 2019-05" have precisions of their own.
+    in *zone*. "2019-summer" is a season; "about 2019" and "by 2019-05" have precisions of their own; a
+    "by" without a time of day is that day in UTC.
     """
     stripped = text.strip() if isinstance(text, str) else ""
     if match := _VAGUE.fullmatch(stripped):
         period = parse_period(match["date"], zone)
-        precision: Precision = "by" if match["vague"].casefold() in ("by", "before") else "about"
-        return period and replace(period, precision=precision)
+        if match["vague"].casefold() not in ("by", "before"):
+            return period and replace(period, precision="about")
+        if period is not None and period.precision != "instant":
+            period = parse_period(match["date"], UTC)  # or it would be shown as the day before
+        return period and replace(period, precision="by")
     try:
         if match := _ISO_WEEK.fullmatch(stripped):
             return _parse_iso_week(match, zone)
