@@ -39,8 +39,10 @@ def find_verdicts(
     stated = {(fact.stored_id, fact.begin) for fact in facts if not fact.only_ends}
     stored = {fact.id: fact.stored_id for fact in facts}
     verdicts: dict[str, NewVerdict] = {}
-    for new, candidate, verdict in surest_first([*noted, *_exclusions(facts, comparisons, noted, policy)]):
-        fact, existing, kind = facts[new], stored.get(candidate.id, candidate.id), verdict.verdict
+    for new, candidate, given in surest_first([*noted, *_exclusions(facts, comparisons, noted, policy)]):
+        fact, existing = facts[new], stored.get(candidate.id, candidate.id)
+        verdict = _with_plans(given, fact, candidate)
+        kind = verdict.verdict
         is_own = existing == fact.stored_id or (not fact.only_ends and (existing, fact.begin) in stated)
         if is_own or not policy.may_contradict(kind, _relation(fact), _relation(candidate)):
             continue
@@ -83,6 +85,21 @@ def _exclusions(
         if policy.excludes(_relation(fact), _relation(candidate)) and (row.new, candidate.id) not in pairs:
             reason = f"{fact.predicate} is declared to hold for one at a time"
             yield replace(row, verdict=PairVerdict("supersedes", 1.0, "new", reason))
+
+
+def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
+    """Return *verdict* as it holds for plans.
+
+    One that was changed, called off or carried out gives way to what was said later, whatever the dates of the two; and
+    a plan ends nothing that is so.
+    """
+    if verdict.verdict != "supersedes":
+        return verdict
+    is_later = candidate.stated_at <= fact.stated_at
+    earlier, later = (candidate.kind, fact.kind) if is_later else (fact.kind, candidate.kind)
+    if earlier == "plan":
+        return replace(verdict, verdict="conflicts", holds="new" if is_later else "known")
+    return replace(verdict, verdict="complements") if later == "plan" else verdict
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:

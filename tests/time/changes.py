@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.time.scenarios import WHEN_SAID, Scenario, Told, at, each_pair, said, told
 
 
@@ -16,6 +18,10 @@ def works(firm: str, since: str | None = WHEN_SAID, until: str | None = None) ->
 OSLO, PARIS, ROME, KYOTO, BERGEN = (lives(each).sentence for each in ("Oslo", "Paris", "Rome", "Kyoto", "Bergen"))
 ACME, BETA = works("Acme").sentence, works("Beta").sentence
 MOVES = each_pair("supersedes", OSLO, PARIS, ROME, KYOTO, BERGEN)
+MEETS_LATE = replace(told("Ann", "is to meet", "Bo", "2090-08-23"), kind="plan")
+MEETS_EARLY = replace(told("Ann", "decided to meet", "Bo", "2090-08-22"), kind="plan")
+CALLED_OFF = replace(told("Ann", "decided not to meet", "Bo", None), kind="event")
+PLANS = each_pair("supersedes", MEETS_LATE.sentence, MEETS_EARLY.sentence, CALLED_OFF.sentence)
 
 SCENARIOS = (
     Scenario(
@@ -232,5 +238,17 @@ SCENARIOS = (
             at(None, PARIS, after=2),
         ),
         stored=2,
+    ),
+    Scenario(
+        "a plan is brought forward, then called off",
+        (said("2024-01-10", MEETS_LATE), said("2024-02-10", MEETS_EARLY), said("2024-03-10", CALLED_OFF)),
+        PLANS,
+        (
+            at("2090-08-24", MEETS_LATE.sentence, after=1),
+            at("2090-08-24", MEETS_EARLY.sentence, after=2),
+            at("2090-08-24", CALLED_OFF.sentence),
+            at(None, CALLED_OFF.sentence),
+        ),
+        stored=3,
     ),
 )
