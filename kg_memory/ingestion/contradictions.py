@@ -224,8 +224,8 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
     """Return the candidate that *fact* is beyond doubt: in the same words, or by its triple where that tells all."""
     if fact.id in candidates:
         return fact.id
-    if not fact.single_valued and not fact.is_triple:
-        return None
+    if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
+        return None  # what it says of one entity alone is in its sentence
     return min((id_ for id_, candidate in candidates.items() if ends_of(candidate) == ends_of(fact)), default=None)
 
 
