@@ -32,6 +32,11 @@ BELIEVED = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b
 HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
 """The same for the belief ``b`` by the relation ``h``, which may be proposed for review."""
 
+DATED = """{sentence: f.sentence, kind: coalesce(f.kind, 'state'), valid_at: b.valid_at, invalid_at: b.invalid_at,
+  precision: coalesce(b.precision, 'instant'), end_precision: coalesce(b.end_precision, 'instant'),
+  said_at: b.said_at}"""
+"""A fact ``f`` with the dates of its belief ``b``, a `text.dated.DatedFact`."""
+
 EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
   .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, flags: coalesce(e.flags, [])}"""
 
