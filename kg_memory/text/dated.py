@@ -40,7 +40,8 @@ def dated_past(fact: DatedFact) -> str:
     if fact["kind"] == "event":
         return dated(fact)
     begin, end = _ends(fact)
-    return f"{f'From {begin} until' if begin else 'Until'} {end.removeprefix('by ')}: {fact['sentence']}"
+    until = f"{end[3:]} at the latest" if end.startswith("by ") else end
+    return f"{f'From {begin} until' if begin else 'Until'} {until}: {fact['sentence']}"
 
 
 def without_dates(sentence: str) -> str:

@@ -61,7 +61,10 @@ def test_what_is_over_begins_with_its_end() -> None:
     assert dated_past(fact("Ann lives in Oslo", end=MAY)) == "Until 2024-05-14: Ann lives in Oslo"
     lived = fact("Ann lives in Oslo", us(2019, 1, 1), MAY, precision="year", end_precision="month")
     assert dated_past(lived) == "From 2019 until 2024-05: Ann lives in Oslo"
-    assert dated_past(fact("Ann lives in Oslo", end=MAY, end_precision="by")) == "Until 2024-05-14: Ann lives in Oslo"
+    assert (
+        dated_past(fact("Ann lives in Oslo", end=MAY, end_precision="by"))
+        == "Until 2024-05-14 at the latest: Ann lives in Oslo"
+    )
     trip = fact("Ann sailed", MAY, us(2024, 5, 20), kind="event")
     assert dated_past(trip) == "Ann sailed (from 2024-05-14 until 2024-05-20)"
 
