@@ -3,7 +3,7 @@
 A scripted reader tells of each annotated message (`reading_data`) what the annotation has, and beside it facts that the
 message does not state, made by the rules of `fabrications_data`. All go through `GraphMemory.add_many`. A fact is
 *refused* (`AddResult.dropped`), *marked* ("not confirmed by its words"), or told as *true*. The check was tuned on the
-messages of one half, by a hash of their ids; the other half is reported beside it. With ``--min-support 0`` nothing is
+open half; the messages are reported in two parts, by a hash of their ids. With ``--min-support 0`` nothing is
 checked, as before there was a check.
 
     python -m benchmarks.fabrications --offline [--locomo FILE.json]
@@ -73,7 +73,7 @@ class Reader(OfflineModel):
 
 
 def is_held_out(message: str) -> bool:
-    """Return whether a message was not looked at when the check was tuned."""
+    """Return whether a message is of the second part, which the first version of the check was not tuned on."""
     return hashlib.sha256(message.encode()).digest()[0] % 2 == 1
 
 
@@ -153,7 +153,7 @@ def list_stored(path: Path) -> Iterator[tuple[tuple[str, str], bool]]:
 def count(
     cases: Iterable[Planted], outcomes: Mapping[tuple[str, str], str], *, verbose: bool
 ) -> dict[Any, Counter[str]]:
-    """Return the outcomes by kind of fact, language, and whether the message was held out."""
+    """Return the outcomes by kind of fact, language, and the part of the message."""
     table = defaultdict[Any, Counter[str]](Counter)
     for case in cases:
         outcome = outcomes.get((case.message, " ".join(case.fact["sentence"].split())), "merged")
@@ -168,8 +168,8 @@ def count(
 
 
 def print_table(table: Mapping[Any, Counter[str]]) -> None:
-    """Print the outcomes, by kind, of the messages that the check was tuned on, and of the others."""
-    print("| kind | tuned on: refused | marked | true | held out: refused | marked | true | of them Chinese, true |")
+    """Print the outcomes, by kind, of the messages of both parts."""
+    print("| kind | first part: refused | marked | true | second: refused | marked | true | of them Chinese, true |")
     print("|" + " --- |" * 8)
     for kind in dict.fromkeys(kind for kind, _, _ in table):
         halves = [sum((table[kind, language, half] for language in ("en", "zh")), Counter()) for half in (False, True)]

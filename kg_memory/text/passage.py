@@ -22,6 +22,7 @@ LIGHT = frozenset(map(to_key, LISTS["light"].split())) | frozenset(LISTS["light"
 LIGHT_CHINESE = frozenset(LISTS["light_chinese"])
 _ENGLISH, _FOREIGN = frozenset(LISTS["english"].split()), frozenset(LISTS["foreign"].split())
 _LONGEST_SPEAKER = 60
+_SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
@@ -99,6 +100,12 @@ class Passage:
         """The names of the speaker, and of those before."""
         heads = (text.partition(":")[0] for text, _ in self.previous if ":" in text[:_LONGEST_SPEAKER])
         return Words("\n".join((self.speaker, *heads)))
+
+    @cached_property
+    def asked(self) -> str:
+        """The last question of the text before it, if that ends with one."""
+        text = self.previous[-1][0].partition(": ")[2] or self.previous[-1][0] if self.answers else ""
+        return _SENTENCE_END.split(text.rstrip().rstrip("?\uff1f"))[-1]
 
     @cached_property
     def answers(self) -> bool:

@@ -16,8 +16,11 @@ from math import prod
 from typing import NamedTuple
 
 from kg_memory.text.passage import LIGHT, Claim, Passage, characters_of, language_of, matter_of, proper_words
+from kg_memory.text.support_chinese import find_clause, is_about_other, is_open
+from kg_memory.text.support_clauses import OTHER_MOOD, OTHER_SUBJECT, find_clauses, rate_mood, rate_subject
 from kg_memory.text.support_dates import is_time_told
 from kg_memory.text.support_denials import rate_denials
+from kg_memory.text.support_objects import rate_objects
 from kg_memory.text.tokenise import terms
 from kg_memory.text.word_match import HAN, LISTS, SAME_MEANING, WORD, Words, read_numbers, to_key
 
@@ -26,8 +29,11 @@ NO_NAME = "a name in it is in neither the message nor those before it"
 NO_PARTICULAR = "a name or a number in its sentence is not in the message"
 NO_TIME = "its time is not told"
 NO_MATTER = "its words are not those of the message"
+SUBJECT = "its subject is another one"
+OBJECT = "its words have something else in the place of a name"
+MOOD = "its words do not tell it as so"
 DENIAL = "one of the two denies it"
-_REFERS_CHINESE = re.compile("[他她它这那此其]")
+_REFERS_CHINESE = {"person": re.compile("[他她其你您们]"), "": re.compile("[它这那此其]")}
 _DATE_NUMBER = re.compile(
     r"(\d{4}-\d\d(?:-\d\d)?)(?!\d)|((?:19|20)\d\d)(?!\d)"
     r"|(\d{1,2})(?:st|nd|rd|th)?\s(?=(?:of\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))"
@@ -60,8 +66,23 @@ def measure_support(claim: Claim, passage: Passage) -> Support:
     )
     if passage.language and not passage.is_record and language_of(claim.sentence) == passage.language:
         factors += ((_rate_matter(claim, source, passage), NO_MATTER), (rate_denials(claim, source, passage), DENIAL))
+        factors += ((rate_objects(claim, source, passage), OBJECT), *_rate_clauses(claim, span, passage))
     score = prod(factor for factor, _ in factors)
     return Support(round(score, 3), span, min(factors)[1], span is not None and share == 1.0)
+
+
+def _rate_clauses(claim: Claim, span: tuple[int, int] | None, passage: Passage) -> list[tuple[float, str]]:
+    """Return whether the clause of the claim is about its subject, and tells it as so."""
+    if span is None:
+        return []
+    if passage.language == "chinese":
+        clause = find_clause(claim, span, passage.content)
+        return [
+            (OTHER_SUBJECT if is_about_other(claim, clause, passage) else 1.0, SUBJECT),
+            (OTHER_MOOD if is_open(claim, clause) else 1.0, MOOD),
+        ]
+    clauses = list(find_clauses(claim, span, passage.content))
+    return [(rate_subject(claim, clauses, passage), SUBJECT), (rate_mood(claim, clauses), MOOD)]
 
 
 # The span
@@ -136,6 +157,8 @@ def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passa
         return 1.0
     if before < 1.0 and here < 0.5:
         return _PART_OF_NAME if before >= 0.5 else (_NO_NAME if passage.language else 1.0)
+    if not any(is_in(word, Words(claim.sentence)) for word in words):
+        return 1.0  # the sentence calls it otherwise
     common = (key for key in map(to_key, WORD.findall(name)) if terms(key) and key not in set(map(to_key, words)))
     is_meant = here >= 0.5 or any(key in source.keys for key in common)
     is_meant = is_meant or (is_in is _is_told and passage.language == "english" and not _unused(claim, source))
@@ -156,14 +179,19 @@ def _is_told(word: str, words: Words) -> bool:
 
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
     """Return whether the span may speak of what only an earlier text names, and names nothing else instead."""
-    last = Words(passage.previous[-1][0]) if passage.previous else Words("")
+    last = Words(passage.previous[-1][0] if passage.previous else "")
+    if passage.language == "chinese" and passage.answers and kind != "person":
+        last = Words(passage.asked)
     is_last = all(_is_named(word, last) or _is_told(word, last) for word in words)
     follows = is_last and (passage.answers or len(passage.content) < _SHORT)
     if passage.language == "chinese":
-        return follows or bool(_REFERS_CHINESE.search(source.text))
-    spoken = set(map(str.casefold, source.words))
+        return follows or bool(_REFERS_CHINESE["person" if kind == "person" else ""].search(source.text))
+    spoken = {word.casefold().partition("'")[0] for word in WORD.findall(source.text.replace("’", "'"))}
     group = kind in _GROUP_TYPES and not _WE.isdisjoint(map(str.casefold, passage.words.words))
-    if not (follows or group or not spoken.isdisjoint(_PRONOUNS.get(kind, _THING_PRONOUNS))):
+    pronouns = _PRONOUNS.get(kind, _THING_PRONOUNS)
+    if kind not in _PRONOUNS and kind not in _GROUP_TYPES and not words[-1].endswith("s"):
+        pronouns -= _PLURAL
+    if not (follows or group or not spoken.isdisjoint(pronouns)):
         return False
     return _unused(claim, source) <= _UNUSED
 
@@ -262,6 +290,7 @@ _PRONOUNS = {
 _THING_PRONOUNS = frozenset(
     "it its it's that this these those there here one ones they them which same such so both".split()
 )
+_PLURAL = frozenset("they them these those ones both".split())
 _PLAIN_VERBS = frozenset(map(to_key, LISTS["plain_verbs"].split()))
 _NAMED_TYPES = frozenset("person place organization organisation pet".split())
 _GROUP_TYPES = frozenset("organization organisation group team company".split())

@@ -1,5 +1,6 @@
 """How well words support a fact: what must always hold, and examples of each check."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -80,6 +81,63 @@ def test_what_a_reader_may_tell(sentence, quote, more):
 )
 def test_what_a_reader_may_not_tell(sentence, quote, more):
     assert score(sentence, quote, **more) < WEAK
+
+
+CLAUSES = [  # true, false, the words of Ann that both are read from
+    ("Ann's sister moved to Oslo", "Ann moved to Oslo", "My sister moved to Oslo"),
+    ("Ann moved to Oslo", "Bo moved to Oslo", "I moved to Oslo"),
+    ("Rita is leaving Volvo", "Tom is leaving Volvo", "Tom says Rita is leaving Volvo"),
+    ("Ivan beat Oskar", "Oskar beat Ivan", "Ivan beat Oskar at chess"),
+    ("Ann's brother has a van", "Kim's brother has a van", "My brother has a van"),
+    ("Ann might try pottery", "Ann tried pottery", "I might try pottery some day"),
+    ("Ann would apply if they opened a branch", "Ann applied", "If they open a branch I'll apply"),
+    ("Ann asks whether Karl sold the boat", "Karl sold the boat", "Did Karl really sell the boat?"),
+    ("Ann almost bought a boat", "Ann bought a boat", "We almost bought a boat"),
+    ("Ann used to smoke", "Ann smokes", "I used to smoke"),
+    ("Ann has an art show", "Ann showed art at an art show", "Next week I show art at an art show"),
+    ("Ann got a job at Acme", "Ann got a job at Bosch", "I got a job at Acme, not far from Bosch"),
+    ("Ann will not tell Bo", "Ann will tell Bo", "I won't tell Bo"),
+    ("Ann wants to tell Bo", "Ann does not want to tell Bo", "Say nothing to Bo, I want to tell him myself"),
+    ("安娜的妹妹在银行上班", "安娜在银行上班", "我妹妹在银行上班"),
+    ("安娜在银行上班", "小李在银行上班", "我还在银行上班"),
+    ("安娜打算搬去厦门", "安娜搬去了厦门", "我希望明年搬去厦门"),
+    ("安娜没去过杭州", "安娜去过杭州", "我没去过杭州"),
+    ("安娜去过杭州", "安娜去过苏州", "我上周去过杭州,没去成苏州"),
+]
+
+
+@pytest.mark.parametrize(("true", "false", "words"), CLAUSES)
+def test_a_clause_tells_of_its_own_subject_and_only_what_it_states(true, false, words):
+    def measure(sentence):
+        is_event = re.search("ed|sold|bought|got|beat|了", sentence) is not None
+        kind = "plan" if re.search("will|want|would|might|打算", sentence) else "event" if is_event else "state"
+        speaker = "安娜" if "安娜" in true else "Ann"
+        names = [[name] for name in NAMES if name in sentence]
+        names.sort(key=lambda each: sentence.index(each[0]))
+        types = ["Person" if name[0] in PERSONS else "Organization" for name in names]
+        quote = re.split(", not|,没", words)[0]
+        claim = Claim(sentence, "RELATES_TO", names, quote, kind, types=types)
+        return measure_support(claim, Passage(words, AT, speaker, [("Bo: Hi!", AT), ("小李: 你好", AT)])).score
+
+    assert measure(true) >= WEAK > measure(false)
+
+
+PERSONS = [
+    "Ann's sister",
+    "Ann's brother",
+    "Kim's brother",
+    "Ann",
+    "Bo",
+    "Rita",
+    "Tom",
+    "Ivan",
+    "Oskar",
+    "Karl",
+    "安娜的妹妹",
+    "安娜",
+    "小李",
+]
+NAMES = [*PERSONS, "Oslo", "Volvo", "Acme", "Bosch", "杭州", "苏州", "厦门"]  # fmt: skip
 
 
 def test_a_quote_that_was_reworded_is_searched_for_by_its_words():

@@ -115,11 +115,7 @@ ORDER BY said_at DESC, f.id LIMIT $limit
 """
 
 FACTS_AMONG = f"""{_LINKING}
-MATCH (f)-[:HELD]->(b:Belief)
-WHERE {_CURRENT}
-WITH f, said_at, b ORDER BY b.invalid_at DESC, b.known_from DESC
-WITH f, said_at, collect(b)[0] AS b
-RETURN {part.DATED} AS fact ORDER BY said_at DESC, f.id
+RETURN f.sentence AS sentence
 """
 """The latest facts that link some entities to one another now."""
 
