@@ -11,6 +11,8 @@ A stated fact is *right* if it is one that the annotation of its message has: th
 their names, and words of the same meaning; each can be had once. What the annotation marks as optional, or as told
 before, is right, but not asked for. No annotation is complete: whether a message states what is in none was judged
 from the message alone, without sight of the annotation or of who read it (`judged.jsonl`); what is not judged is wrong.
+Nor has any list of words all by which the same can be said: the judge also said which stated fact is one of those
+that the annotation has and that no words paired. It counts as right and recalled, and so do its dates and its tense.
 
 | column | what it is |
 | --- | --- |
@@ -53,8 +55,9 @@ DATA = Path(__file__).parent / "reading_data"
 SLACK = {"about": 0.75, "by": 0.5, "after": 0.5}
 """How far beyond the told stretch a vague date may lie, in parts of the time between it and the message."""
 JSON = dict[str, Any]
-Judged = Mapping[tuple[str, str], bool]
-"""Whether a message, by its id, states a sentence that its annotation does not have."""
+Judged = Mapping[tuple[str, str], JSON]
+"""By the id of a message and a sentence that no words paired: whether the message has it `stated`, and the id of the
+annotated `fact` that it is, or null."""
 
 
 @dataclass
@@ -160,7 +163,9 @@ def _within(one: str, another: str) -> bool:
 # Matching
 
 
-def match(conversation: Conversation, graph: Graph, message: JSON) -> tuple[list[tuple[JSON, JSON]], list[JSON]]:
+def match(
+    conversation: Conversation, graph: Graph, message: JSON, judged: Judged
+) -> tuple[list[tuple[JSON, JSON]], list[JSON]]:
     """Return the pairs of annotated and stated facts of *message*, and the stated facts that are in none."""
     stated = list(graph.statements[message["id"]])
     said_at = datetime.fromisoformat(message["at"])
@@ -177,6 +182,13 @@ def match(conversation: Conversation, graph: Graph, message: JSON) -> tuple[list
             used_facts.add(place)
             used.add(number)
             pairs.append((message["facts"][-place], stated[number]))
+    for number, statement in enumerate(stated):
+        fact = judged.get((message["id"], graph.facts[statement["fact"]]["sentence"]), {}).get("fact")
+        place = next((place for place, each in enumerate(message["facts"]) if each["id"] == fact), None)
+        if number not in used and place is not None and place not in used_facts:
+            used_facts.add(place)
+            used.add(number)
+            pairs.append((message["facts"][place], statement))
     return pairs, [statement for number, statement in enumerate(stated) if number not in used]
 
 
@@ -309,7 +321,7 @@ def score(conversation: Conversation, graph: Graph, judged: Judged, explain: lis
     keys_of, ids_of = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     statement_of: dict[str, JSON] = {}
     for message in conversation.messages:
-        pairs, extra = match(conversation, graph, message)
+        pairs, extra = match(conversation, graph, message, judged)
         _count_facts(counts, message, pairs, extra, graph, judged, explain)
         for fact, statement in pairs:
             statement_of[fact["id"]] = statement
@@ -351,7 +363,7 @@ def _count_facts(
     explain.extend(f"{fact['id']} missed: {fact['sentence']}" for fact in missed)
     for statement in extra:
         stored = graph.facts[statement["fact"]]
-        verdict = judged.get((message["id"], stored["sentence"]))
+        verdict = judged.get((message["id"], stored["sentence"]), {}).get("stated")
         counts["judged_right"] += bool(verdict)
         counts["unjudged"] += verdict is None
         how = {True: "judged right", False: "judged wrong", None: "not judged"}[verdict]
@@ -430,19 +442,25 @@ def _not_linked(conversation: Conversation, graph: Graph, message: JSON, explain
 def load_judged(path: Path) -> Judged:
     """Return what was judged of sentences that no annotation has."""
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
-    return {(row["message"], row["sentence"]): row["stated"] for row in rows}
+    return {(row["message"], row["sentence"]): row for row in rows}
 
 
 def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> Iterator[JSON]:
-    """Yield the stated facts that no annotation has and nobody judged, each with its message and those before it."""
+    """Yield the stated facts that no words paired and nobody judged, each with its message and those before it.
+
+    `missed` are the annotated facts of the message that no stated fact was paired with.
+    """
     texts = [f"{row['at']} {row['speaker'] or ''}: {row['content']}" for row in conversation.episodes()]
     for place, message in enumerate(conversation.messages):
-        _, extra = match(conversation, graph, message)
+        pairs, extra = match(conversation, graph, message, judged)
+        found = {fact["id"] for fact, _ in pairs}
+        missed = {fact["id"]: fact["sentence"] for fact in message["facts"] if fact["id"] not in found}
         for statement in extra:
             sentence = graph.facts[statement["fact"]]["sentence"]
             if (message["id"], sentence) not in judged:
                 before = texts[max(place - 5, 0) : place]
-                yield {"message": message["id"], "text": texts[place], "before": before, "sentence": sentence}
+                row = {"message": message["id"], "text": texts[place], "before": before, "sentence": sentence}
+                yield {**row, "missed": missed}
 
 
 def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], explain: list[str]) -> Iterator[str]:

@@ -180,7 +180,7 @@ def _add_ask(command: Command) -> None:
     about = "answer a question from what is remembered, with dates and sources"
     times = _times("what was so at that time (default: now)")
     ask = command("ask", "ask:ask", about, texts.ASK, times, _unreviewed())
-    ask.add_argument("question", help="a question, in quotes; time words in it count where no option names a time")
+    ask.add_argument("question", help="a question, in quotes; what fits time words in it comes first")
     ask.add_argument("--where", type=_filter, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}')
     ask.add_argument("--asker", metavar="NAME", help="who asks: whom I and my in the question mean")
     ask.add_argument("--near", metavar="NAME", help="look near this person or thing")

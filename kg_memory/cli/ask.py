@@ -149,7 +149,7 @@ def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> 
         return
     if not arguments.explain:
         if time.words:
-            screen.line(f"Asked about {time.reading}. --on and --during name another time.", "dim")
+            screen.line(f"Asked about {time.reading}, which comes first. --on and --during leave the rest out.", "dim")
             screen.line()
         return
     screen.line(f"Asked about {time.reading}.", "bold")

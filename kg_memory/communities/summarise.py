@@ -21,6 +21,7 @@ from kg_memory.runtime.effects import Ask, ask, in_step, now, read
 from kg_memory.runtime.flow import Flow, T, every, through
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
+from kg_memory.text.dated import dated
 from kg_memory.text.identity import display_name, replace_unstorable
 from kg_memory.text.sentences import describe
 
@@ -103,7 +104,7 @@ def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
     members = yield from read(cypher.MEMBERS, ids=ids)
     facts = yield from read(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
     items = [{"entity": row["name"], "type": row["type"], "summary": row["summary"]} for row in members]
-    return items + [{"fact": row["sentence"]} for row in facts]
+    return items + [{"fact": dated(row["fact"])} for row in facts]
 
 
 def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:

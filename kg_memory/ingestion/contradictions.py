@@ -224,8 +224,8 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
     """Return the candidate that *fact* is beyond doubt: in the same words, or by its triple where that tells all."""
     if fact.id in candidates:
         return fact.id
-    if not fact.single_valued and not fact.is_triple:
-        return None
+    if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
+        return None  # what it says of one entity alone is in its sentence
     return min((id_ for id_, candidate in candidates.items() if ends_of(candidate) == ends_of(fact)), default=None)
 
 
@@ -300,6 +300,8 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
     same = candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule and rule.single_valued
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
+    end = OPEN_END if candidate.invalid_at is None else candidate.invalid_at
+    is_over = candidate.kind in (None, "state") and end <= candidate.stated_at
     shown = {
         "subject": names.get(candidate.subject_id, candidate.subject),
         "predicate": candidate.predicate,
@@ -308,7 +310,7 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
         "said_at": time_text(candidate.stated_at),
         "valid_at": time_text(candidate.valid_at, candidate.precision),
         "invalid_at": time_text(candidate.invalid_at, candidate.end_precision),
-        "kind": candidate.kind if candidate.kind != "state" else None,
+        "kind": "former" if is_over else candidate.kind if candidate.kind != "state" else None,
         "one_at_a_time": bool(single_valued),
     }
     return _without_empty(shown)

@@ -22,6 +22,15 @@ _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
 )
 """Words by which a sentence tells that what began in the past goes on, whatever the tense of its predicate."""
+_SINCE = re.compile(r"\b(?:since|from)\b|自|从", re.IGNORECASE)
+"""Words by which a date is a start, and tells nothing of the end."""
+_NOW = re.compile(
+    r"(?P<now>\btoday\b|\bjust now\b|\bright now\b|\bthis (?:morning|afternoon|evening)\b|刚才|刚刚|今天)"
+    r"|(?<!\d)(\d{1,2})[-/. ](?:\d{1,2}|[A-Za-z]{3,9})[-/. ](?:\d{4}|\d\d)(?!\d)|[A-Za-z]{3,9}[-/. ](\d{1,2})(?!\d)"
+    r"|\d{4}[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)",
+    re.IGNORECASE,
+)
+"""Words and figures that may name the day of a message."""
 _BEGINS = re.compile(
     r"\b(?:moved|joined|start(?:ed)?|began|became|become|born|married|bought|got|founded|hired|adopted|switched|opened|"
     r"signed)\b|搬|加入|开始|出生|结婚|入职|买了",
@@ -43,15 +52,18 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
     reference = local_time(episode.at, episode.offset)
     everywhere = find_dates(episode.content, reference)
     spans = Counter((fact.start, fact.end) for fact in facts)
+    claimed = [one for fact in facts if (one := parse_period(fact.stated_from, reference.tzinfo or UTC)) is not None]
     dated: list[StatedFact] = []
     for fact in facts:
         # Words that state one fact, and stand in the content, may name its date; those of several may name another's.
         alone = fact.quoted and spans[fact.start, fact.end] == 1
         within = [one for one in everywhere if fact.start <= one.start and one.end <= fact.end] if alone else []
+        if fact.stated_from is None and any(_starts_within(time, one.interval) for one in within for time in claimed):
+            within = []  # the model gave that date to another fact
         words = episode.content[fact.start : fact.end]
         stated = _with_kind(fact)
         if settings.undated_start == "told":
-            stated = _without_invented_start(stated, everywhere, reference)
+            stated = _without_invented_start(stated, episode.content, everywhere, reference)
         dated.append(_date_fact(stated, words, within, everywhere, reference))
     return tuple(map(_begin_when_stated, dated) if settings.undated_start == "reference" else dated)
 
@@ -83,10 +95,14 @@ def _date_fact(
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
     if first is None and last is None and len(within) == 1:
         first, last = _read_words(fact, within[0].interval, words)
-    return put_dates(fact, _find_precision(first, within, everywhere), _find_precision(last, within, everywhere))
+    went_on = _BEGINS.search(words) is not None or _SINCE.search(words) is not None
+    start, end = (_find_precision(time, within, everywhere) for time in (first, last))
+    return put_dates(fact, start, end, went_on=went_on)
 
 
-def _without_invented_start(fact: StatedFact, everywhere: Iterable[DateMention], reference: datetime) -> StatedFact:
+def _without_invented_start(
+    fact: StatedFact, content: str, everywhere: Iterable[DateMention], reference: datetime
+) -> StatedFact:
     """Return *fact* without a start that is the time of speaking, which no words name.
 
     That something is so now, or has happened by now, is no time.
@@ -98,7 +114,10 @@ def _without_invented_start(fact: StatedFact, everywhere: Iterable[DateMention],
     is_now = first.start <= now < (first.end or now) or abs(first.start - now).total_seconds() < 60
     if not is_now or first.precision not in ("instant", "day", "by"):
         return fact
-    is_named = any(_starts_within(mention.interval, first) for mention in everywhere)
+    local = first.start.astimezone(reference.tzinfo)
+    is_named = any(_starts_within(mention.interval, first) for mention in everywhere) or any(
+        match["now"] or local.day in map(int, filter(str.isdigit, match.groups(""))) for match in _NOW.finditer(content)
+    )
     return fact if is_named else replace(fact, stated_from=None)
 
 
@@ -133,8 +152,15 @@ def _find_precision(
     for mentions in (within, everywhere):
         for mention in mentions:
             named = mention.interval
-            if named.precision == "about" and _starts_within(time, named):
+            if named.precision == "about" and _is_vaguely(time, named):
                 return replace(time, precision="about")
             if named.start == time.start and WIDTH[named.precision] > WIDTH[time.precision]:
                 return replace(time, end=named.end or time.end, precision=named.precision)
     return time
+
+
+def _is_vaguely(time: Interval, named: Interval) -> bool:
+    """Return whether *time* is the one that vague words name, which may have no end: "for three years"."""
+    if time.precision == "instant":
+        return False
+    return _starts_within(time, named) if named.end is not None else _starts_within(named, time)

@@ -136,7 +136,7 @@ def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) ->
     states = {
         (reading.fact.subject, name)
         for reading, name in zip(readings, names, strict=True)
-        if reading.fact.kind in ("state", "former")
+        if reading.fact.kind != "event"
     }
     return [
         reading._replace(fact=reading.fact.model_copy(update={"kind": "state"}))

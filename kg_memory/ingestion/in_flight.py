@@ -80,12 +80,11 @@ class NamesInFlight:
     def _may_be(self, mention: Mention, candidate: Candidate) -> bool:
         """Return whether *mention* may be that one, by its type and whom it belongs to."""
         owned, owned_by = split_owner(mention.name), split_owner(candidate["name"])
-        if (
-            owned
-            and not candidate.get("owned")
-            and (is_bare_noun(candidate["name"]) or (owned_by and owned_by[0] != owned[0]))
-        ):
-            return False
+        if owned and not candidate.get("owned"):
+            if is_bare_noun(candidate["name"]) or (owned_by and owned_by[0] != owned[0]):
+                return False
+            if owned_by and candidate["score"] == 0:  # the same owner is all that the two have in common
+                return False
         return may_be_of_type(mention, candidate, self._settings)
 
     def _similar(self, mention: Mention, vector: Vector, *, is_certain: bool) -> list[tuple[str, float]]:

@@ -34,9 +34,10 @@ def state_fact(
     )
 
 
-def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None) -> StatedFact:
+def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
     """Return *fact* with the times in which it began and ended; a former state ended when it was stated, at the latest.
 
+    One that was so in a month ended with it, unless it *went_on*: "I had a car since 2019".
     An interval that ends before it begins tells only when it begins.
     """
     first, last = start or Interval(), end or Interval()
@@ -44,7 +45,8 @@ def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None) ->
     end_precision = last.precision
     window_end = micros(first.end, default=OPEN_END) if WIDTH[first.precision] else OPEN_END
     if fact.kind == "former" and invalid_at == OPEN_END:
-        invalid_at = fact.stated_at if first.precision == "about" else min(window_end, fact.stated_at)
+        is_open = went_on or first.precision == "about"
+        invalid_at = fact.stated_at if is_open else min(window_end, fact.stated_at)
         end_precision = "by"
     if invalid_at <= valid_at:
         invalid_at = OPEN_END

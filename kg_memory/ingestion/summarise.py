@@ -1,4 +1,7 @@
-"""Step 10, summarise: a short text on each entity that the episode touched: what is true now, and what was (A17)."""
+"""Step 10, summarise: a short text on each entity that the episode touched: what is true now, and what was (A17).
+
+Facts have their dates in it, because a summary is read long after it was written.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import instant
 from kg_memory.text import tokenise
+from kg_memory.text.dated import dated, dated_past
 
 log = logging.getLogger("kg_memory.ingestion")
 
@@ -87,7 +90,7 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
         texts = yield from _ask([long.show(place) for place, long in enumerate(open_ones)])
         for place, long in enumerate(open_ones):
             text = texts.get(place)
-            summary = long.begin_with(text) if text else (_shorten(long.row["facts"]), None)
+            summary = long.begin_with(text) if text else (_shorten(long.current), None)
             summaries[long.row["key"]] = summary
     return summaries
 
@@ -101,13 +104,14 @@ class _LongSummary:
 
     def __init__(self, row: Entity) -> None:
         self.row = row
-        self.past = [_show_past(fact) for fact in row["past"]]
-        self.all = _text((*reversed(row["facts"]), *self.past))
-        latest = row["facts"][: row["total"] % AFRESH]
+        self.past = [dated_past(fact) for fact in row["past"]]
+        self.current = [dated(fact) for fact in row["facts"]]
+        self.all = _text((*reversed(self.current), *self.past))
+        latest = self.current[: row["total"] % AFRESH]
         self.latest = _text(reversed(latest))
         if len(self.latest) > LONGEST:
             latest, self.latest = [], ""
-        self.facts = row["facts"][len(latest) :][:MOST_SHOWN]
+        self.facts = self.current[len(latest) :][:MOST_SHOWN]
         self.plain = _text((*reversed(self.facts), *self.past))
         length, _, self.digest = str(row["worded"] or "").partition(" ")
         self.before = str(row["summary"])[: int(length)] if length else None
@@ -143,12 +147,6 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
         log.warning("no summaries, the latest facts stand in for them: %s", describe_error(error))
         return {}
     return {summary.entity: " ".join(summary.summary.split()) for summary in answer.summaries}
-
-
-def _show_past(fact: Row) -> str:
-    """Return a fact that holds no longer as past, its end first."""
-    end = instant(fact["until"])
-    return f"Until {end:%Y-%m-%d}: {fact['sentence']}"
 
 
 def _shorten(facts: Sequence[str]) -> str:

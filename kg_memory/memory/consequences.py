@@ -21,11 +21,11 @@ from kg_memory.retrieval.standing import (
     read_grounds,
     read_resting,
 )
-from kg_memory.retrieval.time_window import EVER, Window
+from kg_memory.retrieval.time_window import Window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Doubt, Point, find_doubts
-from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.interval import EVER, OPEN_END
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import validate_count
 
@@ -42,7 +42,7 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
     point = point_of(window, time)
     before = yield from read_resting([root], limit)
     since, until = EVER
-    params = {"since": since, "until": until, "believed_at": time, "lenient": False, "unreviewed": False}
+    params = {"since": since, "until": until, "believed_at": time, "unreviewed": False}
     stated = yield from read(search_queries.FACTS_BY_ID, ids=list(before), sources=SOURCES, **params)
     chosen: dict[str, Row] = {}
     for row in sorted(stated, key=lambda row: _nearness(row, point.as_of)):

@@ -19,11 +19,11 @@ from kg_memory.memory.mapping import FactMapping
 from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
 from kg_memory.retrieval.standing import add_standing, point_of
-from kg_memory.retrieval.time_window import EVER, Window, parse_moment, parse_window
+from kg_memory.retrieval.time_window import Window, parse_moment, parse_window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
-from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.interval import EVER, OPEN_END
 from kg_memory.temporal.policy import rivals_by
 from kg_memory.text.identity import alias_key, replace_unstorable
 from kg_memory.text.predicates import canonical_predicate, predicate_name
@@ -276,7 +276,7 @@ def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool =
     """Return the parameters by which queries select beliefs: true in *window*, believed at *believed_at* or now."""
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
-    return {"since": since, "until": until, "believed_at": time, "lenient": False, "unreviewed": unreviewed}
+    return {"since": since, "until": until, "believed_at": time, "unreviewed": unreviewed}
 
 
 def _canonical_predicate(name: str) -> Flow[str]:

@@ -116,6 +116,9 @@ def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]
     for row in reversed(stored):
         if kind not in HAVE_SAVE_TIME or (row[reader.name]["created_at"] or 0) <= instants.believed_at:
             by_id.setdefault(row[reader.name]["id"], []).append(row)
+    if kind == "facts" and instants.vagueness is not None:
+        for periods in by_id.values():
+            periods.sort(key=lambda row: -instants.nearness(row["belief"]["known_from"], row["belief"]["invalid_at"]))
     return by_id
 
 

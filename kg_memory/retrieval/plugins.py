@@ -17,7 +17,7 @@ A plug-in of the package is a `Part` in a file of its own in `rerankers/` or `wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import Field
@@ -25,6 +25,7 @@ from pydantic import Field
 from kg_memory.models.graph import KINDS, Kind, Value
 from kg_memory.retrieval.fuse import Scored
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import EVER
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
@@ -41,19 +42,27 @@ class Part(Value, extra="forbid"):
 class Instants:
     """The time of a question: any instant in ``[since, until)``, as believed at `believed_at`; in microseconds.
 
-    A `lenient` question takes in facts whose start is unknown; `unreviewed` takes in facts that wait for review.
+    `unreviewed` takes in facts that wait for review. A time that the caller gives, like the present, filters. One that
+    only the words of the question name does not: it is preferred, and what lies up to `vagueness` beside it a little.
     """
 
     since: int
     until: int
     believed_at: int
-    lenient: bool
     unreviewed: bool
+    vagueness: int | None = None
+    """In microseconds; ``None`` for a time that filters."""
 
     @property
     def params(self) -> dict[str, int]:
-        """The parameters of a query."""
-        return asdict(self)
+        """The parameters of a query, by which it filters."""
+        since, until = (self.since, self.until) if self.vagueness is None else EVER
+        return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
+
+    def nearness(self, since: int, until: int) -> float:
+        """Return how near ``[since, until)`` is to the time of the question: 1 if they meet, 0 beyond the vagueness."""
+        gap = max(since - self.until, self.since - until) + 1
+        return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,17 @@ class Question:
 
 
 Feature = Literal[
-    "stated_at", "confidence", "trust", "sources", "mentions", "used", "used_at", "hops", "similarity", "answer"
+    "stated_at",
+    "periods",
+    "confidence",
+    "trust",
+    "sources",
+    "mentions",
+    "used",
+    "used_at",
+    "hops",
+    "similarity",
+    "answer",
 ]
 
 
@@ -82,6 +101,8 @@ class Features:
 
     stated_at: int = 0
     """The time of the latest statement of a fact, or of the episode, in microseconds."""
+    periods: Sequence[tuple[int, int, int]] = ()
+    """When the fact may have begun, was known to hold, and ended, for each period; an event ends as soon as it may."""
     confidence: float = 1.0
     trust: float = 1.0
     """The trust in the episode, or in the best trusted episode that states the fact."""

@@ -85,8 +85,8 @@ class RetrievalInput(TypedDict, total=False):
 
     `as_of` asks what was true at that instant, `during` what was at some time between two, or in a period in words;
     `believed_at` what was believed then. All are ISO 8601 or plain words such as "last March". Where neither `as_of`
-    nor `during` is given, time words in the question count. `unreviewed` takes in what waits for review. `thread` is
-    the conversation in which the question is asked: what it last spoke of is found more easily.
+    nor `during` is given, what fits time words in the question comes first. `unreviewed` takes in what waits for
+    review. `thread` is the conversation in which the question is asked: what it last spoke of is found more easily.
     `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, `where` a filter of `kg_memory.models.filters`,
     `center` the name of an entity near which to look, `asker` the name of who asks, whom "I" and "my" mean, and
     `template` how the context is written.

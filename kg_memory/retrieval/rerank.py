@@ -13,7 +13,7 @@ from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.fuse import DIGITS, ids_of
 from kg_memory.retrieval.plugins import Feature, Features, Instants, Question, Rankings, Reranker
 from kg_memory.retrieval.records import Ranked, Request, Search, Stage
-from kg_memory.retrieval.rerankers import ByRecency
+from kg_memory.retrieval.rerankers import ByRecency, ByTime
 from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -48,8 +48,15 @@ def rank_candidates(request: Request, search: Search, settings: Settings) -> Flo
 
 
 def _useful_rerankers(request: Request, question: Question, settings: Settings) -> tuple[Reranker, ...]:
-    """Return the rerankers that can change anything, after the preference for newer facts of the settings."""
+    """Return the rerankers that can change anything, with the preferences of the settings and of the question.
+
+    Newer facts are preferred first, the time that the words of the question name last.
+    """
     rerankers = request.recipe.rerankers
+    if question.instants.vagueness is None:  # no time is preferred
+        rerankers = tuple(reranker for reranker in rerankers if not isinstance(reranker, ByTime))
+    elif not any(isinstance(reranker, ByTime) for reranker in rerankers):
+        rerankers = (*rerankers, ByTime())
     if not (question.center or question.named):  # there is nothing to be near to
         rerankers = tuple(reranker for reranker in rerankers if "hops" not in reranker.features.all)
     rate = settings.temporal_decay_rate
@@ -87,6 +94,7 @@ def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list
 OF_EACH: Mapping[Kind, Mapping[str, tuple[Feature, ...]]] = {
     "facts": {
         cypher.FACTS_TOLD: ("stated_at", "confidence", "used", "used_at"),
+        cypher.FACTS_HELD: ("periods",),
         cypher.FACTS_STATED: ("trust", "sources", "mentions"),
         cypher.FACTS_JOIN: ("hops",),
     },
@@ -131,7 +139,8 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], question: Q
     all_needs = [reranker.features for reranker in rerankers]
     needed = frozenset[Feature]().union(*(needs.all for needs in all_needs))
     key = thread_key(replace_unstorable(question.thread)) if question.thread else None
-    reads = [read(query, ids=ids_of(rankings[kind]), thread_key=key) for kind, query in queries]
+    instants = question.instants.params
+    reads = [read(query, ids=ids_of(rankings[kind]), thread_key=key, **instants) for kind, query in queries]
     goes_by_hops = "hops" in needed and any(rankings.values())
     *answers, start = yield from in_step((*reads, _find_start(question if goes_by_hops else None)))
     table: Table = {}

@@ -52,7 +52,7 @@ class Scope:
     def sift_step(self, *carried: str) -> Step:
         """Return the step that keeps the rows that are believed, and pass the filter if `few` did not check that."""
         passing = EVERYTHING if self.few else self.filter_step(*carried)
-        believed = cypher.belief_step(self.kind, lenient=self.instants.lenient, unreviewed=self.instants.unreviewed)
+        believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
         return Step(passing.cypher + believed, passing.params)
 
     @property

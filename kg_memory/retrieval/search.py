@@ -1,8 +1,9 @@
 """Step 1, search: candidates of each kind by words, by meaning and along the graph (Zep 3.1).
 
-Only facts that hold at the time of the question are found. Words are ranked by Okapi BM25 over the postings in the
-graph, meaning by cosine similarity. The walk starts from the entities that the question names or the search is to be
-near to, those that the other retrievers found, and those that the conversation last spoke of.
+Only facts that hold now, or at the time that the caller gives, are found. Words are ranked by Okapi
+BM25 over the postings in the graph, meaning by cosine similarity. The walk starts from the entities that the question
+names or the search is to be near to, those that the other retrievers found, and those that the conversation last spoke
+of.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The time that a question is about: its parameters, else the words of the question (C30); in microseconds."""
+"""The time that a question is about: its parameters, else the words of the question (C30); in microseconds.
+
+Parameters filter. Words only give a preference: see `rerankers.time`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from kg_memory.retrieval.records import QuestionTime, Request
 from kg_memory.retrieval.search import name_keys
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, Interval, instant, micros
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
 from kg_memory.text.dates import EventTime, find_times, parse_when
 from kg_memory.text.identity import alias_key, replace_unstorable
 
@@ -23,7 +26,6 @@ UserTime = datetime | str | None
 """A time as users give it: a datetime, ISO 8601 text or plain words."""
 Window = tuple[int, int]
 """``[since, until)`` in microseconds."""
-EVER: Window = (OPEN_START, OPEN_END + 1)
 WORDS = 2000
 """The characters of a question in which time words are looked for."""
 
@@ -36,12 +38,11 @@ def find_time(request: Request) -> Flow[QuestionTime]:
     time = yield from now()
     believed_at = parse_moment("believed_at", request.believed_at, time)
     window = parse_window(request.as_of, request.during, time)
-    words, lenient = None, False
+    words = vagueness = None
     if window is None:
-        words, window = yield from _find_in_words(request.question[:WORDS], time, believed_at)
-        lenient = words is not None
+        words, window, vagueness = yield from _find_in_words(request.question[:WORDS], time, believed_at)
     since, until = window or (time, time + 1)
-    instants = Instants(since, until, believed_at, lenient, request.unreviewed)
+    instants = Instants(since, until, believed_at, request.unreviewed, vagueness)
     return QuestionTime(instants, _describe(instants, words, time), past=min(until - 1, believed_at) < time)
 
 
@@ -92,9 +93,10 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
     raise InputError(f"{name} must be a datetime, ISO 8601 text or words such as 'last March', got {value!r}")
 
 
-def _find_in_words(question: str, time: int, believed_at: int) -> Flow[tuple[str | None, Window | None]]:
-    """Return the time words of the question, and the window that they mean; the intersection of several."""
+def _find_in_words(question: str, time: int, believed_at: int) -> Flow[tuple[str | None, Window | None, int | None]]:
+    """Return the time words of the question, the window that they mean, and its vagueness; what several share."""
     words: list[str] = []
+    vagueness: list[int] = []
     since, until = OPEN_START, OPEN_END + 1
     for mention in find_times(replace_unstorable(question), instant(time) or EPOCH):
         window: Window | None = None
@@ -106,7 +108,8 @@ def _find_in_words(question: str, time: int, believed_at: int) -> Flow[tuple[str
         if window is not None and max(since, window[0]) < min(until, window[1]):
             since, until = max(since, window[0]), min(until, window[1])
             words.append(mention.words)
-    return (", ".join(words), (since, until)) if words else (None, None)
+            vagueness.append(min(WIDTH[mention.interval.precision], window[1] - window[0]) if mention.interval else 0)
+    return (", ".join(words), (since, until), min(vagueness)) if words else (None, None, None)
 
 
 def _find_around(event: EventTime, question: str, time: int, believed_at: int) -> Flow[Window | None]:

@@ -18,6 +18,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant.
 OPEN_START = -(2**60)
 OPEN_END = 2**60
+EVER = OPEN_START, OPEN_END + 1
+"""The window that all lies in."""
 HOUR = 3600 * 1_000_000
 SESSION_GAP = 6 * HOUR
 """Episodes of a thread that are further apart (microseconds) belong to different sessions, and are no neighbours."""

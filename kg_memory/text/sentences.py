@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kg_memory.text.dated import without_dates
 from kg_memory.text.lexicon import STARTERS, STOP
 
 _END = re.compile(r"(?<![\s.])(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？；]+[”’」』）]*|(?=\n))|\n")
@@ -159,7 +160,7 @@ def summarise(name: str, facts: Sequence[str]) -> str:
     seen: set[str] = set()
     length = 0
     for age, sentence in ranked:
-        words = words_without_speaker(sentence)
+        words = words_without_speaker(without_dates(sentence))
         fits = length + len(sentence) + 1 <= LONGEST_SUMMARY
         if not fits or (words and len(words & seen) / len(words) > _SAME):
             continue
@@ -182,7 +183,7 @@ def _with_end(sentence: str) -> str:
 
 def _weight(name: str, sentence: str, age: int, count: int) -> float:
     """Weigh a sentence by its content, by whether it names the entity, and by its age."""
-    words = words_without_speaker(sentence)
+    words = words_without_speaker(without_dates(sentence))
     named = name.casefold() in sentence.casefold()
     return min(len(words), 12) / 12 + 0.3 * named + 0.6 * (1 - age / max(count, 1))
 

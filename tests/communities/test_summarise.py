@@ -21,6 +21,7 @@ from kg_memory.runtime.effects import Ask, Reads
 from kg_memory.runtime.flow import Every
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import NOW, answered
+from tests.ingestion.test_summarise import JUNE_2024, fact
 
 GROUP = {"id": "c", "level": 0, "members": ["a", "b"], "fingerprint": "f"}
 
@@ -82,7 +83,7 @@ def members(questions):
 
 def test_a_small_community_is_one_question_with_its_members_and_their_facts():
     state = {"groups": [GROUP], "questions": 0}
-    rows = [[member("Ann", "Ann sings."), member("Bob")]], [[{"sentence": "Ann knows Bob"}]]
+    rows = [[member("Ann", "Ann sings."), member("Bob")]], [[{"fact": fact("Ann knows Bob", valid_at=JUNE_2024)}]]
     update, effects = answered(summarise(state, Settings()), *rows, descriptions((1, "Ann and Bob")))
     assert update == {
         "summaries": [{"id": "c", "name": "Ann and Bob", "summary": "They know each other.", "fingerprint": "f"}], "questions": 1,
@@ -92,7 +93,7 @@ def test_a_small_community_is_one_question_with_its_members_and_their_facts():
     assert facts.params == {"ids": ["a", "b"], "now": NOW, "limit": FACTS}
     assert effects[2] == Ask(COMMUNITY, {"communities": [{"community": 1, "items": [
         {"entity": "Ann", "type": "Person", "summary": "Ann sings."}, {"entity": "Bob", "type": "Person", "summary": ""},
-        {"fact": "Ann knows Bob"},
+        {"fact": "Ann knows Bob (since 2024-06-01)"},
     ]}]})  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from kg_memory.text.identity import alias_key, canonical_name, replace_unstorabl
 from tests.plain_filters import NOW, ORDERS, Plainly, cleaned
 
 LABELS = {"facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode"}
-INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
+INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "unreviewed": False}
 HOSTILE = (
     "O'Brien \"x\" \\", "`n`", "'}) DETACH DELETE n //", "$where0", "CYPHER a=1 RETURN 1", "a\x00b", "\ud800", "\x01\x1b",
     "李明", " padded ", "the", "x" * 100_000, "İSTANBUL ﬁ", "\u2028",

@@ -99,7 +99,7 @@ PARAMS: dict[str, Any] = {
     **dict.fromkeys(
         ("limit", "most", "nearest", "length", "depth", "hub", "sources", "words", "version", "interrupted"), 10
     ),
-    **dict.fromkeys(("lenient", "unreviewed", "single_valued", "reading", "kept"), False),
+    **dict.fromkeys(("unreviewed", "single_valued", "reading", "kept"), False),
     **{each: [ID] for each in ("known", "reopened", "subjects", "rulings", "kinds", "statuses", "plans", "ends")},
     "spent": [],
     "spent_since": 20_000,

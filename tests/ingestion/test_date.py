@@ -233,6 +233,31 @@ def test_the_latest_day_is_the_day_that_was_told_wherever_that_was():
     assert instant(found_by["valid_at"]) == day(2024, 5, 5)
 
 
+@pytest.mark.parametrize(
+    "content", ["Updated 1-Jan-2024.", '{"updated": "2024-01-01"}', "I signed just now.", "Today's a holiday."]
+)
+def test_the_day_of_the_message_is_a_date_where_words_or_figures_name_it(content):
+    assert dated(content, "2024-01-01", kind="event") == (day(2024), None)
+
+
+def test_what_lasts_for_years_makes_no_other_date_vague():
+    content = "I start on 1 March 2024 at 10:00, for two years."
+    assert found(content, "2024-03-01T10:00:00Z", kind="plan")["precision"] == "instant"
+
+
+def test_a_date_in_the_words_that_the_model_gave_to_another_fact_is_not_taken():
+    content = "I sold the car, bought in 2019."
+    sold = {**stated(content, kind="event"), "id": "sold"}
+    bought = {**stated(content, kind="event", stated_from="2019"), "id": "bought", "start": 17}
+    first, _ = ended(date(state(content, facts=[sold, bought], episode={}), Settings()))["facts"]
+    assert first["valid_at"] == OPEN_START
+
+
+def test_what_began_in_a_year_and_is_over_did_not_end_with_it():
+    owned = found("I bought a car in 2019, I had it for long.", "2019", kind="former")
+    assert (instant(owned["invalid_at"]), owned["end_precision"]) == (day(2024), "by")
+
+
 def test_what_is_over_without_a_date_ended_before_it_was_told():
     fact = found("I used to smoke.", kind="former")
     assert (instant(fact["valid_at"]), instant(fact["invalid_at"]), fact["end_precision"]) == (None, day(2024), "by")

@@ -53,7 +53,7 @@ def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add,
     assert (episode.thread, episode.source, episode.source_id) == ("t", "chat", "m1")
     entities = {each.name: each for each in look(read_entities(10, 0))}
     assert {name: each.type for name, each in entities.items()} == {"Ann": "Person", "Oslo": "Place"}
-    assert entities["Ann"].summary == "Ann lives in Oslo."
+    assert entities["Ann"].summary == "Ann lives in Oslo (since 2024-05-01)."
 
 
 def test_a_quote_after_characters_beyond_the_basic_plane_is_read_back_exactly(add, look):

@@ -35,17 +35,20 @@ def test_the_model_is_asked_for_a_summary_once_in_a_few_facts_and_tells_none_of_
         add(f"Friendly{number}Person", "2024-01-02")
     assert len(model.asks("summarise")) == 3
     add("I live in Oslo.", "2024-02-01")
-    assert summaries()["Ann"] == "All about Ann. Ann lives in Oslo."
+    assert summaries()["Ann"] == "All about Ann. Ann lives in Oslo (since 2024-02-01)."
     add("I live in Paris.", "2024-03-01")
-    assert model.asks("summarise")[-1]["entities"][0]["past"] == ["Until 2024-03-01: Ann lives in Oslo"]
-    assert summaries()["Ann"] == "All about Ann. Ann knows Friendly29Person. Ann lives in Paris."
+    assert model.asks("summarise")[-1]["entities"][0]["past"] == ["From 2024-02-01 until 2024-03-01: Ann lives in Oslo"]
+    assert (
+        summaries()["Ann"]
+        == "All about Ann. Ann knows Friendly29Person (since 2024-01-02). Ann lives in Paris (since 2024-03-01)."
+    )
 
 
 def test_a_summary_says_what_is_true_now_and_what_was_before_on_both_sides_of_a_fact(add, summaries):
     add("I live in Oslo.", "2024-01-01")
     add("I live in Paris.", "2024-06-01")
-    before = "Until 2024-06-01: Ann lives in Oslo."
-    assert summaries() == {"Ann": f"Ann lives in Paris. {before}", "Paris": "Ann lives in Paris.", "Oslo": before}
+    now, before = "Ann lives in Paris (since 2024-06-01).", "From 2024-01-01 until 2024-06-01: Ann lives in Oslo."
+    assert summaries() == {"Ann": f"{now} {before}", "Paris": now, "Oslo": before}
 
 
 def test_summaries_that_a_crash_left_old_are_refreshed_later(add, look, summaries, driver, namespace, rows):
@@ -54,5 +57,5 @@ def test_summaries_that_a_crash_left_old_are_refreshed_later(add, look, summarie
         graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True
     )
     look(refresh(since=0, before=6))
-    assert set(summaries().values()) == {"Ann lives in Oslo."}
+    assert set(summaries().values()) == {"Ann lives in Oslo (since 2024-01-01)."}
     assert rows("MATCH (e:Entity) WHERE e.stale > 0 RETURN e") == []

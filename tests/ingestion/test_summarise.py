@@ -12,13 +12,21 @@ from kg_memory.ingestion.summarise import AFRESH, LONGEST, MOST_SHOWN, refresh
 from kg_memory.llm.prompts.answers import Summaries
 from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.ingestion.stepping import NOW, answered, state, summarise
+
+JUNE_2024 = 1_717_200_000_000_000
+
+
+def fact(sentence: str, **told: Any) -> dict[str, Any]:
+    undated = {"valid_at": OPEN_START, "invalid_at": OPEN_END, "precision": "instant", "end_precision": "instant"}
+    return {"sentence": sentence, "kind": "state", **undated, "said_at": JUNE_2024, **told}
 
 
 def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None = None, **told: Any) -> dict[str, Any]:
     return {
         "key": "key Ann", "name": "Ann", "type": "Person", "aliases": ["Annie"], "summary": summary, "stale": 7,
-        "facts": facts, "past": past or [], "total": len(facts), "worded": None, **told,
+        "facts": [fact(sentence) for sentence in facts], "past": past or [], "total": len(facts), "worded": None, **told,
     }  # fmt: skip
 
 
@@ -77,7 +85,7 @@ def test_what_the_model_left_out_is_told_by_the_latest_facts_that_fit():
         assert len(summary) <= LONGEST + len(LONG[0])
 
 
-GONE = {"sentence": "She lives in Oslo.", "until": 1_704_067_200_000_000}
+GONE = fact("She lives in Oslo.", invalid_at=1_704_067_200_000_000)
 
 
 def test_what_holds_no_longer_is_told_as_past_with_its_end_after_what_holds():
@@ -103,7 +111,7 @@ def test_sentences_without_an_end_are_given_a_stop(facts, summary):
 
 
 def test_what_is_past_is_a_sentence_of_its_own():
-    gone = {"sentence": "Ann lives in Oslo", "until": 1_717_200_000_000_000}
+    gone = fact("Ann lives in Oslo", invalid_at=JUNE_2024)
     [stored] = run([row(["Ann lives in Paris"], past=[gone])], [])[-1].params["summaries"]
     assert stored["summary"] == "Ann lives in Paris. Until 2024-06-01: Ann lives in Oslo."
 
@@ -117,6 +125,13 @@ def test_the_model_is_told_the_past_apart_from_what_is_so_now():
     asked, _ = run([row(LONG, past=[GONE])], Summaries(summaries=[]), [])
     [told] = asked.fields["entities"]
     assert (told["past"], told["facts"]) == (["Until 2024-01-01: She lives in Oslo."], LONG)
+
+
+def test_the_model_is_told_the_dates_of_the_facts():
+    given = row(LONG)
+    given["facts"][0] = fact("She lives in Turku.", valid_at=JUNE_2024, precision="month")
+    asked, _ = run([given], Summaries(summaries=[]), [])
+    assert asked.fields["entities"][0]["facts"][0] == "She lives in Turku (since 2024-06)."
 
 
 class Told:

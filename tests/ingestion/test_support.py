@@ -50,7 +50,7 @@ def test_a_fact_that_its_quote_does_not_say_is_marked_and_less_sure(reading, nam
     assert "Ann works at Interpol (since 14 May 2024 10:00, not confirmed by its words)" in context
     assert "Ann moved to Oslo (since 14 May 2024 10:00)" in context
     [summary] = [entity.summary for entity in memory.entities.list(namespace=namespace) if entity.name == "Ann"]
-    assert summary == "Ann moved to Oslo."  # what is confirmed alone
+    assert summary == "Ann moved to Oslo (since 2024-05-14)."  # what is confirmed alone
 
 
 def test_without_a_threshold_all_is_taken_as_it_was_read(reading, namespace):

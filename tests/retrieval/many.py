@@ -17,7 +17,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
 NOW = 1000
-INSTANTS = Instants(NOW, NOW + 1, NOW, lenient=False, unreviewed=False)
+INSTANTS = Instants(NOW, NOW + 1, NOW, unreviewed=False)
 DIMENSIONS = 4
 FACTS = """
 UNWIND $rows AS row

@@ -22,7 +22,7 @@ def hops(talk: Talk, *start: str, most: int = 5, wanted: Any = FAR, at: int = NO
     rows = talk.driver.run(read("MATCH (e:Entity) RETURN e.id AS id, e.name AS name"), talk.namespace)
     names = {row["id"]: row["name"] for row in rows}
     ids = {name: id_ for id_, name in names.items()}
-    instants = Instants(at, at + 1, 2 * NOW, lenient=False, unreviewed=False)
+    instants = Instants(at, at + 1, 2 * NOW, unreviewed=False)
     flow = count_hops([ids[name] for name in start], [ids.get(name, name) for name in wanted], most, instants)
     return {names[id_]: far for id_, far in talk.driver.run(flow, talk.namespace).items()}
 
@@ -62,7 +62,7 @@ def walked(graph: dict[str, str], start: list[str], most: int) -> tuple[dict[str
         asked.append(query)
         return [{"entities": " ".join(graph[each] for each in query.params["ids"])}]
 
-    return run(count_hops(start, FAR, most, Instants(0, 1, 0, lenient=False, unreviewed=False)), perform), len(asked)
+    return run(count_hops(start, FAR, most, Instants(0, 1, 0, unreviewed=False)), perform), len(asked)
 
 
 def test_a_circle_is_walked_once() -> None:

@@ -24,7 +24,7 @@ def cosine(one: str, other: str) -> float:
 
 def diversified(rankings: Any, by: ByDiversity) -> Flow[Any]:
     """Read the similarities, and rerank each kind."""
-    question = Question("?", Instants(0, 1, 0, lenient=False, unreviewed=False))
+    question = Question("?", Instants(0, 1, 0, unreviewed=False))
     table = yield from read_features_of_best({}, rankings, by, question)
     return {kind: by.rerank(ranking, table[kind], question) for kind, ranking in rankings.items() if ranking}
 

@@ -21,7 +21,7 @@ from kg_memory.settings import Settings
 from tests.retrieval.conftest import Talk
 
 NOW = 1_720_000_000_000_000
-INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": 2 * NOW, "lenient": False, "unreviewed": False}
+INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": 2 * NOW, "unreviewed": False}
 NAMES = {
     "facts": "MATCH (d:Fact) RETURN d.id AS id, d.sentence AS name",
     "entities": "MATCH (d:Entity) RETURN d.id AS id, d.name AS name",

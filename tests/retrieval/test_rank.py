@@ -10,6 +10,7 @@ from kg_memory.retrieval.fuse import LAST, blend, ranks, relative_shares, rescor
 from kg_memory.retrieval.rerankers.diversity import mmr
 from kg_memory.retrieval.rerankers.mentions import log_shares
 from kg_memory.retrieval.rerankers.recency import prefer_newer, raise_by_age
+from kg_memory.retrieval.rerankers.time import SPREAD, hold
 from kg_memory.retrieval.rerankers.use import fade, use_weight
 
 NAMES = st.text("abcdef", min_size=1, max_size=2)
@@ -162,6 +163,7 @@ RERANKERS = {
     "blended": lambda ranking, pairs, shares, share: blend(ranking, shares, share),
     "scaled": lambda ranking, pairs, shares, share: scale(ranking, shares),
     "newest": lambda ranking, pairs, shares, share: prefer_newer(ranking, {name: 9 * age for name, age in shares.items() if not isnan(age)}, share),
+    "held": lambda ranking, pairs, shares, share: hold(blend(ranking, shares, share), ranking),
     "reread": lambda ranking, pairs, shares, share: rescore(ranking, shares),
 }  # fmt: skip
 
@@ -186,6 +188,15 @@ def test_what_says_nothing_about_the_ids_leaves_the_order_as_it_was(ranking) -> 
     assert names(scale(known, {})) == order
     assert names(prefer_newer(known, {}, 1.0)) == order
     assert names(rescore(ranking, {})) == names(sort_scores(ranking))
+
+
+@given(st.permutations(range(20)), st.integers(0, 20))
+def test_what_ranked_first_before_is_held_near_the_front(order, length) -> None:  # type: ignore[no-untyped-def]
+    before = [(f"{place:02}", 1 - place / 20) for place in range(length)]
+    now = [(f"{place:02}", 1 - rank / 20) for rank, place in enumerate(order) if place < length]
+    places = names(hold(now, before))
+    assert all(places.index(name) < SPREAD * (place + 1) for place, (name, _) in enumerate(before))
+    assert places[: SPREAD - 1] == names(now)[: SPREAD - 1]
 
 
 @given(RANKED, PAIRS)

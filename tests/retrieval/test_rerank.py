@@ -28,7 +28,7 @@ from kg_memory.settings import Settings
 
 NOW = 1_700_000_000_000_000
 TIME = {"believed_at": "2023-11-14T22:13:20Z", "reading": "what is so now"}
-INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
+INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "unreviewed": False}
 KINDS = ("facts", "entities", "communities", "episodes")
 
 

@@ -20,7 +20,7 @@ from tests.retrieval.conftest import DIMENSION, Talk
 PARAMETERS: dict[str, Any] = {
     "ids": ["1"], "keys": ["1"], "terms": [{"term": "ann", "idf": 1.0}], "leading": [{"term": "ann", "idf": 1.0}],
     "rare": ["ann"], "pairs": [["ann", "oslo"]], "entities": ["1"], "thread_key": "1",
-    "since": 1, "until": 2, "believed_at": 1, "lenient": False, "unreviewed": False, "facts": ["1"], "episodes": ["1"],
+    "since": 1, "until": 2, "believed_at": 1, "unreviewed": False, "facts": ["1"], "episodes": ["1"],
     "subjects": ["1"], "predicate": "LIVES_IN", "object": "1", "limit": 5, "depth": 5, "most": 5, "sources": 5,
     "base": 0.5, "length": 0.01, "weights": {"ann": 1.0}, "examined": 20, "looked": 20, "hub": 5, "share": 0.3, "gap": 1,
     "vector": [0.1] * DIMENSION,
@@ -44,7 +44,7 @@ def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, (name, given) in product(kinds, FILTERS.items()):
         where = parse_filter(given)
-        believed = search.belief_step(kind, lenient=doubtful, unreviewed=doubtful)
+        believed = search.belief_step(kind, unreviewed=doubtful)
         first = where and start_step(where, kind, NAMES)
         if first:
             start, params = first.cypher, dict(first.params)

@@ -1,4 +1,4 @@
-"""Which time a question is about, by its parameters, else by its own words; on a real FalkorDB."""
+"""The time of a question: its parameters filter, its own words only prefer; on a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kg_memory.retrieval.records import QuestionTime
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import EVER, HOUR, OPEN_END, OPEN_START, micros
 from tests.retrieval.conftest import Talk
 from tests.review import World
 
@@ -56,7 +56,7 @@ def window(found: QuestionTime) -> tuple[int, int]:
 def test_a_question_without_a_time_is_about_now_and_costs_no_query() -> None:
     found, queries = asked()
     assert queries == []
-    assert found.instants == Instants(NOW, NOW + 1, NOW, lenient=False, unreviewed=False)
+    assert found.instants == Instants(NOW, NOW + 1, NOW, unreviewed=False, vagueness=None)
     assert (found.time.reading, found.time.words, found.past) == ("what is so now", None, False)
 
 
@@ -99,7 +99,7 @@ def test_parameters_tell_the_time_and_it_is_told_back(given_, instants, reading,
     assert (*window(found), found.instants.believed_at) == instants
     assert reading in found.time.reading
     assert found.past is past
-    assert found.instants.lenient is False
+    assert found.instants.vagueness is None
     assert queries == []
     assert found.time.words is None
 
@@ -138,22 +138,30 @@ def test_a_parameter_that_is_no_time_is_an_error(given_, message) -> None:
 
 # Words of the question
 
-WORDS: dict[str, tuple[str, str, tuple[int, int]]] = {
-    "a year": ("Where did Ann live in 2019?", "in 2019", (us(2019, 1, 1), us(2020, 1, 1))),
-    "last month": ("Where did Ann work last month?", "last month", (us(2024, 4, 1), us(2024, 5, 1))),
-    "last month, in Chinese": ("安上个月住在哪里？", "上个月", (us(2024, 4, 1), us(2024, 5, 1))),
-    "a year, in Chinese": ("2019年安住在哪里？", "2019年", (us(2019, 1, 1), us(2020, 1, 1))),
-}
+DAY = 24 * HOUR
+WORDS: dict[str, tuple[str, str, tuple[int, int], int]] = {
+    "a year": ("Where did Ann live in 2019?", "in 2019", (us(2019, 1, 1), us(2020, 1, 1)), 365 * DAY),
+    "last month": ("Where did Ann work last month?", "last month", (us(2024, 4, 1), us(2024, 5, 1)), 30 * DAY),
+    "a part of a month": (
+        "What did Ann cook in the beginning of May?", "in the beginning of May", (us(2024, 5, 1), us(2024, 5, 11)), 10 * DAY,
+    ),
+    "a day": ("What did Ann cook on 4 May?", "on 4 May", (us(2024, 5, 4), us(2024, 5, 5)), DAY),
+    "an open side": ("Where has Ann lived since 2019?", "since 2019", (us(2019, 1, 1), OPEN_END + 1), 366 * DAY),
+    "last month, in Chinese": ("安上个月住在哪里？", "上个月", (us(2024, 4, 1), us(2024, 5, 1)), 30 * DAY),
+    "a year, in Chinese": ("2019年安住在哪里？", "2019年", (us(2019, 1, 1), us(2020, 1, 1)), 365 * DAY),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("question", "words", "expected"), WORDS.values(), ids=WORDS.keys())
-def test_time_words_of_the_question_are_found_and_told(question, words, expected) -> None:
+@pytest.mark.parametrize(("question", "words", "expected", "vagueness"), WORDS.values(), ids=WORDS.keys())
+def test_time_words_of_the_question_are_found_and_told(question, words, expected, vagueness) -> None:
     found, _ = asked(question)
     assert window(found) == expected
     assert words in found.time.words
     assert found.time.words in question
     assert f'by the words "{found.time.words}"' in found.time.reading
-    assert (found.instants.lenient, found.past) == (True, True)
+    assert found.instants.vagueness == vagueness
+    assert found.past is (expected[1] < OPEN_END)
+    assert (found.instants.params["since"], found.instants.params["until"]) == EVER
 
 
 def row(since: int, until: int = OPEN_END, *, meant: bool = True, known: int | None = None) -> dict[str, Any]:
@@ -191,6 +199,7 @@ def test_an_event_of_the_graph_opens_or_closes_the_window(question, events, expe
     found, queries = asked(question, events)
     assert [each.cypher for each in queries] == [search.EVENTS]
     assert window(found) == (expected or (NOW, NOW + 1))
+    assert found.instants.vagueness == (0 if expected else None)
     assert (found.time.words is not None) is (expected is not None)
 
 
@@ -238,21 +247,31 @@ def where(world: World, question: str, **given: Any) -> tuple[list[str], str | N
 
 
 @pytest.mark.parametrize(
-    ("question", "expected", "words"),
+    ("question", "first", "others", "words"),
     [
-        ("Where did Ann live in 2019?", {OSLO}, "in 2019"),
-        ("Where did Ann live in 2020?", {OSLO, PARIS}, "in 2020"),
-        ("Where did Ann live before she moved to Paris?", {OSLO}, "before she moved to Paris"),
-        ("Where did Ann live before she moved to Rome?", {PARIS}, "before she moved to Rome"),
-        ("Where did Ann live after she moved to Paris?", {PARIS, ROME}, "after she moved to Paris"),
-        ("Who was Ann while she lived in Paris?", {PARIS}, "while she lived in Paris"),
-        ("Where does Ann live?", {ROME}, None),
-        ("When did Ann move to Paris, in 2020 or in 2021?", {ROME}, None),
+        ("Where did Ann live in 2019?", {OSLO}, {PARIS, ROME}, "in 2019"),
+        ("Where did Ann live in 2020?", {OSLO, PARIS}, {ROME}, "in 2020"),
+        ("Where did Ann live before she moved to Paris?", {OSLO}, {PARIS, ROME}, "before she moved to Paris"),
+        ("Where did Ann live before she moved to Rome?", {PARIS}, {OSLO, ROME}, "before she moved to Rome"),
+        ("Where did Ann live after she moved to Paris?", {PARIS, ROME}, {OSLO}, "after she moved to Paris"),
+        ("Who was Ann while she lived in Paris?", {PARIS}, {OSLO, ROME}, "while she lived in Paris"),
+        ("Where does Ann live?", {ROME}, set(), None),
+        ("When did Ann move to Paris, in 2020 or in 2021?", {ROME}, set(), None),
     ],
 )
-def test_the_words_of_a_question_choose_the_facts(world, question, expected, words) -> None:
+def test_the_words_of_a_question_bring_facts_to_the_front_and_hide_none(world, question, first, others, words) -> None:
     facts, found = where(world, question)
-    assert (set(facts), found) == (expected, words)
+    assert (set(facts[: len(first)]), set(facts[len(first) :]), found) == (first, others, words)
+
+
+def test_what_ranks_first_without_time_words_is_not_hidden_by_them(world) -> None:
+    world.moves("Kyoto", "2023-01-16")
+    kyoto, question = "Ann lives in Kyoto", "What about Kyoto in the beginning of January 2023?"
+    plain, _ = where(world, "What about Kyoto?")
+    facts, words = where(world, question)
+    assert (plain[0], words) == (kyoto, "in the beginning of January 2023")
+    assert (facts[0], set(facts)) == (kyoto, {OSLO, PARIS, ROME, kyoto})
+    assert where(world, question, during="the beginning of January 2023")[0] == [ROME]
 
 
 def test_parameters_win_over_words_on_the_real_graph_too(world) -> None:
@@ -265,14 +284,15 @@ def test_last_month_in_chinese_finds_what_was_so_then(world) -> None:
     last_month = datetime.now(UTC).replace(day=1) - timedelta(days=10)
     world.moves("Kyoto", f"{last_month:%Y-%m-%d}")
     facts, words = where(world, "Ann 上个月住在哪里？")
-    assert (set(facts), words) == ({ROME, "Ann lives in Kyoto"}, "上个月")
+    assert (set(facts[:2]), words) == ({ROME, "Ann lives in Kyoto"}, "上个月")
 
 
 def test_an_event_is_one_that_was_believed_then(world) -> None:
     before = world.now()
     world.moves("Kyoto", "2019-01-01")
     question = "Where did Ann live before she moved to Kyoto?"
-    assert where(world, question) == ([OSLO], "before she moved to Kyoto")
+    facts, words = where(world, question)
+    assert (facts[0], words) == (OSLO, "before she moved to Kyoto")
     assert where(world, question, believed_at=before) == ([ROME], None)
 
 
@@ -310,12 +330,13 @@ def test_a_question_costs_no_query_more_than_it_needs(world, queries) -> None:
     assert len(plain) == 5  # look up, search, walk, go from facts to episodes, fetch
     asked = [each for trip in plain for each in trip]
     assert len(asked) == len(set(asked)) == 19
-    for asked_too, (question, given_) in {
-        "a second step of the walk": ("Where did Ann live in 2019?", {"believed_at": "now", "unreviewed": True}),
-        "when she moved": ("Where did Ann live before she moved to Rome?", {}),
+    for asked_too, (question, given_, trips) in {
+        "a second step of the walk": ("Where does Ann live?", {"as_of": "2019", "unreviewed": True}, 1),
+        "the times of the candidates too": ("Where did Ann live in 2019?", {"unreviewed": True}, 2),
+        "when she moved": ("Where did Ann live before she moved to Rome?", {}, 4),
     }.items():
         world.search(question, **given_)
-        assert len(queries()) == len(plain) + 1, asked_too
+        assert len(queries()) == len(plain) + trips, asked_too
 
 
 # What a story shows

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
-from kg_memory.retrieval.time_window import EVER, parse_moment, parse_window
-from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, micros
+from kg_memory.retrieval.time_window import parse_moment, parse_window
+from kg_memory.temporal.interval import EPOCH, EVER, OPEN_END, OPEN_START, micros
 
 NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)
 

@@ -22,7 +22,7 @@ from kg_memory.runtime.effects import Query, in_step, write
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.temporal.interval import OPEN_END
 
-NOW = Instants(500, 501, 500, lenient=False, unreviewed=False)
+NOW = Instants(500, 501, 500, unreviewed=False)
 WAYS = (BreadthFirst(), Synapse(), PageRank())
 
 MAKE = f"""

@@ -146,11 +146,11 @@ def test_a_decision_changes_the_summaries_at_once(world, review):
     def summary() -> str:
         return {each.name: each.summary for each in world.entities.list()}["Ann"]
 
-    assert summary() == f"{OSLO}."
+    assert summary() == f"{OSLO} (since 2024-01-01)."
     world.reviews.decide(review, "accept")
-    assert summary() == f"{PARIS}. Until 2024-06-01: {OSLO}."
+    assert summary() == f"{PARIS} (since 2024-06-01). From 2024-01-01 until 2024-06-01: {OSLO}."
     world.reviews.undo(review)
-    assert summary() == f"{OSLO}."
+    assert summary() == f"{OSLO} (since 2024-01-01)."
 
 
 def test_who_decided_and_why_is_kept_as_it_was_written_however_odd(world, review):

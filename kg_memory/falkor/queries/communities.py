@@ -115,7 +115,11 @@ ORDER BY said_at DESC, f.id LIMIT $limit
 """
 
 FACTS_AMONG = f"""{_LINKING}
-RETURN f.sentence AS sentence
+MATCH (f)-[:HELD]->(b:Belief)
+WHERE {_CURRENT}
+WITH f, said_at, b ORDER BY b.invalid_at DESC, b.known_from DESC
+WITH f, said_at, collect(b)[0] AS b
+RETURN {part.DATED} AS fact ORDER BY said_at DESC, f.id
 """
 """The latest facts that link some entities to one another now."""
 

@@ -7,12 +7,29 @@ reads ten times as fast.
 from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
+from kg_memory.temporal.interval import OPEN_END, WIDTH
 
 FACTS_TOLD = """
 UNWIND $ids AS id
 MATCH (f:Fact {id: id})
 RETURN id, f.said_at AS stated_at, coalesce(f.confidence, 1.0) AS confidence, coalesce(f.used, 0.0) AS used,
   coalesce(f.used_at, 0) AS used_at
+"""
+
+_LENGTH = f"CASE b.precision {' '.join(f'WHEN {unit!r} THEN {width}' for unit, width in WIDTH.items())} ELSE 0 END"
+
+FACTS_HELD = f"""
+UNWIND $ids AS id
+MATCH (f:Fact {{id: id}})
+WITH f, coalesce(f.kind, 'state') = 'state' AS lasts
+MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH f, b, CASE WHEN lasts OR b.invalid_at < {OPEN_END} THEN b.invalid_at ELSE b.known_from + {_LENGTH} + 1 END AS until
+RETURN f.id AS id, collect([b.valid_at, b.known_from, until]) AS periods
+"""
+"""The periods of facts: the start, or an open one; from when each is known to hold; and the end.
+
+What happened, or is meant to, ends with the day, month or year that it is dated by.
 """
 
 EPISODES_TOLD = """

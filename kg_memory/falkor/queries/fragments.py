@@ -26,18 +26,16 @@ BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .kno
 """A belief ``b`` of a fact by the relation ``h``: held, or proposed for review. Use it behind `TOLD`."""
 
 
-def hold_from(start: str) -> str:
-    """Return the condition that ``b``, from *start* on, was held at ``$believed_at`` and meets ``[$since, $until)``."""
-    return f"""b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
-  AND {start} < $until"""
+BELIEVED = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
+  AND b.known_from < $until"""
+"""The condition that ``b`` was believed at ``$believed_at``, and was true at some time in ``[$since, $until)``."""
+HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
+"""The same for the belief ``b`` by the relation ``h``, which may be proposed for review."""
 
-
-_START = "CASE WHEN $lenient THEN b.valid_at ELSE b.known_from END"
-HOLDS = f"{hold_from(_START)} AND ($unreviewed OR type(h) = 'HELD')"
-"""The condition that the belief ``b`` was held at ``$believed_at``, and was true at some time in ``[$since, $until)``.
-
-``$lenient`` includes beliefs with an unknown start that may have been true already.
-"""
+DATED = """{sentence: f.sentence, kind: coalesce(f.kind, 'state'), valid_at: b.valid_at, invalid_at: b.invalid_at,
+  precision: coalesce(b.precision, 'instant'), end_precision: coalesce(b.end_precision, 'instant'),
+  said_at: b.said_at}"""
+"""A fact ``f`` with the dates of its belief ``b``, a `text.dated.DatedFact`."""
 
 EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
   .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, flags: coalesce(e.flags, [])}"""

@@ -11,9 +11,15 @@ from kg_memory.falkor.queries import usage as spent
 from kg_memory.falkor.queries.communities import JOIN
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
-_TOLD_OF_STALE = f"""WITH {{carried}}e ORDER BY e.stale, e.key LIMIT $most
-WITH {{carried}}collect(e) AS stale
-CALL {{{{
+
+def _tell_of_stale(carried: str = "") -> str:
+    """Return the clauses for stale entities with their latest facts and those that are over, behind *carried* columns.
+
+    MATCH reads all at once, OPTIONAL MATCH would read row by row. Of a fact with several periods the latest counts.
+    """
+    return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
+WITH {carried}collect(e) AS stale
+CALL {{
   WITH stale
   UNWIND stale AS e
   MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f)
@@ -26,18 +32,19 @@ CALL {{{{
   WITH DISTINCT e, total, f
   MATCH (f)-[:HELD]->(b)
   WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now
-  WITH e, total, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
+  WITH e, total, f, b ORDER BY b.invalid_at DESC, b.known_from DESC
+  WITH e, total, f, max(b.said_at) AS said_at, collect(b)[0] AS b
   ORDER BY said_at DESC, f.created_at DESC, f.sentence
-  WITH e, total, collect(CASE WHEN until > $now THEN f.sentence END)[0..$limit] AS facts,
-    collect(CASE WHEN until <= $now THEN {{{{sentence: f.sentence, until: until}}}} END)[0..$past] AS past
-  RETURN collect({{{{key: e.key, total: total, facts: facts, past: past}}}}) AS told
-}}}}
+  WITH e, total, collect(CASE WHEN b.invalid_at > $now THEN {part.DATED} END)[0..$limit] AS facts,
+    collect(CASE WHEN b.invalid_at <= $now THEN {part.DATED} END)[0..$past] AS past
+  RETURN collect({{key: e.key, total: total, facts: facts, past: past}}) AS told
+}}
 UNWIND CASE WHEN size(stale) = 0 THEN [NULL] ELSE stale END AS e
-WITH {{carried}}e, [each IN told WHERE each.key = e.key] AS own
-WITH {{carried}}e, CASE WHEN size(own) = 0 THEN 0 ELSE own[0].total END AS total,
+WITH {carried}e, [each IN told WHERE each.key = e.key] AS own
+WITH {carried}e, CASE WHEN size(own) = 0 THEN 0 ELSE own[0].total END AS total,
   CASE WHEN size(own) = 0 THEN [] ELSE own[0].facts END AS facts,
   CASE WHEN size(own) = 0 THEN [] ELSE own[0].past END AS past"""
-"""The latest facts of stale entities: MATCH reads all at once, OPTIONAL MATCH would read row by row."""
+
 
 _STALE_MAP = "e {.key, .name, .type, .aliases, .summary, .worded, .stale, total: total, facts: facts, past: past}"
 
@@ -189,7 +196,7 @@ CALL {
 WITH e.id AS id
 OPTIONAL MATCH (e:Entity)
 WHERE e.stale > 0 AND (e.stale = $now OR e.stale < $before)
-{_TOLD_OF_STALE.format(carried="id, ")}
+{_tell_of_stale("id, ")}
 RETURN id, collect({_STALE_MAP}) AS stale
 """
 )
@@ -201,7 +208,7 @@ An episode about nothing has one stale entity without a key. There is no row if 
 STALE_ENTITIES = f"""
 MATCH (e:Entity)
 WHERE e.stale > 0 AND (e.stale = $since OR e.stale < $before)
-{_TOLD_OF_STALE.format(carried="")}
+{_tell_of_stale()}
 WITH e, total, facts, past
 WHERE e IS NOT NULL
 RETURN {_STALE_MAP} AS entity

@@ -103,7 +103,7 @@ CARRIED = ("d", "score", "vector")
 """The columns of a vector search that a filter must carry on; searches by words have no vector."""
 
 
-def belief_step(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
+def belief_step(kind: Kind, *, unreviewed: bool) -> str:
     """Return the step that keeps the facts that were believed, see `fragments.HOLDS`; empty for other kinds.
 
     It contains only the necessary conditions: the relation as a variable and one more condition take as long again.
@@ -112,7 +112,7 @@ def belief_step(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
         return ""
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
-WHERE {part.hold_from("b.valid_at" if lenient else "b.known_from")}
+WHERE {part.BELIEVED}
 WITH DISTINCT d, score"""
 
 

@@ -8,10 +8,11 @@ from kg_memory.retrieval.rerankers.distance import ByDistance
 from kg_memory.retrieval.rerankers.diversity import ByDiversity
 from kg_memory.retrieval.rerankers.mentions import ByMentions
 from kg_memory.retrieval.rerankers.recency import ByRecency
+from kg_memory.retrieval.rerankers.time import ByTime
 from kg_memory.retrieval.rerankers.trust import ByTrust
 from kg_memory.retrieval.rerankers.use import ByUse
 
-RERANKERS = ByConfidence | ByCrossEncoder | ByDistance | ByDiversity | ByMentions | ByRecency | ByTrust | ByUse
+RERANKERS = ByConfidence | ByCrossEncoder | ByDistance | ByDiversity | ByMentions | ByRecency | ByTime | ByTrust | ByUse
 """The registry: each may be named in a recipe, and is a recipe of its own by that name."""
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "ByDiversity",
     "ByMentions",
     "ByRecency",
+    "ByTime",
     "ByTrust",
     "ByUse",
 ]

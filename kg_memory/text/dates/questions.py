@@ -155,7 +155,7 @@ def _only_date(text: str, now: datetime) -> Interval | None:
 def find_times(question: str, now: datetime) -> list[TimeWords]:
     """Return the times that *question* clearly asks about, in order; relative ones count from *now*.
 
-    A wrong window would hide the right answer, so nothing is returned where the words may mean something else: in
+    A wrong window would put wrong answers first, so nothing is returned where the words may mean something else: in
     questions for a time ("when did ..."), about a conversation, about now, and where several times compete. Never
     raises.
     """

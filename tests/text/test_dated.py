@@ -1,0 +1,74 @@
+"""Sentences with their dates, as summaries have them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
+from kg_memory.text.dated import DatedFact, dated, dated_past, without_dates
+
+
+def us(*parts: int) -> int:
+    return micros(datetime(*parts, tzinfo=UTC), default=0)  # type: ignore[misc]
+
+
+MAY, LATER = us(2024, 5, 14), us(2025, 1, 1)
+
+
+def fact(sentence: str, start: int = OPEN_START, end: int = OPEN_END, **told: Any) -> DatedFact:
+    given = {"kind": "state", "precision": "day", "end_precision": "day", "said_at": us(2024, 6, 1, 10), **told}
+    return {"sentence": sentence, "valid_at": start, "invalid_at": end, **given}  # type: ignore[typeddict-item]
+
+
+SENTENCES: dict[str, tuple[DatedFact, str]] = {
+    "a state": (fact("Ann lives in Oslo", MAY), "Ann lives in Oslo (since 2024-05-14)"),
+    "a stop": (fact("Ann lives in Oslo.", MAY), "Ann lives in Oslo (since 2024-05-14)."),
+    "in Chinese": (fact("安住在奥斯陆。", MAY), "安住在奥斯陆 (since 2024-05-14)。"),
+    "a time of day": (fact("Ann sails", us(2024, 5, 14, 9, 30), precision="instant"), "Ann sails (since 2024-05-14)"),
+    "an event of a day": (fact("Ann moved to Oslo", MAY, kind="event"), "Ann moved to Oslo (on 2024-05-14)"),
+    "an event of a month": (
+        fact("Ann moved to Oslo", us(2024, 5, 1), kind="event", precision="month"), "Ann moved to Oslo (in 2024-05)",
+    ),
+    "about": (
+        fact("Ann got a dog a few years ago", us(2020, 1, 1), kind="event", precision="about"),
+        "Ann got a dog a few years ago (about 2020)",
+    ),
+    "by": (fact("Ann sold it", MAY, kind="event", precision="by"), "Ann sold it (by 2024-05-14)"),
+    "a plan": (
+        fact("Ann is to move to Rome", us(2025, 1, 1), kind="plan", precision="month"),
+        "Ann is to move to Rome (planned, in 2025-01)",
+    ),
+    "with an end": (fact("Ann studies", MAY, LATER), "Ann studies (from 2024-05-14 until 2025-01-01)"),
+    "only an end": (fact("Ann studies", end=LATER), "Ann studies (until 2025-01-01)"),
+    "no date": (fact("Ann likes tea."), "Ann likes tea."),
+    "no date but words that count from when it was said": (
+        fact("Ann: we met a few years ago"), "Ann: we met a few years ago (said on 2024-06-01)",
+    ),
+    "an event without a date": (fact("Ann won", kind="event"), "Ann won (said on 2024-06-01)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "sentence"), SENTENCES.values(), ids=SENTENCES.keys())
+def test_a_sentence_tells_its_dates_as_exactly_as_they_are_known(told, sentence) -> None:
+    assert dated(told) == sentence
+    assert without_dates(sentence).rstrip(".。") == told["sentence"].rstrip(".。")
+
+
+def test_what_is_over_begins_with_its_end() -> None:
+    assert dated_past(fact("Ann lives in Oslo", end=MAY)) == "Until 2024-05-14: Ann lives in Oslo"
+    lived = fact("Ann lives in Oslo", us(2019, 1, 1), MAY, precision="year", end_precision="month")
+    assert dated_past(lived) == "From 2019 until 2024-05: Ann lives in Oslo"
+    assert (
+        dated_past(fact("Ann lives in Oslo", end=MAY, end_precision="by"))
+        == "Until 2024-05-14 at the latest: Ann lives in Oslo"
+    )
+    trip = fact("Ann sailed", MAY, us(2024, 5, 20), kind="event")
+    assert dated_past(trip) == "Ann sailed (from 2024-05-14 until 2024-05-20)"
+
+
+@pytest.mark.parametrize("sentence", ["Ann lives in Oslo (Norway)", "Ann (on leave)", "Ann works at Acme (in Oslo)."])
+def test_brackets_of_the_sentence_itself_are_no_dates(sentence) -> None:
+    assert without_dates(sentence) == sentence
