@@ -10,7 +10,7 @@ from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, instant, ti
 from kg_memory.text.dates import find_dates
 
 _STOP = re.compile(r"(?<![.。])[.。]$")
-_DAY = re.compile(r"-\d\d-\d\d$")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d$")
 _DATE = re.compile(r" \((?:since|from|until|on|in|by|about|said on|planned)\b[^()]*\d{4}[^()]*\)[.。]?$")
 
 
@@ -63,7 +63,8 @@ def _when(fact: DatedFact) -> str:
     elif begin.startswith("by ") or (begin.startswith("about ") and not lasts):
         when = begin
     else:
-        when = f"{'since' if lasts else 'on' if _DAY.search(begin) else 'in'} {begin}"
+        is_day = _DAY.match(begin)
+        when = f"{'since' if lasts else 'on' if is_day else 'in'} {begin}"
     return f"planned, {when}" if fact["kind"] == "plan" else when
 
 
@@ -74,5 +75,8 @@ def _ends(fact: DatedFact) -> tuple[str, str]:
 
 
 def _date(micros: int, precision: Precision) -> str:
-    """Return a date in ISO 8601, as exactly as it is known, without the time of day."""
-    return (time_text(micros, precision) or "").split("T")[0]
+    """Return a date as exactly as it is known, without the time of day: "2024-05", "the week of 2024-05-06"."""
+    if precision == "week":
+        return f"the week of {time_text(micros, 'day')}"
+    text = (time_text(micros, precision) or "").split("T")[0]
+    return " ".join(reversed(text.split("-"))) if precision == "season" else text

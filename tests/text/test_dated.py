@@ -32,6 +32,11 @@ SENTENCES: dict[str, tuple[DatedFact, str]] = {
     "an event of a month": (
         fact("Ann moved to Oslo", us(2024, 5, 1), kind="event", precision="month"), "Ann moved to Oslo (in 2024-05)",
     ),
+    "a week": (
+        fact("Ann moved to Oslo", us(2024, 5, 6), kind="event", precision="week"),
+        "Ann moved to Oslo (in the week of 2024-05-06)",
+    ),
+    "a season": (fact("Ann sails", us(2024, 6, 1), precision="season"), "Ann sails (since summer 2024)"),
     "about": (
         fact("Ann got a dog a few years ago", us(2020, 1, 1), kind="event", precision="about"),
         "Ann got a dog a few years ago (about 2020)",

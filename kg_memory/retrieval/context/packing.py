@@ -15,6 +15,7 @@ from itertools import chain
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, Value
 from kg_memory.models.results import Line, SearchResults
 from kg_memory.retrieval.context.lines import id_of, midnight, period_in_words
+from kg_memory.text.dated import without_dates
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 Group = tuple[Value, ...]
@@ -131,7 +132,7 @@ def find_repeats(results: SearchResults) -> Repeats:
     repeats: dict[tuple[Kind, str], frozenset[str]] = {}
     sentences = [(fact, _join(fact.sentence)) for fact in results.facts]
     for entity in results.entities:
-        summary = _join(entity.summary) if entity.summary else " "
+        summary = _join(without_dates(entity.summary)) if entity.summary else " "
         facts = (fact.id for fact, sentence in sentences if summary in sentence and _names(fact, entity))
         repeats["entities", entity.id] = frozenset(facts)
     stated = _facts_by_episode(results.facts)
