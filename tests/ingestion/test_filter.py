@@ -25,7 +25,8 @@ AT = "2024-05-01T10:00:00Z"
         "Hi!", "hello there 👋", "Good morning, everyone! How are you today?", "Hey Bob, how's it going?", "Thanks!",
         "Thank you so much, Ann!", "THANKS A LOT", "You’re very welcome, Ann Lee", "Bye! Take care.", "See you soon",
         "Have a great weekend!", "hahaha", "ha ha ha", "😂😂", "...", ";)", "你好！", "大家好，早上好。", "谢谢你，王芳", "哈哈哈",
-        "不客气，再见", "Ｔｈａｎｋｓ！", "\u202eThanks",
+        "不客气，再见", "Ｔｈａｎｋｓ！", "\u202eThanks", "Gotta run, bye!", "Sounds great!", "Wow, that's so cool, Bob!", "Nice one!",
+        "Ttyl, take care!", "Thanks for your help, I'm here for you!", "So good to hear that. Talk to you later!", "太好了！",
     ],
 )  # fmt: skip
 def test_a_greeting_or_thanks_says_nothing(content: str) -> None:
@@ -37,11 +38,53 @@ def test_a_greeting_or_thanks_says_nothing(content: str) -> None:
     [
         "yes", "No.", "ok", "Sure!", "👍", "Ann", "so", "and then", "Hi Oslo", "Thanks, I moved to Oslo.", "See you tomorrow",
         "Thank you for the book", "Good morning from Rome", "Thanks Cy", "How are you and your sister?", "Merci", "42",
-        "早上好，我在巴黎", "谢谢你的书", "好的", "是", "I appreciate it when it rains", "ha" * LONGEST, "Hi " * LONGEST,
+        "Sounds like a plan", "Same here!", "That was great", "Sounds great, see you on Friday!", "I gotta run a marathon",
+        "Great news: I moved", "Good to hear from Rome", "Yes, sounds great!", "Agreed!", "早上好，我在巴黎", "谢谢你的书", "好的", "是", "I appreciate it when it rains", "ha" * LONGEST, "Hi " * LONGEST,
     ],
 )  # fmt: skip
 def test_whatever_may_say_something_is_read(content: str) -> None:
     assert not says_nothing(content, PEOPLE)
+
+
+REACTIONS = (
+    "Sounds great!",
+    "No problem!",
+    "Any time.",
+    "Perfect, thanks!",
+    "That's great",
+    "Gotta run, bye!",
+    "没关系",
+)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "Shall we go to Oslo on Friday?", "Shall we go to Oslo on Friday", "Let’s go to Oslo!", "I’ll bring the cake.",
+        "You could join us in Oslo.", "How about pasta", "We meet at 8.", "Come over on Sunday", "我们去奥斯陆吧", "When suits you?",
+        "Tell me your mood.",
+    ],
+)  # fmt: skip
+def test_a_reaction_to_a_question_or_a_proposal_is_read(turn: str) -> None:
+    assert not any(says_nothing(reaction, PEOPLE, ["I like Oslo.", turn]) for reaction in REACTIONS)
+    assert says_nothing("Thanks, bye!", PEOPLE, [turn])
+
+
+def test_a_reaction_to_anything_else_says_nothing() -> None:
+    assert all(says_nothing(reaction, PEOPLE, ["I moved to Oslo. It rains a lot here."]) for reaction in REACTIONS)
+
+
+def test_an_agreed_plan_is_read_and_praise_is_not(memory: GraphMemory, namespace: str) -> None:
+    said = (
+        ("Ann", "Shall we go to Oslo on Friday?"), ("Ann", "It rains there."), ("Bob", "Sounds great!"),
+        ("Ann", "I moved to Rome."), ("Bob", "Sounds great!"), ("Bob", "Gotta run, bye!"),
+    )  # fmt: skip
+    skipped = []
+    for minute, (speaker, content) in enumerate(said):
+        at = f"2024-05-01T10:{minute:02}:00Z"
+        added = memory.add(content, speaker=speaker, at=at, thread="t", namespace=namespace)
+        skipped.append(added.skipped is not None)
+    assert skipped == [False, False, False, False, True, True]
 
 
 @given(content=st.text(max_size=40), people=st.lists(st.text(max_size=10), max_size=3))
