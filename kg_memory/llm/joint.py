@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,10 +23,11 @@ BATCH = 25
 _HEAD = """Answer $count questions at once. Each stands by itself, with rules and data of its own.
 What one of them takes for granted, another may doubt.
 
-Each asks for a JSON object. Give one that holds all of it: {$keys}
+Answer with JSON, one object that has the answers to all: {$keys}
 """
 _DATA = "What follows is fenced data."
 """The beginning of the data in a prompt."""
+_ANSWER = re.compile(r"^Answer with JSON: \{(.*)\}$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def joint(parts: tuple[Prompt[Any], ...]) -> Prompt[Any]:
     )
     keys = ", ".join(f"{json.dumps(name)}: ..." for name in fields)
     head = _HEAD.replace("$count", str(len(parts))).replace("$keys", keys)
-    texts = [part.text.partition(_DATA) for part in parts]
+    texts = [_ANSWER.sub(r"The answer to this question: \1", part.text).partition(_DATA) for part in parts]
     # The rules come first, so that servers can keep them in their caches.
     rules = [f"# Question {number}\n\n{own}" for number, (own, _, _) in enumerate(texts, 1)]
     data = [f"# The data of question {number}\n\n{mark}{own}" for number, (_, mark, own) in enumerate(texts, 1) if mark]

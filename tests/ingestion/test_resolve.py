@@ -137,6 +137,14 @@ def test_what_is_uncertain_is_asked_in_one_question():
     assert asked.fields.keys() == asked.prompt.fields
 
 
+def test_candidates_have_ids_of_their_own_and_no_scores():
+    entities, rows = [new("Annie"), new("Bobby")], (stored("Ann"), stored("Bob", place=1), stored("Bo", place=1))
+    _, [asked] = resolved(entities, *rows, answer=[])
+    shown = [candidate for entity in asked.fields["entities"] for candidate in entity["candidates"]]
+    assert [candidate["id"] for candidate in shown] == [0, 1, 2]
+    assert not any("score" in candidate for candidate in shown)
+
+
 def test_two_names_of_one_known_entity_become_one_with_both_as_aliases():
     rows = (stored("Ann", score=0.95), stored("Ann", score=0.95, place=1))
     entities, _ = resolved([new("Annie"), new("Anna")], *rows)
