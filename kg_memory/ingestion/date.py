@@ -49,6 +49,8 @@ def date(draft: Draft, settings: Settings) -> Flow[Update]:
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:
     """Return *facts*, which *episode* states, with their dates."""
+    if not facts:
+        return ()
     reference = local_time(episode.at, episode.offset)
     everywhere = find_dates(episode.content, reference)
     spans = Counter((fact.start, fact.end) for fact in facts)
