@@ -13,6 +13,7 @@ before, is right, but not asked for. No annotation is complete: whether a messag
 from the message alone, without sight of the annotation or of who read it (`judged.jsonl`); what is not judged is wrong.
 Nor has any list of words all by which the same can be said: the judge also said which stated fact is one of those
 that the annotation has and that no words paired. It counts as right and recalled, and so do its dates and its tense.
+And of a start that no annotation has, the judge said whether it follows from the message all the same.
 
 | column | what it is |
 | --- | --- |
@@ -57,7 +58,7 @@ SLACK = {"about": 0.75, "by": 0.5, "after": 0.5}
 JSON = dict[str, Any]
 Judged = Mapping[tuple[str, str], JSON]
 """By the id of a message and a sentence that no words paired: whether the message has it `stated`, and the id of the
-annotated `fact` that it is, or null."""
+annotated `fact` that it is, or null; and whether a start that the annotation does not have `start_follows` from it."""
 
 
 @dataclass
@@ -92,6 +93,7 @@ class Conversation:
         """Return the ids of the facts that hold when all has been told."""
         facts = [fact for message in self.messages for fact in message["facts"]]
         over = {id_ for fact in facts for key in ("ends", "corrects") for id_ in fact.get(key, ())}
+        over |= {fact["id"] for fact in facts if fact.get("repeats") in over}
         return {
             fact["id"]
             for fact in facts
@@ -115,8 +117,9 @@ class Graph:
     """The names that were reported as dropped."""
 
     @classmethod
-    def load(cls, path: Path) -> Graph:
-        graph = cls()
+    def load(cls, path: Path, at: str) -> Graph:
+        """Return the graph of the export *path*; what holds *at* that time is `current`."""
+        graph, now = cls(), datetime.fromisoformat(at)
         source_ids: dict[str, str] = {}
         for line in path.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
@@ -131,8 +134,9 @@ class Graph:
                     graph.facts[record["id"]] = record
                 case "statement":
                     graph.statements[source_ids[record["episode"]]].append(record)
-                case "belief" if record["expired_at"] is None and record["invalid_at"] is None:
-                    graph.current.add(record["fact"])
+                case "belief" if record["expired_at"] is None:
+                    if record["invalid_at"] is None or datetime.fromisoformat(record["invalid_at"]) > now:
+                        graph.current.add(record["fact"])
         return graph
 
 
@@ -200,6 +204,11 @@ def agreement(fact: JSON, statement: JSON, graph: Graph, said_at: datetime) -> f
     return is_tense_right(fact, statement, graph, said_at) / 2 + (dates + is_same_kind(fact, kind)) / 8
 
 
+def begins_untold(fact: JSON, statement: JSON, kind: str | None) -> bool:
+    """Return whether a stated fact has a start where the annotated one has none; an event beside a state may."""
+    return statement["valid_at"] is not None and fact["start"] is None and (kind is None or is_same_kind(fact, kind))
+
+
 def is_same_kind(fact: JSON, kind: str) -> bool:
     """Return whether a stated fact of that *kind* is a state where the annotated one is."""
     return (kind == "state") == (fact["kind"] in ("state", "habit"))
@@ -227,7 +236,7 @@ def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JS
 
 def _bears(own: Iterable[str], names: Iterable[str]) -> bool:
     """Return whether one of the names of an entity of the graph is one of *names*."""
-    return not {plain(name) for name in names}.isdisjoint(own)
+    return not {plain(name) for name in names}.isdisjoint(re.sub(r"\s*[(（].*$", "", name) for name in own)
 
 
 def _is_of(own: Iterable[str], names: Iterable[str]) -> bool:
@@ -377,8 +386,8 @@ def _count_facts(
             tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
             explain.append(f"{fact['id']} tense {tense}, not {fact['tense']}: {sentence}")
         stored_kind = graph.facts[statement["fact"]].get("kind")
-        same_kind = stored_kind is None or is_same_kind(fact, stored_kind)
-        if statement["valid_at"] is not None and fact["start"] is None and same_kind:
+        follows = judged.get((message["id"], sentence), {}).get("start_follows")
+        if begins_untold(fact, statement, stored_kind) and not follows:
             counts["false_starts"] += 1
             explain.append(f"{fact['id']} false start {statement['valid_at']}: {sentence}")
         _count_dates(counts, fact, statement, said_at, sentence, explain)
@@ -417,6 +426,8 @@ def _note_identities(
             continue
         names = conversation.entities[key]["names"]
         likely = [id_ for id_ in ends if may_be(graph.names[id_], names) and not _is_of(graph.names[id_], names)]
+        if sum(_bears(graph.names[id_], names) for id_ in likely) > 1:
+            continue  # of two of that name the fact does not tell which it is
         likely.sort(key=lambda id_: ((id_ == stored["subject"]) != (place == 0), not _bears(graph.names[id_], names)))
         if likely:
             if _bears(graph.names[likely[0]], names):
@@ -455,12 +466,19 @@ def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> I
         pairs, extra = match(conversation, graph, message, judged)
         found = {fact["id"] for fact, _ in pairs}
         missed = {fact["id"]: fact["sentence"] for fact in message["facts"] if fact["id"] not in found}
+        before = texts[max(place - 5, 0) : place]
         for statement in extra:
             sentence = graph.facts[statement["fact"]]["sentence"]
             if (message["id"], sentence) not in judged:
-                before = texts[max(place - 5, 0) : place]
                 row = {"message": message["id"], "text": texts[place], "before": before, "sentence": sentence}
                 yield {**row, "missed": missed}
+        for fact, statement in pairs:
+            stored = graph.facts[statement["fact"]]
+            verdict = judged.get((message["id"], stored["sentence"]), {})
+            if begins_untold(fact, statement, stored.get("kind")) and "start_follows" not in verdict:
+                row = {"message": message["id"], "text": texts[place], "before": before, "sentence": stored["sentence"]}
+                start = {name: statement[name] for name in ("valid_at", "precision")}
+                yield {**row, "kind": stored["kind"], "start": start}
 
 
 def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], explain: list[str]) -> Iterator[str]:
@@ -495,7 +513,7 @@ def run(conversation: Conversation, plan: str, url: str, base_url: str | None, f
             raise SystemExit(f"{conversation.name}: {len(failed)} messages could not be read: {failed[0]}")
         target = folder / f"{namespace}.jsonl"
         memory.data.export(target, namespace=namespace, embeddings=False)
-    graph = Graph.load(target)
+    graph = Graph.load(target, conversation.messages[-1]["at"])
     graph.dropped = {plain(loss.text) for result in added for loss in result.dropped if loss.kind == "entity"}
     return graph
 
