@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 
 from kg_memory.offline.clause_spans import find_clause
@@ -178,14 +178,15 @@ def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
             yield Mention(start, match.end(), f"{scene.speaker}的{kin}", kind, named=True, kin=kin)
 
 
-def _words_by_tag(text: str) -> list[Mention]:
+@lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
+def _words_by_tag(text: str) -> tuple[Mention, ...]:
     """Return names and nouns by jieba's tags, or names by their last characters without it."""
     tagger = _jieba()
     if tagger is None:
-        return [
+        return tuple(
             Mention(m.start(), m.end(), m["name"], PLACE if m["suffix"] in "市省县镇" else ORGANISATION, named=True)
             for m in _SUFFIXED.finditer(text)
-        ]
+        )
     mentions: list[Mention] = []
     position = 0
     for word, flag in _tag(tagger, text):
@@ -205,7 +206,7 @@ def _words_by_tag(text: str) -> list[Mention]:
                 mentions.append(Mention(start, position, word, kind, named=True))
         elif noun and len(word) > 1 and word not in _NO_TOPIC:
             _append_noun(mentions, start, position, word)
-    return [replace(one, type=ORGANISATION) if one.name.endswith(_ORGANISATIONS) else one for one in mentions]
+    return tuple(replace(one, type=ORGANISATION) if one.name.endswith(_ORGANISATIONS) else one for one in mentions)
 
 
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:

@@ -59,3 +59,16 @@ def test_a_long_chinese_text_is_read_to_its_end():
     reading = read_chinese(text, Scene("安", None, ("安",), None))
 
     assert [statement.objects[0].name for statement in reading.statements if "LIVES" in statement.predicate] == ["上海"]
+
+
+def test_a_chinese_text_is_tagged_once_for_its_entities_and_its_facts(monkeypatch):
+    posseg = pytest.importorskip("jieba.posseg")
+    cuts, cut = [], posseg.cut
+    monkeypatch.setattr(posseg, "cut", lambda *given, **more: cuts.append(given) or cut(*given, **more))
+    text = "我在第二十八街的书店工作，晚上去公园散步。"
+    first = read_chinese(text, Scene("安", None, ("安",), None))
+    again = read_chinese(text, Scene("安", None, ("安", "书店"), None))
+
+    assert len(cuts) == 1
+    assert first.statements
+    assert again.statements
