@@ -67,8 +67,8 @@ class GraphMemory(Group, Closing):
     Search and context return facts that hold now, or held *as_of* another instant, or at some time *during* a period,
     by what is believed now, or was *believed_at* another instant; see `Facts` for how times are given. Without these,
     time words in the question choose what comes first ("where did Ann live in 2019?", "before she moved"): see
-    `SearchResults.time`. *unreviewed* includes what waits for review. Summaries describe the present, so a question
-    about the past gets none.
+    `SearchResults.time`. *unreviewed* includes what waits for review. Summaries describe the present, so a time in
+    the past that is given leaves them out.
 
     *thread* is the conversation that asks: what it last spoke of is found more easily. *center* is the name of an
     entity near which to look. *asker* is the name of who asks: whom "I" and "my" in the question mean. *where* filters

@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: for queries, and for the user; `past` says that it is over."""
+    """The time that a question is about: for queries, and for the user; `past` says that it is over, and filters."""
 
     instants: Instants
     time: QueryTime

@@ -43,7 +43,8 @@ def find_time(request: Request) -> Flow[QuestionTime]:
         words, window, vagueness = yield from _find_in_words(request.question[:WORDS], time, believed_at)
     since, until = window or (time, time + 1)
     instants = Instants(since, until, believed_at, request.unreviewed, vagueness)
-    return QuestionTime(instants, _describe(instants, words, time), past=min(until - 1, believed_at) < time)
+    latest = until - 1 if vagueness is None else time
+    return QuestionTime(instants, _describe(instants, words, time), past=min(latest, believed_at) < time)
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:

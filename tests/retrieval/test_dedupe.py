@@ -127,7 +127,7 @@ def test_an_entity_without_a_summary_adds_nothing_to_a_fact_that_names_it() -> N
 @pytest.mark.parametrize(
     ("name", "summary", "told"),
     [
-        ("Ann", "Ann lives in Oslo.", 1), ("Oslo", "Ann lives in Oslo", 1), ("Ann", "Lives in Oslo.", 1),
+        ("Ann", "Ann lives in Oslo.", 1), ("Ann", "Ann lives in Oslo (since 2024-05).", 1), ("Oslo", "Ann lives in Oslo", 1), ("Ann", "Lives in Oslo.", 1),
         ("Bob", "Ann lives in Oslo.", 2), ("Ann", "Ann lived in Oslo.", 2), ("Ann", "Ann lives in Oslo, and paints", 2),
         ("Ann", "Ann lives in Os", 2), ("Ann", "?", 2),
     ],
