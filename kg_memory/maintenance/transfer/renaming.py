@@ -70,8 +70,9 @@ class Renaming:
                 parts = _identity_parts(item)
                 old, new = (episode_id(namespace, parts) for namespace in namespaces)
             case Fact():
-                subject, *objects = (self._keys.get(id_, "") for id_ in (item.subject, *item.objects))
-                content = (subject, item.predicate, objects, item.sentence)
+                # A fact about one entity is stored with that entity as its object.
+                objects = [self._keys.get(id_, "") for id_ in item.objects if id_ != item.subject]
+                content = (self._keys.get(item.subject, ""), item.predicate, objects, item.sentence)
                 old, new = (fact_id(namespace, *content) for namespace in namespaces)
             case Verdict():
                 old = verdict_id(self._source, item.new, item.known)
