@@ -68,7 +68,8 @@ def on_kg_memory(scenario: Scenario, place: int, url: str) -> list[frozenset[int
 
 def _expected(scenario: Scenario, point: Point, episodes: dict[str, str]) -> frozenset[str]:
     first, second = scenario.tie or ("", "")
-    if not scenario.tie or episodes[first] > episodes[second]:
+    arrived = list(episodes)
+    if not scenario.tie or arrived.index(first) > arrived.index(second):
         return point.expect
     return frozenset({first: second, second: first}.get(each, each) for each in point.expect)
 
