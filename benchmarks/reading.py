@@ -234,6 +234,11 @@ def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JS
     return 2 if any(plain(name) in plain(text) for name in names) else 0
 
 
+def _is_of_somebody(own: str, noun: str) -> bool:
+    """Return whether *own* is the name of a thing by its owner: "Ann's radio" of "radio"."""
+    return re.fullmatch(rf".+(?:['’]s?\s|的){re.escape(noun)}", own) is not None
+
+
 def _bears(own: Iterable[str], names: Iterable[str]) -> bool:
     """Return whether one of the names of an entity of the graph is one of *names*."""
     return not {plain(name) for name in names}.isdisjoint(re.sub(r"\s*[(（].*$", "", name) for name in own)
@@ -390,13 +395,17 @@ def _count_facts(
         if begins_untold(fact, statement, stored_kind) and not follows:
             counts["false_starts"] += 1
             explain.append(f"{fact['id']} false start {statement['valid_at']}: {sentence}")
-        _count_dates(counts, fact, statement, said_at, sentence, explain)
+        _count_dates(counts, fact, statement, graph.facts[statement["fact"]], said_at, explain)
 
 
 def _count_dates(
-    counts: Score, fact: JSON, statement: JSON, said_at: datetime, sentence: str, explain: list[str]
+    counts: Score, fact: JSON, statement: JSON, stored: JSON, said_at: datetime, explain: list[str]
 ) -> None:
-    for told, dated, precision in (("start", "valid_at", "precision"), ("end", "invalid_at", "end_precision")):
+    sentence = stored["sentence"]
+    # What happens has one date: "the lease ends on 1 May".
+    happens = fact["start"] is None and stored.get("kind") in ("event", "plan")
+    end = ("valid_at", "precision") if happens else ("invalid_at", "end_precision")
+    for told, (dated, precision) in (("start", ("valid_at", "precision")), ("end", end)):
         if fact[told] is None:
             continue
         counts["dates"] += 1
@@ -487,7 +496,7 @@ def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], expla
     for answer in recordings.used_answers() if recordings else ():
         names = (entity.get("name") for entity in answer.get("entities", ()) if isinstance(entity, dict))
         for name in filter(None, names):
-            if plain(name) not in kept:
+            if not any(own == plain(name) or _is_of_somebody(own, plain(name)) for own in kept):
                 explain.append(f"silently lost: {name}")
                 yield name
 

@@ -228,6 +228,11 @@ def test_a_day_that_is_named_stays_a_day_beside_a_week_that_begins_on_it():
     assert found("I told him on 1 January. I signed this week.", "2024-01-01", kind="event")["precision"] == "day"
 
 
+def test_what_recurs_on_a_day_has_no_date():
+    for words in ("I moved here and sing on Tuesday evenings.", "I moved here and swim every Monday."):
+        assert dated(words) == (None, None)
+
+
 def test_the_latest_day_is_the_day_that_was_told_wherever_that_was():
     found_by = found("It is due by 5 May 2024.", "by 2024-05-05", kind="plan", offset=600)
     assert instant(found_by["valid_at"]) == day(2024, 5, 5)

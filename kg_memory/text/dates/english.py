@@ -344,7 +344,12 @@ RULES: tuple[Rule, ...] = (
         _which_period,
     ),
     (_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b"), _which_weekday),
-    (_rule(rf"\b(?P<weekday>{WEEKDAY})\b(?!s)"), _bare_weekday),
+    (
+        _rule(
+            rf"(?<!\bevery )(?<!\beach )\b(?P<weekday>{WEEKDAY})\b(?!s|{_}(?:mornings|afternoons|evenings|nights)\b)"
+        ),
+        _bare_weekday,
+    ),
     (_rule(r"\b(?:over|on|at|during) the weekend\b"), _weekend),
     (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?(?P<half>{_}and a half)?{_}(?P<back>ago|back|earlier)\b"), _steps),
     (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?{_}from{_}now\b"), _steps),
