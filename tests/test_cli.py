@@ -23,7 +23,7 @@ CHAT = [
     {"content": "I live in Bergen.", "speaker": "Nora", "at": "2023-03-04T18:20:00Z", "thread": "t1", "source_id": "m1"},
     {"content": "I moved to Oslo last week.", "speaker": "Nora", "at": "2024-09-21T17:00:00Z", "thread": "t2",
      "source_id": "m2"},
-    {"content": "Good luck there!", "speaker": "Tom", "at": "2024-09-21T17:01:00Z", "thread": "t2", "source_id": "m3"},
+    {"content": "I envy you both!", "speaker": "Tom", "at": "2024-09-21T17:01:00Z", "thread": "t2", "source_id": "m3"},
 ]  # fmt: skip
 
 # --- help and usage ---

@@ -59,7 +59,7 @@ morning|(?:it s |it was )?my pleasure|no problem(?: at all)?|no worries|any ?tim
 |keep it up|have fun|enjoy(?: it| yourself)?
 |(?:it was |it s been )?{_GOOD} (?:chatting|talking|catching up)(?: (?:with|to) you)?
 """.replace("\n", "")
-"""What says something only as an answer to a question, or to a proposal."""
+"""Praise and the like: it says something only as an answer to a question, or to a proposal."""
 _ADDED = "there|all|everyone|everybody|guys|team|folks|again|so much|very much|a lot|you too|and|so|oh|well|then|now"
 _PHATIC = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
 _PHATIC_OR_REACTION = re.compile(rf"(?:(?:{_PHRASES}|{_REACTIONS}|{_ADDED})(?:\s+|$))+")
@@ -71,7 +71,7 @@ _PROPOSES = re.compile(
     r"吗|呢|吧|要不|如果|可以|能|一起|想|会|打算|计划|建议|推荐|明天|今天|今晚|周|星期|下",
     re.IGNORECASE,
 )
-"""What may be a question or a proposal: a reaction to it agrees. It takes in too much rather than too little."""
+"""Signs of a question or a proposal, to which a reaction agrees: rather too many than too few."""
 _ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
 """Pictures that say yes or no."""

@@ -38,7 +38,7 @@ def conversation(seed: int, count: int = 20) -> list[EpisodeInput]:
         place = draw.choice(sorted(each for each in PLACES if each.isascii()))
         other = FULL.get(other, other) if draw.random() < 0.4 else other
         content = draw.choice(
-            [f"I live in {place}.", f"I know {other}.", f"I moved to {place} with {other}.", "Thanks!", "nice to hear!",
+            [f"I live in {place}.", f"I know {other}.", f"I moved to {place} with {other}.", "Thanks!", "nice of them!",
              f"I live in {place} since 2020-0{draw.randint(1, 9)}-01", f"{other} admires Kim of {place}, undated"]
         )  # fmt: skip
         month, day = (draw.randint(1, 12), draw.randint(1, 28)) if draw.random() < 0.3 else (6, number + 1)
