@@ -1,4 +1,4 @@
-"""Which known facts are worth comparing with a new one: how near in meaning they must be, by what the two share."""
+"""Choose the known facts that are worth comparing with a new one, by what the two share and how near in meaning."""
 
 from __future__ import annotations
 
