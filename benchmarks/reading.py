@@ -226,11 +226,12 @@ def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JS
     at = next((place for place, names in enumerate(ends) if may_be(names, subject)), None)
     if at is None:
         return 0
+    own = (at == 0) + _bears(ends[at], subject) / 4
     if fact["object"] is None:
-        return 1 + (at == 0)
+        return 1 + own
     names = conversation.entities[fact["object"]]["names"]
     if any(may_be(own, names) for place, own in enumerate(ends) if place != at):
-        return 3 + (at == 0)
+        return 3 + own
     return 2 if any(plain(name) in plain(text) for name in names) else 0
 
 
@@ -487,7 +488,7 @@ def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> I
             if begins_untold(fact, statement, stored.get("kind")) and "start_follows" not in verdict:
                 row = {"message": message["id"], "text": texts[place], "before": before, "sentence": stored["sentence"]}
                 start = {name: statement[name] for name in ("valid_at", "precision")}
-                yield {**row, "kind": stored["kind"], "start": start}
+                yield {**row, "kind": stored.get("kind"), "start": start}
 
 
 def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], explain: list[str]) -> Iterator[str]:
