@@ -28,7 +28,7 @@ from kg_memory.text.dated import dated, dated_past
 
 log = logging.getLogger("kg_memory.ingestion")
 
-LONGEST = 400
+LONGEST = 500
 """Characters up to which the facts themselves are the summary, and no model is asked."""
 AFRESH = 5
 """The number of new facts after which the model is asked for a summary again."""
