@@ -48,14 +48,16 @@ def farthest(settings: Settings) -> float:
 def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
     """Return whether *candidate*, whose `distance` from *fact* is known, may repeat or contradict it.
 
-    Facts of the same ends, of the same family, or of one subject and a predicate that may have one value at a time may.
+    Facts of the same ends, of the same family, or of one subject and a predicate that may have one value at a time may;
+    of other predicates, where the words of *fact* tell of a change.
     """
     ends = {fact.subject_id, *fact.object_ids}
     others = {candidate.subject_id, *candidate.object_ids}
     if candidate.id == fact.id or len(ends & others) > 1 or ends == others:
         return True
     is_same = candidate.predicate == fact.predicate
-    if is_same and candidate.subject_id == fact.subject_id and fact.single_valued is not False:
+    may_replace = fact.single_valued is not False or fact.replaces
+    if is_same and candidate.subject_id == fact.subject_id and may_replace:
         return True
     if _may_contradict(fact, candidate, is_same=is_same):
         return True

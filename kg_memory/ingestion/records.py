@@ -168,7 +168,8 @@ class StatedFact:
     end of the period in which a coarse `valid_at` lies. `same_as` is the id of the known fact that says the same, and
     `restated` tells that it was said before the words that the known one has now. One that `corrects` takes the place
     of what was said of that before; one that is `refuted` was corrected before it came. The sentence of one that
-    `is_triple` was made from its triple, so that any fact of the same triple says the same. `support` is how well its
+    `is_triple` was made from its triple, so that any fact of the same triple says the same. The words of one that
+    `replaces` tell that something is otherwise now. `support` is how well its
     words support it, from 0 to 1; that of one that is `weak` is too little for it to be told as true.
     """
 
@@ -203,6 +204,7 @@ class StatedFact:
     corrects: bool = False
     refuted: bool = False
     is_triple: bool = False
+    replaces: bool = False
     support: float | None = None
     weak: bool = False
 

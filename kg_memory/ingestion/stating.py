@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,18 @@ from kg_memory.ingestion.state import Draft
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros
 from kg_memory.text.identity import fact_id
 
+_REPLACES = re.compile(
+    r"\b(?:now|instead|no longer|any ?more|switch\w*|swap\w*|replac\w*|changed)\b|换|改|现在|如今|不再|替",
+    re.IGNORECASE,
+)
+"""Words that tell that something is otherwise now."""
+
 
 def state_fact(
     draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
 ) -> StatedFact:
     """Return the fact that *draft* states between entities, which are given by their places; not dated yet."""
+    words = draft.episode.content[fields.get("start", 0) : fields.get("end", 0)]
     ends = [draft.entities[place] for place in objects]
     keys = [entity.key for entity in ends]
     return StatedFact(
@@ -30,6 +38,7 @@ def state_fact(
         object_ids=tuple(entity.id for entity in ends),
         sentence=sentence,
         stated_at=draft.episode.at,
+        replaces=_REPLACES.search(words) is not None,
         **{"declared": meaning.declared, **fields},
     )
 
