@@ -91,7 +91,7 @@ OWNED = {
         Link("person", "has pet", "pet", "{s} has {o}, a dog"),
         Link("person", "works at", "firm", "{s} earns a living at {o}"),
     ),
-    "zh": (Link("person", "拥有", "车", "{s}开{o}"), Link("person", "就职于", "公司", "{s}在{o}上班")),
+    "zh": (Link("person", "拥有", "车", "{s}现在开{o}"), Link("person", "就职于", "公司", "{s}在{o}上班")),
 }
 """What can be let go."""
 CHAINS = {
@@ -123,7 +123,7 @@ CHAINS = {
             Link("person", "常去", "店", "{s}顺路去{o}"),
         ),
         (
-            Link("person", "养着", "宠物", "{s}养了{o}"),
+            Link("person", "养着", "宠物", "{s}现在养着{o}"),
             Link("person", "每周请", "保姆", "{s}每周请{o}"),
             Link("person", "周五在", "店", "{s}周五在{o}"),
             Link("person", "开着", "车", "{s}开{o}去"),

@@ -420,16 +420,18 @@ def test_a_fact_of_another_kind_that_is_far_in_meaning_is_not_compared(memory, n
 
 
 @pytest.mark.parametrize(
-    ("predicate", "compared"), [("LIKES", False), ("HAS_MOTTO", True)], ids=["many values", "unknown"]
+    ("predicate", "words", "compared"),
+    [("LIKES", "Ann and Carl.", False), ("LIKES", "Ann and Carl instead.", True), ("HAS_MOTTO", "Ann and Carl.", True)],
+    ids=["many values", "a change", "unknown"],
 )
-def test_values_beside_each_other_are_compared_only_where_they_are_nearly_the_same(
-    memory, namespace, model, predicate, compared
+def test_values_beside_each_other_are_compared_only_where_they_are_nearly_the_same_or_one_changed(
+    memory, namespace, model, predicate, words, compared
 ):
     model.rules["facts"] = employ(
         ("Ann", predicate, "Bob", "Ann has for her part Bob"), ("Ann", predicate, "Carl", "Ann has for her part Carl")
     )
     memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
-    memory.add("Ann and Carl.", at="2024-01-02", namespace=namespace)
+    memory.add(words, at="2024-01-02", namespace=namespace)
     assert [len(fields["facts"][0]["existing"]) for fields in model.asks("judge")] == ([1] if compared else [])
 
 
