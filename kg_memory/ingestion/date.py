@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from kg_memory.ingestion.receive import local_time
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact
@@ -65,7 +65,7 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
         words = episode.content[fact.start : fact.end]
         stated = _with_kind(fact)
         if settings.undated_start == "told":
-            stated = _without_invented_start(stated, episode.content, everywhere, reference)
+            stated = _without_invented_dates(stated, episode.content, everywhere, reference)
         dated.append(_date_fact(stated, words, within, everywhere, reference))
     return tuple(map(_begin_when_stated, dated) if settings.undated_start == "reference" else dated)
 
@@ -102,25 +102,43 @@ def _date_fact(
     return put_dates(fact, start, end, went_on=went_on)
 
 
-def _without_invented_start(
-    fact: StatedFact, content: str, everywhere: Iterable[DateMention], reference: datetime
+def _without_invented_dates(
+    fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* without a start that is the time of speaking, which no words name.
+    """Return *fact* without a start that is the time of speaking, or the day, which no words name.
 
-    That something is so now, or has happened by now, is no time.
+    That something is so now, or has happened by now, is no time. Nor does what is over end at the instant of speaking.
     """
-    first = parse_period(fact.stated_from, reference.tzinfo or UTC)
-    if fact.kind == "plan" or first is None or first.start is None:
+    if fact.kind == "plan":
         return fact
+    zone = reference.tzinfo or UTC
+
+    def is_told(text: str | None) -> bool:
+        period = parse_period(text, zone)
+        return not _is_now(period, reference) or _is_named(period, content, everywhere, zone)
+
+    start = fact.stated_from if is_told(fact.stated_from) else None
+    until = parse_period(fact.stated_until, zone)
+    is_instant = fact.kind == "former" and until is not None and until.precision == "instant"
+    end = None if is_instant and not is_told(fact.stated_until) else fact.stated_until
+    return replace(fact, stated_from=start, stated_until=end)
+
+
+def _is_now(period: Interval | None, reference: datetime) -> bool:
+    if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
+        return False
     now = reference.astimezone(UTC)
-    is_now = first.start <= now < (first.end or now) or abs(first.start - now).total_seconds() < 60
-    if not is_now or first.precision not in ("instant", "day", "by"):
-        return fact
-    local = first.start.astimezone(reference.tzinfo)
-    is_named = any(_starts_within(mention.interval, first) for mention in everywhere) or any(
-        match["now"] or local.day in map(int, filter(str.isdigit, match.groups(""))) for match in _NOW.finditer(content)
+    return period.start <= now < (period.end or now) or abs(period.start - now).total_seconds() < 60
+
+
+def _is_named(period: Interval | None, content: str, everywhere: Iterable[DateMention], zone: tzinfo) -> bool:
+    """Return whether words or figures of *content* name the day of *period*."""
+    if period is None or period.start is None:
+        return False
+    day = period.start.astimezone(zone).day
+    return any(_starts_within(mention.interval, period) for mention in everywhere) or any(
+        match["now"] or day in map(int, filter(str.isdigit, match.groups(""))) for match in _NOW.finditer(content)
     )
-    return fact if is_named else replace(fact, stated_from=None)
 
 
 def _starts_within(named: Interval, period: Interval) -> bool:

@@ -228,6 +228,13 @@ def test_a_day_that_is_named_stays_a_day_beside_a_week_that_begins_on_it():
     assert found("I told him on 1 January. I signed this week.", "2024-01-01", kind="event")["precision"] == "day"
 
 
+def test_that_it_is_over_by_now_is_no_end():
+    left = found("I left Acme.", stated_until="2024-01-01T00:00:00Z", kind="former")
+    assert (instant(left["invalid_at"]), left["end_precision"]) == (day(2024), "by")
+    today = found("I left Acme today.", stated_until="2024-01-01", kind="former")
+    assert (instant(today["invalid_at"]), today["end_precision"]) == (day(2024), "day")
+
+
 def test_what_recurs_on_a_day_has_no_date():
     for words in ("I moved here and sing on Tuesday evenings.", "I moved here and swim every Monday."):
         assert dated(words) == (None, None)

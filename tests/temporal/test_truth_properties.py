@@ -85,7 +85,8 @@ def overlapping(truth_by_fact, verdicts):
 @settings(max_examples=500)
 @given(STATEMENTS, VERDICTS, POLICY)
 def test_rivals_never_hold_at_the_same_time_but_by_dates_that_were_told(statements, verdicts, policy):
-    past_ends = {(one.fact, one.invalid_at) for one in statements if one.invalid_at <= one.stated_at}
+    last = {one.fact: max(each.stated_at for each in statements if each.fact == one.fact) for one in statements}
+    past_ends = {(one.fact, one.invalid_at) for one in statements if one.invalid_at <= last[one.fact]}
     dated = {one.fact for one in statements if one.tells_start or one.ends}
     for (new, first), (existing, second) in overlapping(truths(statements, verdicts, policy), verdicts):
         until = min(first.invalid_at, second.invalid_at)

@@ -52,8 +52,8 @@ def day(moment) -> str:
 def test_moves_do_not_overlap_in_any_order(memory, namespace):
     assert read_in_every_order(memory, namespace, MOVES) == {
         ("Ann lived in Bergen", "", "2021-03-01"),
-        ("Ann lived in Oslo", "2021-03-01", "2024-07-01"),
-        ("Ann lives in Kyoto", "2024-07-01", ""),
+        ("Ann lived in Oslo", "2021-03-01", "2022-05-01"),
+        ("Ann lives in Kyoto", "2022-05-01", ""),
     }
 
 
