@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from baselines import BASELINES, Corpus, best, corpus
-from conversations import Conversation
+from conversations import Conversation, turn_names
 from recall import DEPTHS, Find, measure, searching
 
 from kg_memory import GraphMemory
@@ -126,8 +126,8 @@ def _by_baseline(name: str, corpora: list[Corpus], conversations: list[Conversat
     known = {each.name: BASELINES[name](of) for each, of in zip(conversations, corpora, strict=True)}
 
     def find(conversation: Conversation, question: str) -> list[str]:
-        turns = conversation.turns
-        return [turns[place] for place in best(known[conversation.name](question), max(DEPTHS))]
+        names = turn_names(conversation)
+        return [names[place] for place in best(known[conversation.name](question), max(DEPTHS))]
 
     return find
 

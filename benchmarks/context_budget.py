@@ -22,10 +22,11 @@ from statistics import fmean
 from typing import Any
 
 from baselines import best, words
-from conversations import LOCOMO_CATEGORIES, Conversation, locomo_conversations, turn
+from conversations import Conversation, locomo_conversations, turn
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
+from kg_memory.evaluation.datasets import locomo
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.tokenise import estimate_tokens
 
@@ -163,7 +164,7 @@ def exact() -> dict[str, Count]:
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the rows as a table."""
     counts = _counts(rows)
-    categories = [name for name in LOCOMO_CATEGORIES.values() if f"recall_{name}" in rows[0]]
+    categories = [name for name in locomo.CATEGORIES.values() if f"recall_{name}" in rows[0]]
     labels = [each.replace("_", " ") for each in categories]
     names = ["budget", "what", *(f"tokens ({name})" for name in counts), "recall", *labels]
     print(f"| {' | '.join(names)} |\n|{' --- |' * len(names)}")

@@ -25,7 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))  # the benchmarks of retrieval are scripts: they import each other so
 
-from conversations import Conversation, beam_conversations, locomo_conversations
+from conversations import Conversation, beam_conversations, locomo_conversations, turn_names
 from opening import ingest
 from recall import measure, searching
 
@@ -107,7 +107,7 @@ def chosen(asked: argparse.Namespace) -> dict[str, list[Conversation]]:
 
 
 def _beginning(conversation: Conversation) -> Conversation:
-    turns = set(conversation.turns[:QUICK_TURNS])
+    turns = set(turn_names(conversation)[:QUICK_TURNS])
     questions = [each for each in conversation.questions if each.evidence <= turns]
     return replace(conversation, episodes=conversation.episodes[:QUICK_TURNS], questions=questions)
 

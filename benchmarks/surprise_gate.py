@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conversations import Conversation, beam_conversations, locomo_conversations
+from conversations import Conversation, beam_conversations, locomo_conversations, turn_names
 
 from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.ingestion.postings import line
@@ -53,7 +53,7 @@ def turns(conversation: Conversation, embeddings: LocalEmbeddings, chance: rando
         vector for first in range(0, len(texts), 32) for vector in embeddings.embed_documents(texts[first : first + 32])
     ]
     found: list[Turn] = []
-    for place, (each, name) in enumerate(zip(conversation.episodes, conversation.turns, strict=True)):
+    for place, (each, name) in enumerate(zip(conversation.episodes, turn_names(conversation), strict=True)):
         near = range(max(0, place - SETTINGS.previous_messages), place)
         before = [vectors[other] for other in near if conversation.episodes[other].thread == each.thread]
         surprised = surprise(vectors[place], before) if before else None
