@@ -81,6 +81,17 @@ def validate_name(name: str, value: object, hint: str) -> str:
     return value
 
 
+def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
+    """Return *value*, the argument *name*, which must be one non-empty string or several, or ``None``, as a tuple.
+
+    Errors: `InputError`.
+    """
+    values = () if value is None else (value,) if isinstance(value, str) else value
+    if not isinstance(values, list | tuple):
+        raise InputError(f"{name} must be a string or a list of strings, got {value!r}; give {hint}")
+    return tuple(validate_name(name, each, hint) for each in values)
+
+
 def validate_author(by: object, reason: object) -> None:
     """Check who decides something, and why. Errors: `InputError`."""
     if not isinstance(by, str) or not by.strip():

@@ -116,7 +116,7 @@ def test_only_what_passes_where_is_found(verbs):
         ({"recipe": 5}, "recipe must be .*, got int"),
         ({"center": "Nobody"}, "center must be the name of .*, got 'Nobody'"),
         ({"center": " "}, "center must be a non-empty string, got ' '"),
-        ({"center": 5}, "center must be a non-empty string, got 5"),
+        ({"center": 5}, "center must be a string or a list of strings, got 5"),
         ({"thread": 5}, "thread must be a string, got 5"),
     ],
 )
@@ -131,6 +131,14 @@ def test_a_center_brings_near_what_lies_about_it(verbs):
     found = verbs.search("who is where?", center="bob", recipe=near)
     assert found.entities[0].name == "Bob"
     assert "Bob" in {found.facts[0].subject, *found.facts[0].objects}
+
+
+def test_several_centers_are_all_near(verbs):
+    near = DEFAULT.with_(rerankers=(ByDistance(weight=1),))
+    found = verbs.search("who is where?", center=["bob", "Dora"], recipe=near)
+    assert {entity.name for entity in found.entities[:2]} == {"Bob", "Dora"}
+    with pytest.raises(InputError, match=r"center must be the name of an entity .*, got 'Nobody'"):
+        verbs.search("who is where?", center=["bob", "Nobody"])
 
 
 def test_a_context_is_a_text_that_knows_its_lines(verbs):

@@ -58,7 +58,7 @@ class KGRetriever(BaseRetriever):
     thread: str | None = None
     recipe: Recipe | str | None = None
     where: dict[str, Any] | None = None
-    center: str | None = None
+    center: str | list[str] | None = None
 
     def __init__(self, memory: GraphMemory | None = None, **settings: Any) -> None:
         super().__init__(**({} if memory is None else {"memory": memory}), **settings)

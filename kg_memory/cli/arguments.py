@@ -183,7 +183,7 @@ def _add_ask(command: Command) -> None:
     ask.add_argument("question", help="a question, in quotes; what fits time words in it comes first")
     ask.add_argument("--where", type=_filter, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}')
     ask.add_argument("--asker", metavar="NAME", help="who asks: whom I and my in the question mean")
-    ask.add_argument("--near", metavar="NAME", help="look near this person or thing")
+    ask.add_argument("--near", action="append", metavar="NAME", help="look near this person or thing; may be repeated")
     ask.add_argument(
         "--recipe", choices=texts.RECIPES, metavar="NAME", help="how to search and rank (default: default)"
     )

@@ -61,8 +61,8 @@ def around(arguments: Namespace, screen: Screen) -> int:
     elif not neighbourhood.entities:
         screen.line(f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}")
     else:
-        near = sorted(neighbourhood.entities, key=lambda entity: (neighbourhood.depths[entity.name], entity.name))
-        rows = [(neighbourhood.depths[entity.name], *entity_row(entity)[:3]) for entity in near]
+        near = sorted(neighbourhood.entities, key=lambda entity: (neighbourhood.depths[entity.id], entity.name))
+        rows = [(neighbourhood.depths[entity.id], *entity_row(entity)[:3]) for entity in near]
         screen.table(("steps", "name", "type", "also called"), rows, ("cyan", "bold"))
         if neighbourhood.facts:
             screen.line()

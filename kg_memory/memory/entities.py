@@ -85,7 +85,7 @@ class Entities(Group):
                 read(community_queries.COMMUNITIES_ABOUT, alias=alias),
             )
         )
-        entities = [entity for entity in near.entities if near.depths[entity.name] == 0]
+        entities = [entity for entity in near.entities if near.depths[entity.id] == 0]
         if not entities:
             return None
         return EntityCard(
@@ -233,7 +233,7 @@ def read_neighbourhood(
         depths |= dict.fromkeys(reached, depth)
         edge = sorted(reached)
     return Neighbourhood(
-        depths={entities[id_]["name"]: depth for id_, depth in depths.items()},
+        depths=depths,
         entities=tuple(map(rows.to_entity, entities.values())),
         facts=tuple(facts.values()),
     )

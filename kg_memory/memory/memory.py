@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Self
@@ -51,7 +51,14 @@ from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
 from kg_memory.temporal.interval import iso_or_text
 from kg_memory.text.identity import replace_unstorable
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_namespace, validate_text
+from kg_memory.validation import (
+    DEFAULT_NAMESPACE,
+    validate_count,
+    validate_name,
+    validate_names,
+    validate_namespace,
+    validate_text,
+)
 
 MIN_LINES = 10
 TOKENS_A_LINE = 60
@@ -71,8 +78,9 @@ class GraphMemory(Group, Closing):
     the past that is given leaves them out.
 
     *thread* is the conversation that asks: what it last spoke of is found more easily. *center* is the name of an
-    entity near which to look. *asker* is the name of who asks: whom "I" and "my" in the question mean. *where* filters
-    the results, such as ``{"speaker": "Ann"}`` or ``{"type": "Person"}``: see `kg_memory.models.filters`.
+    entity near which to look, or several names. *asker* is the name of who asks: whom "I", "my" and "the user" in the
+    question mean. *where* filters the results, such as ``{"speaker": "Ann"}`` or ``{"type": "Person"}``: see
+    `kg_memory.models.filters`.
     *recipe* sets how to search and rank, by name or as a `kg_memory.retrieval.recipe.Recipe`. *explain* adds the
     `SearchResults.explanations`: why each result stands where it does, and what was left out and why.
     """
@@ -246,7 +254,7 @@ class GraphMemory(Group, Closing):
         believed_at: Time | None = None,
         unreviewed: bool = False,
         thread: str | None = None,
-        center: str | None = None,
+        center: str | Sequence[str] | None = None,
         asker: str | None = None,
         where: Mapping[str, Any] | None = None,
         recipe: Recipe | str | Mapping[str, Any] | None = None,
@@ -277,7 +285,7 @@ class GraphMemory(Group, Closing):
         believed_at: Time | None = None,
         unreviewed: bool = False,
         thread: str | None = None,
-        center: str | None = None,
+        center: str | Sequence[str] | None = None,
         asker: str | None = None,
         where: Mapping[str, Any] | None = None,
         recipe: Recipe | str | Mapping[str, Any] | None = None,
@@ -345,9 +353,10 @@ def _options(how: Mapping[str, Any]) -> dict[str, Any]:
     if "where" in options:
         where = filters.parse_filter(options["where"])
         options["where"] = None if where is None else filters.to_plain(where)
-    for name in ("center", "asker"):
-        if name in options:
-            validate_name(name, options[name], "the name of an entity")
+    if "center" in options:
+        options["center"] = list(validate_names("center", options["center"], "the name of an entity"))
+    if "asker" in options:
+        validate_name("asker", options["asker"], "the name of an entity")
     return options
 
 

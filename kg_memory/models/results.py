@@ -107,6 +107,7 @@ class Neighbourhood(Value):
     """The surroundings of an entity at a time (C31): entities with their distance in steps, and the facts."""
 
     depths: dict[str, int]
+    """The distance of each entity, by its id."""
     entities: tuple[Entity, ...] = ()
     facts: tuple[Fact, ...] = ()
 

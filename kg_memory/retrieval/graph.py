@@ -29,11 +29,11 @@ from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import restore_open_ends
+from kg_memory.validation import validate_names
 
 TYPES = {
     "question": (str, "a string"),
     "thread": (str, "a string"),
-    "center": (str, "a string"),
     "asker": (str, "a string"),
     "limit": (int, "a whole number"),
     "max_tokens": (int, "a whole number"),
@@ -84,7 +84,8 @@ def decode_request(state: RetrievalState) -> Request:
         value = inputs.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
             raise InputError(f"{name} must be {noun}, got {value!r}")
-    request = Request(**{**inputs, "recipe": recipe, "where": where})
+    center = validate_names("center", inputs.get("center"), "the name of an entity")
+    request = Request(**{**inputs, "recipe": recipe, "where": where, "center": center})
     return replace(request, limit=max(request.limit, 0))
 
 
@@ -92,7 +93,7 @@ def decode_search(state: RetrievalState) -> Search:
     """Return the results of the step search; its pairs are lists, as JSON has them."""
     instants, time = Instants(**state["instants"]), QueryTime(**state["time"])
     hits = {kind: Hits(**plain) for kind, plain in state["hits"].items()}
-    return Search(instants, time, state["past"], hits, state["named"], state["relevance"])
+    return Search(instants, time, state["past"], hits, state["named"], state.get("unread", ()), state["relevance"])
 
 
 STEPS = (search, rerank, construct)

@@ -76,7 +76,7 @@ class Question:
     instants: Instants
     past: bool = False
     thread: str | None = None
-    center: str | None = None
+    center: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
 
 

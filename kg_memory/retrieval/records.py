@@ -40,7 +40,7 @@ class Request:
     believed_at: Any = None
     unreviewed: bool = False
     thread: str | None = None
-    center: str | None = None
+    center: tuple[str, ...] = ()
     asker: str | None = None
     template: str | None = None
     explain: bool = False
@@ -59,12 +59,14 @@ class QuestionTime:
 class Search(QuestionTime):
     """The results of the step search: the time, and the hits of each kind.
 
-    `named` are the ids of the entities that the question names; `relevance` is how likely the memory holds an answer,
+    `named` are the ids of the entities that the question names; `unread` those of episodes that are saved and not read
+    yet, which are found by their words alone; `relevance` is how likely the memory holds an answer,
     which a search without words does not know.
     """
 
     hits: Mapping[Kind, Hits]
     named: Sequence[str] = ()
+    unread: Sequence[str] = ()
     relevance: float | None = 0.0
 
 
@@ -88,8 +90,8 @@ class RetrievalInput(TypedDict, total=False):
     nor `during` is given, what fits time words in the question comes first. `unreviewed` takes in what waits for
     review. `thread` is the conversation in which the question is asked: what it last spoke of is found more easily.
     `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, `where` a filter of `kg_memory.models.filters`,
-    `center` the name of an entity near which to look, `asker` the name of who asks, whom "I" and "my" mean, and
-    `template` how the context is written.
+    `center` the name of an entity near which to look, or several, `asker` the name of who asks, whom "I" and "my" mean,
+    and `template` how the context is written.
     """
 
     question: Required[Annotated[str, describe_key("What is to be found out.", examples=["Where does Ann live?"])]]
@@ -110,7 +112,7 @@ class RetrievalInput(TypedDict, total=False):
     thread: Annotated[str | None, describe_key("The conversation in which it is asked.", None)]
     recipe: Annotated[str | Plain, describe_key("How it searches and ranks: a recipe's name or fields.", "default")]
     where: Annotated[Plain | None, describe_key("What else must be so of what is found.", None)]
-    center: Annotated[str | None, describe_key("The name of an entity near which to look.", None)]
+    center: Annotated[str | list[str] | None, describe_key("An entity near which to look, by name; or several.", None)]
     asker: Annotated[str | None, describe_key("Who asks: whom 'I' in the question means.", None, examples=["Ann"])]
     template: Annotated[str, describe_key("How the context is written.", "plain")]
     explain: Annotated[bool, describe_key("Explain why each line is there, and what was left out.", False)]
@@ -140,7 +142,7 @@ class RetrievalState(RetrievalInput, total=False):
 
     search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.results.QueryTime`; `past`,
     whether it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids
-    of the entities that the question names; `relevance`.
+    of the entities that the question names; `unread`, those of episodes that are not read yet; `relevance`.
     rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
     each stage in `stages` as ``[stage, score]``.
     construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
@@ -151,6 +153,7 @@ class RetrievalState(RetrievalInput, total=False):
     past: bool
     hits: dict[Kind, dict[str, list[Scored]]]
     named: list[str]
+    unread: list[str]
     relevance: float | None
     ranked: dict[Kind, list[Scored]]
     stages: dict[Kind, dict[str, list[Stage]]]

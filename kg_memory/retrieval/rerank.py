@@ -10,14 +10,18 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.fuse import DIGITS, ids_of
+from kg_memory.retrieval.fuse import DIGITS, Scored, fuse, ids_of, sort_scores
 from kg_memory.retrieval.plugins import Feature, Features, Instants, Question, Rankings, Reranker
+from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import Ranked, Request, Search, Stage
 from kg_memory.retrieval.rerankers import ByRecency, ByTime
 from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
+
+UNREAD_SHARE = 0.75
+"""The relative score of an unread episode that is the best by words, beside 1 for the best by all retrievers."""
 
 
 def rank_candidates(request: Request, search: Search, settings: Settings) -> Flow[Ranked]:
@@ -28,6 +32,9 @@ def rank_candidates(request: Request, search: Search, settings: Settings) -> Flo
     Errors: `InputError` for an unknown center.
     """
     rankings: Rankings = {kind: request.recipe.fuse(kind, hits) for kind, hits in search.hits.items()}
+    if search.unread:
+        words = search.hits["episodes"].words
+        rankings["episodes"] = lift_unread(rankings["episodes"], words, search.unread, request.recipe)
     question = Question(
         request.question, search.instants, search.past, request.thread, request.center, tuple(search.named)
     )
@@ -45,6 +52,17 @@ def rank_candidates(request: Request, search: Search, settings: Settings) -> Flo
     if request.explain:
         return Ranked(_cut(rankings, None), _stages(stages))
     return Ranked(_cut(rankings, request.limit))
+
+
+def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
+    """Return *ranking* with the *unread* by what their *words* alone are worth: no other retriever can find them yet.
+
+    Without this, all that merely shares a name with the question would come before a message that answers it.
+    """
+    factor = UNREAD_SHARE if recipe.fusion == "scores" else 1.0
+    shares = dict(fuse([words], [1.0], recipe.fusion, recipe.rank_constant))
+    worth = {id_: factor * shares[id_] for id_ in unread if id_ in shares}
+    return sort_scores((id_, max(score, worth.get(id_, 0.0))) for id_, score in ranking)
 
 
 def _useful_rerankers(request: Request, question: Question, settings: Settings) -> tuple[Reranker, ...]:
@@ -183,8 +201,10 @@ def _find_start(question: Question | None) -> Flow[list[str]]:
     if question is None:
         return []
     if question.center:
-        entities = yield from find_called(question.center)
-        return entities
+        called: set[str] = set()
+        for name in question.center:
+            called.update((yield from find_called(name)))
+        return sorted(called)
     return list(question.named)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
@@ -30,7 +30,7 @@ from kg_memory.retrieval.traversal import add_graph_hits
 from kg_memory.runtime.effects import Vector, embed, in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
-from kg_memory.text.pronouns import is_first_person, is_subject
+from kg_memory.text.pronouns import is_first_person, is_subject, name_asker
 from kg_memory.text.tokenise import terms
 
 LONGEST_QUESTION = 2000
@@ -38,6 +38,8 @@ MOST_TERMS = 256
 DEPTH: Mapping[Kind, int] = {"facts": 60, "entities": 20, "communities": 20, "episodes": 60}
 """The hits of each retriever that are fused, at least."""
 DEEPEST = 1000
+USER = "user"
+"""The name of a person who gives none, as adapters store it."""
 RECENT = 4
 """The last episodes of the conversation whose entities the walk starts from (Zep 3.1: recent episodes as seeds)."""
 
@@ -54,6 +56,7 @@ class Lookup:
     named: Sequence[Row]
     recent: Sequence[Row]
     names: Names
+    any_unread: bool
 
 
 def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
@@ -82,48 +85,68 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     for place, kind in enumerate(scopes):
         hits[kind] = Hits(results[place], results[place + len(scopes)], [])
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.named, lookup.recent, lookup.counts["episodes"])
+    unread = yield from _find_unread(hits["episodes"] if lookup.any_unread else NO_HITS)
     by_words = any(recipe.weights(kind).words for kind in EVIDENCE)
     likely = relevance(hits, lookup.frequencies, lookup.terms, lookup.counts) if by_words else None
-    return replace(nothing, hits=hits, named=[row["id"] for row in lookup.named], relevance=likely)
+    named = [row["id"] for row in lookup.named]
+    return replace(nothing, hits=hits, named=named, unread=unread, relevance=likely)
 
 
 def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
     """Embed the question, and look its words and names up; ``None`` where nothing was ever stored."""
-    recipe, center = request.recipe, replace_unstorable(request.center) if request.center else ""
-    words = list(dict.fromkeys(terms(text)))[:MOST_TERMS]
-    keys = name_keys(text) if _needs_names(recipe) else []
-    keys += [alias_key(center)] if center else []
-    asker = _asker_key(text, request.asker)
-    keys += [asker] if asker and _needs_names(recipe) else []
+    recipe = request.recipe
+    asker = asker_keys(text, request.asker)
+    about_asker = name_asker(text, request.asker) if asker and request.asker and is_subject(text) else text
+    words = list(dict.fromkeys([*terms(text), *terms(about_asker)]))[:MOST_TERMS]
+    keys = [*name_keys(text), *asker] if _needs_names(recipe) else []
+    centers = [alias_key(replace_unstorable(name)) for name in request.center]
+    keys += centers
     by_words = [kind for kind in KINDS if recipe.weights(kind).words]
     by_meaning = any(recipe.weights(kind).meaning for kind in KINDS)
     thread = thread_key(replace_unstorable(request.thread or ""))
     named_entities = _read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
     recent_entities = _read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = read(cypher.word_statistics(by_words), terms=words)
-    rows, named, recent, names = yield from in_step(
-        (statistics, named_entities, recent_entities, _read_names(request.where))
+    rows, named, recent, names, unread = yield from in_step(
+        (statistics, named_entities, recent_entities, _read_names(request.where), read(cypher.IS_ANY_UNREAD))
     )
     if not rows:
         return None
     [row] = rows
-    named = _without_asker(text, asker, named)
-    if center and not any(alias_key(center) in entity["keys"] for entity in named):
-        raise InputError(f"center must be the name of an entity that `entities` lists, got {request.center!r}")
+    known = {key for entity in named for key in entity["keys"]}
+    for name, key in zip(request.center, centers, strict=True):
+        if key not in known:
+            raise InputError(f"center must be the name of an entity that `entities` lists, got {name!r}")
+    named = _without_asker(text, asker, centers, named)
+    unused: set[str] = set()
+    if known.issuperset(asker):
+        text = about_asker  # so that "I live" finds "Ann lives"
+    else:
+        unused = set(words) - set(terms(text))
+    words = [word for word in words if word not in unused]
     vectors = yield from embed([text] if by_meaning else [], role="query")
     vector = vectors[0] if vectors else None
-    return Lookup(words, vector, counts_of(row), row["lengths"], frequencies_of(row), named, recent, names)
+    frequencies = frequencies_of(row, unused)
+    return Lookup(words, vector, counts_of(row), row["lengths"], frequencies, named, recent, names, bool(unread))
 
 
-def _asker_key(question: str, asker: str | None) -> str | None:
-    """Return the key of the name of who asks, where the question is about them: "I", "my", 我."""
-    return alias_key(replace_unstorable(asker)) if asker and is_first_person(question) else None
+def asker_keys(question: str, asker: str | None) -> list[str]:
+    """Return the key of the name of who asks, else of `USER`, where the question is about them: "I", "the user", 我."""
+    return [alias_key(replace_unstorable(asker or USER))] if is_first_person(question) else []
 
 
-def _without_asker(question: str, asker: str | None, named: Sequence[Row]) -> Sequence[Row]:
+def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
     """Return *named* without who asks, where "my" only says whose the other named one is: "my sister Lily"."""
-    others = [row for row in named if asker is None or set(row["keys"]) != {asker}]
-    return named if asker is None or not others or is_subject(question) else others
+    others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
+    return others if asker and others and not is_subject(question) else named
+
+
+def _find_unread(episodes: Hits) -> Flow[list[str]]:
+    """Return those of *episodes* that are not read yet: no other retriever than that by words can find them."""
+    near = {id_ for id_, _ in episodes.meaning}
+    ids = [id_ for id_, _ in episodes.words if id_ not in near]
+    rows = yield from _read_if(ids, cypher.UNREAD_AMONG, ids=ids)
+    return [row["id"] for row in rows]
 
 
 def counts_of(row: Row) -> dict[Kind, int]:
@@ -131,9 +154,12 @@ def counts_of(row: Row) -> dict[Kind, int]:
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
-def frequencies_of(row: Row) -> Frequencies:
-    """Return the number of nodes of each kind that have a term, by the row of `queries.search.word_statistics`."""
-    return {kind: dict(pairs) for kind, pairs in row["often"].items()}
+def frequencies_of(row: Row, unused: Collection[str] = ()) -> Frequencies:
+    """Return how many nodes of each kind have a term, by the row of `queries.search.word_statistics`."""
+    frequencies: dict[Kind, dict[str, int]] = {}
+    for kind, pairs in row["often"].items():
+        frequencies[kind] = {word: often for word, often in pairs if word not in unused}
+    return frequencies
 
 
 def _needs_names(recipe: Recipe) -> bool:
@@ -185,7 +211,10 @@ def name_keys(text: str) -> list[str]:
 
 
 def _possible_names(text: str) -> list[str]:
-    words = text.split()[:MOST_WORDS]
+    words = text.split()
+    if _UNSPACED.search(text):
+        words += _UNSPACED.sub(" ", text).split()  # a name in letters need not have spaces beside it: "Ann住在哪里"
+    words = words[:MOST_WORDS]
     stretches: list[str] = []
     for length in range(1, LONGEST_NAME + 1):
         for start in range(len(words) - length + 1):

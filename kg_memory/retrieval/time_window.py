@@ -15,7 +15,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.records import QuestionTime, Request
-from kg_memory.retrieval.search import name_keys
+from kg_memory.retrieval.search import USER, asker_keys, name_keys
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
@@ -40,7 +40,7 @@ def find_time(request: Request) -> Flow[QuestionTime]:
     window = parse_window(request.as_of, request.during, time)
     words = vagueness = None
     if window is None:
-        words, window, vagueness = yield from _find_in_words(request.question[:WORDS], time, believed_at)
+        words, window, vagueness = yield from _find_in_words(request.question[:WORDS], request.asker, time, believed_at)
     since, until = window or (time, time + 1)
     instants = Instants(since, until, believed_at, request.unreviewed, vagueness)
     latest = until - 1 if vagueness is None else time
@@ -94,7 +94,9 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
     raise InputError(f"{name} must be a datetime, ISO 8601 text or words such as 'last March', got {value!r}")
 
 
-def _find_in_words(question: str, time: int, believed_at: int) -> Flow[tuple[str | None, Window | None, int | None]]:
+def _find_in_words(
+    question: str, asker: str | None, time: int, believed_at: int
+) -> Flow[tuple[str | None, Window | None, int | None]]:
     """Return the time words of the question, the window that they mean, and its vagueness; what several share."""
     words: list[str] = []
     vagueness: list[int] = []
@@ -105,7 +107,8 @@ def _find_in_words(question: str, time: int, believed_at: int) -> Flow[tuple[str
             start, end = mention.interval.start, mention.interval.end
             window = micros(start, default=OPEN_START), micros(end, default=OPEN_END + 1)
         elif mention.event is not None:
-            window = yield from _find_around(mention.event, question, time, believed_at)
+            subjects = _subjects(mention.event, question, asker)
+            window = yield from _find_around(mention.event, subjects, time, believed_at)
         if window is not None and max(since, window[0]) < min(until, window[1]):
             since, until = max(since, window[0]), min(until, window[1])
             words.append(mention.words)
@@ -113,12 +116,18 @@ def _find_in_words(question: str, time: int, believed_at: int) -> Flow[tuple[str
     return (", ".join(words), (since, until), min(vagueness)) if words else (None, None, None)
 
 
-def _find_around(event: EventTime, question: str, time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the window that an event of the graph opens or closes: "before she moved", "while he worked at Acme"."""
+def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
+    """Return the alias keys of those whom *event* may be about; without a subject, that may be who asks."""
     about = replace_unstorable(f"{event.subject or ''} {question}")
+    who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
+    return [*name_keys(about), *who]
+
+
+def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
+    """Return the window that an event of the graph opens or closes: "before she moved", "while he worked at Acme"."""
     rows = yield from read(
         cypher.EVENTS,
-        subjects=name_keys(about),
+        subjects=subjects,
         predicate=event.predicate,
         believed_at=believed_at,
         object=alias_key(event.object) if event.object else "",
@@ -126,11 +135,15 @@ def _find_around(event: EventTime, question: str, time: int, believed_at: int) -
     if event.object:
         rows = [row for row in rows if row["meant"]]
         if not rows and event.predicate == "WORKS_AT":  # "before she left Paris"
-            window = yield from _find_around(replace(event, predicate="LIVES_IN"), question, time, believed_at)
+            window = yield from _find_around(replace(event, predicate="LIVES_IN"), subjects, time, believed_at)
             return window
     if event.relation == "while":
         return (rows[-1]["known_from"], rows[-1]["invalid_at"]) if rows else None
     at = _edge(rows, event.edge)
+    if at is None and event.edge == "start" and event.relation == "before":
+        at = _edge(rows, "end") if event.object is None else None  # what was before has ended
+    elif at is None and event.edge == "start" and rows:
+        at = max(row["known_from"] for row in rows)  # since then at the latest
     if at is None:
         return None
     return (at - 1, at) if event.relation == "before" else (at, max(time, at) + 1)

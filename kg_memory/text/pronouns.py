@@ -11,9 +11,15 @@ PRONOUNS = frozenset(
     "they them their theirs this that these those who someone somebody everyone everybody anyone nobody "
     "我 你 您 他 她 它 我们 你们 他们 她们 它们 咱们 自己 大家 这 那 这个 那个 这些 那些 谁 有人".split()
 )
-FIRST_PERSON = re.compile(r"(?<![\w.])(?:I|me|my|mine|myself)(?![\w.]*\w)|我(?!们)|咱", re.IGNORECASE)
-"""Words by which who speaks or asks means themselves."""
-_SUBJECT = re.compile(r"(?<![\w.])(?:I|me|myself)(?![\w.]*\w)|我(?![们的])|咱", re.IGNORECASE)
+FIRST_PERSON = re.compile(
+    r"(?<![\w.])(?:I|me|my|mine|myself|the\suser(?!\s(?:accounts?|base|data|experience|feedback|flows?|groups?|guides?|ids?|"
+    r"input|interfaces?|journeys?|manuals?|names?|research|stor(?:y|ies)|tables?|tests?|testing)\b))(?![\w.]*\w)|"
+    r"我(?!们)|咱(?!们)|(?:这个|该)?用户(?![体信协反名图手故数权标测界登研终组群行调])",
+    re.IGNORECASE,
+)
+"""Words by which who asks means themselves, or an application means them."""
+_OWNER = re.compile(r"(?:my|mine)$", re.IGNORECASE)
+_POSSESSIVE = ("'s", "’s", "的")
 _HAS_LETTER = re.compile(r"\w")
 _LOWER = re.compile(r"[^\W\d_]")
 
@@ -48,7 +54,13 @@ def is_first_person(question: str) -> bool:
 
 def is_subject(question: str) -> bool:
     """Return whether *question* is about who asks, and not about what is theirs: "I", not "my sister"."""
-    return _SUBJECT.search(question) is not None
+    matches = FIRST_PERSON.finditer(question)
+    return any(not _OWNER.match(word[0]) and not question.startswith(_POSSESSIVE, word.end()) for word in matches)
+
+
+def name_asker(question: str, asker: str) -> str:
+    """Return *question* with the name of who asks instead of the words that mean them."""
+    return FIRST_PERSON.sub(lambda word: f"{asker}'s" if _OWNER.match(word[0]) else asker, question)
 
 
 def _is_shouted(context: str, name: str) -> bool:

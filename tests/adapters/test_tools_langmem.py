@@ -44,6 +44,7 @@ def test_an_update_ends_what_was_so_and_keeps_it_as_history(ask, memory, namespa
     found = ask(namespace, "search_memory", query="Where does the user live? Oslo or Paris?").artifact
     assert [each["value"]["content"] for each in found if each["key"].startswith("fact:")] == ["user lives in Paris"]
     assert [each["value"]["remarks"] for each in found if each["value"]["content"] == "I moved to Oslo"] == [["ended"]]
+    assert [each["value"].get("remarks") for each in found] == [None, [], ["ended"]], "what is over comes last"
     assert [each.objects for each in memory.facts.history("user", "lives in", namespace=namespace)] == [
         ("Paris",),
         ("Oslo",),

@@ -20,6 +20,7 @@ def family(tell):
     ("question", "first"),
     [
         ("Where do I live?", "Maria lives in Rome"),
+        ("Where does the user live?", "Maria lives in Rome"),
         ("Where does my sister Lily live?", "Lily lives in Oslo"),
         ("Where does Bo live?", "Bo lives in Bergen"),
         ("我住在哪里？", "Maria"),
@@ -48,6 +49,11 @@ def test_an_unknown_asker_changes_nothing_and_an_invalid_one_is_refused(family, 
         ("我的姐姐住哪？", True, False),
         ("What did i.e. mean?", False, False),
         ("Who told me?", True, True),
+        ("Where does the user live?", True, True),
+        ("Where does the user's sister live?", True, False),
+        ("What is in the user guide?", False, False),
+        ("用户住哪？", True, True),
+        ("用户界面好吗？", False, False),
     ],
 )
 def test_first_persons(question, first_person, subject):

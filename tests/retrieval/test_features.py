@@ -114,7 +114,7 @@ def test_a_conversation_that_nobody_knows_mentions_nothing(grouped: Talk) -> Non
 
 
 def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
-    found = told(grouped, ByDistance(), center="  acme ")
+    found = told(grouped, ByDistance(), center=("  acme ",))
     hops = {kind: {name: row.hops for name, row in rows.items()} for kind, rows in found.items()}
     assert {name: hops["entities"][name] for name in ("Acme", "Mia", "Ann", "Oslo", "Milo")} == {
         "Acme": 0, "Mia": 1, "Ann": 2, "Oslo": 3, "Milo": None,
@@ -130,13 +130,13 @@ def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
 
 
 def test_it_looks_no_further_than_the_hops_it_may(grouped: Talk) -> None:
-    found = told(grouped, ByDistance(max_hops=1), center="Acme")
+    found = told(grouped, ByDistance(max_hops=1), center=("Acme",))
     assert {name: found["entities"][name].hops for name in ("Mia", "Ann")} == {"Mia": 1, "Ann": None}
 
 
 def test_a_name_that_nobody_has_is_no_center(grouped: Talk) -> None:
     with pytest.raises(InputError, match=r"center must be the name of an entity, got 'Xanadu'"):
-        told(grouped, ByDistance(), center="Xanadu")
+        told(grouped, ByDistance(), center=("Xanadu",))
 
 
 def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> None:

@@ -30,6 +30,8 @@ from kg_memory.validation import validate_count
 
 Action = Literal["create", "update", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+OVER = ("ended", "contradicted", "refused")
+"""The remarks on an episode whose statement is not so any more, or is not believed."""
 MOST = 100
 """The most results that a search can page through."""
 
@@ -118,10 +120,16 @@ def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[An
 
 
 def _items(results: SearchResults, query_terms: set[str]) -> Iterator[dict[str, object]]:
-    """Yield facts and episodes by turns, best first, in the shape of a store's items."""
-    facts = (_fact(fact, query_terms) for fact in results.facts)
-    episodes = (_episode(episode, query_terms) for episode in results.episodes if not episode.withheld)
-    return (item for item in chain.from_iterable(zip_longest(facts, episodes)) if item)
+    """Yield facts and episodes by turns, best first, in the shape of a store's items; what is over comes last."""
+    facts = [_fact(fact, query_terms) for fact in results.facts]
+    current: list[dict[str, object]] = []
+    over: list[dict[str, object]] = []
+    for episode in results.episodes:
+        if not episode.withheld:
+            is_over = any(remark.kind in OVER for remark in episode.remarks)
+            (over if is_over else current).append(_episode(episode, query_terms))
+    by_turns = chain.from_iterable(zip_longest(facts, current))
+    return chain(filter(None, by_turns), over)
 
 
 def _fact(fact: Fact, query_terms: set[str]) -> dict[str, object]:

@@ -311,6 +311,20 @@ UNWIND $ids AS id
 MATCH (d:Fact {{id: id}})
 WITH DISTINCT d{_ENDS}"""
 
+IS_ANY_UNREAD = """
+MATCH (d:Episode)
+WHERE d.status IN ['saved', 'waiting', 'working', 'failed']
+RETURN 1 AS unread LIMIT 1
+"""
+
+UNREAD_AMONG = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+WHERE d.embedding IS NULL AND NOT d.status IN ['done', 'skipped'] AND size(coalesce(d.flags, [])) = 0
+RETURN id
+"""
+"""The episodes that can be found by their words alone until they are read."""
+
 SPEAKERS = """
 UNWIND $ids AS id
 MATCH (d:Episode {id: id})

@@ -186,6 +186,18 @@ _NOUNS: tuple[Row, ...] = (
 _GRADUATION = re.compile(rf"graduation{_THEN}", re.IGNORECASE)
 _LEARNING = re.compile(r"\b(?:university|college|school|academy|institute|mit)\b", re.IGNORECASE)
 
+_VERBS: dict[str, str] = {
+    r"\b(?:lived?|living|resid(?:e|ed|ing)|based|home)\b|居?住": "LIVES_IN",
+    r"\b(?:work(?:ed|ing)?|job|employ(?:ed|er)|boss)\b|工作|上班|任职|就职": "WORKS_AT",
+    r"\b(?:stud(?:y|ied|ying)|school|university|college)\b|读书|上学|就读": "STUDIES_AT",
+}
+"""The verbs that stand for the predicates of events, in questions that name none but its place."""
+_FORMER = re.compile(
+    r"\b(?:before(?:\s(?:that|this|then|now))?(?=\s*[?.!]*\s*$)|previously|formerly|used?\sto(?=\s(?:live|reside|work|study)\b))\b|"
+    r"(?<![了天年月周日久])(?:以前|之前|从前|原来|原先|曾经)(?=[^，,。？?]{0,6}(?:居?住|工作|上班|任职|就职|读书|上学|就读))",
+    re.IGNORECASE,
+)
+
 _CHINESE_SLOTS = {"NAME": r"(?:[A-Za-z][\w .&+#-]{0,30}?|[\u4e00-\u9fffA-Za-z0-9·]{1,12}?)"}
 _MARKED: dict[Relation, tuple[str, ...]] = {
     "before": ("之前", "以前", "前"),
@@ -234,8 +246,8 @@ _compile = cache(re.compile)
 
 def find_events(text: str) -> list[EventMention]:
     """Return the events that *text* uses as a time, in order, without overlaps."""
-    english = (_english_event(text, match) for match in _CONJUNCTION.finditer(text))
-    mentions = [*filter(None, english), *_chinese_events(text)]
+    english = [_english_event(text, match) or _bare_event(text, match) for match in _CONJUNCTION.finditer(text)]
+    mentions = [*filter(None, english), *_chinese_events(text), *_former_times(text)]
     kept: list[EventMention] = []
     for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
         if not kept or kept[-1].end <= mention.start:
@@ -255,6 +267,38 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
             event = _event(relation, predicate, edge, match)
             return EventMention(start, match.end(), event) if event else None
     return None
+
+
+def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
+    """Return the event that is only named, as in "Where did Ann live before Oslo?"; the verb before it tells of what.
+
+    Without any verb it may be a job as well as a home: the graph tells.
+    """
+    relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
+    match = _compile(rf"{_CAPITAL}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
+    if match is None or relation not in ("before", "after"):
+        return None
+    predicate = _verb_before(text[: conjunction.start()])
+    if predicate is None:
+        return None
+    edge: Edge = "start" if relation == "before" else "end"
+    return EventMention(conjunction.start(), match.end(), EventTime(relation, predicate, edge, None, match[0]))
+
+
+def _verb_before(text: str) -> str | None:
+    """Return the predicate that the verb of *text* stands for; of a text that asks nothing, a job or a home."""
+    if not re.search(r"\w", re.sub(r"^\s*(?:and|what about|how about)\b", "", text, flags=re.IGNORECASE)):
+        return "WORKS_AT"
+    verbs = (predicate for verb, predicate in _VERBS.items() if _compile(f"(?i){verb}").search(text))
+    return next(verbs, None)
+
+
+def _former_times(text: str) -> Iterator[EventMention]:
+    """Yield the time before the present home, job or school: "Where did Ann live before?", 以前住在哪里."""
+    for match in _FORMER.finditer(text):
+        predicate = _verb_before(text[: match.start()] + " " + text[match.end() :])
+        if predicate is not None and re.search(r"\w", text.replace(match[0], "")):
+            yield EventMention(match.start(), match.end(), EventTime("before", predicate, "start", None, None))
 
 
 def _has_actor(match: re.Match[str]) -> bool:
