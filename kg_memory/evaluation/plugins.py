@@ -44,4 +44,5 @@ def _import(module: str, name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and module.startswith(error.name):
             raise InputError(f"{name!r}: there is no module {error.name}; correct the name") from None
-        raise MissingExtra(f"{name} needs the package {error.name}: pip install {error.name}") from error
+        package = f"'kg-memory[evaluate-{name}]'" if module.startswith("kg_memory.") else error.name
+        raise MissingExtra(f"{name} needs the package {error.name}: pip install {package}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -102,7 +102,7 @@ class Dataset:
     title: str
     licence: str
     source: str
-    load: Callable[[Path | None, str | None], list[Conversation]]
+    load: Callable[[Path | None, str | None], Sequence[Conversation]]
     criteria: Mapping[str, Criterion] = field(default_factory=lambda: MappingProxyType({"": Criterion()}))
     variants: tuple[str, ...] = ()
     left_out: frozenset[str] = frozenset()

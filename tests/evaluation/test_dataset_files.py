@@ -1,0 +1,303 @@
+"""Loaders of data sets, on small files in their forms."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tracemalloc
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.evaluation.datasets import _records, dataset_names, find_dataset
+from kg_memory.evaluation.records import Conversation
+
+
+def load(name: str, path: Path | None, variant: str | None = None) -> list[Conversation]:
+    """Return the conversations of a data set, after checking what holds for all."""
+    conversations = list(find_dataset(name).load(path, variant))
+    assert len({conversation.name for conversation in conversations}) == len(conversations)
+    for conversation in conversations:
+        sources = [episode.source_id for episode in conversation.episodes]
+        times = [episode.at for episode in conversation.episodes]
+        assert None not in sources
+        assert len(set(sources)) == len(sources)
+        assert all(at is not None and at.tzinfo for at in times)
+        assert times == sorted(times)
+        assert len({question.id for question in conversation.questions}) == len(conversation.questions)
+        for question in conversation.questions:
+            assert question.evidence <= set(sources)
+            assert not question.choices or question.answer in question.choices
+    return conversations
+
+
+def turns(*said: str, **marked: Any) -> list[dict[str, Any]]:
+    roles = ("user", "assistant")
+    return [{"role": roles[place % 2], "content": text, **marked} for place, text in enumerate(said)]
+
+
+def longmemeval_record(name: str = "q1") -> dict[str, Any]:
+    return {
+        "question_id": name,
+        "question_type": "knowledge-update",
+        "question": "Where do I live?",
+        "answer": 7,
+        "question_date": "2023/06/01 (Thu) 09:30",
+        "haystack_session_ids": ["s2", "answer_1", "answer_1"],
+        "haystack_dates": ["2023/05/21 (Sun) 10:00", "2023/05/20 (Sat) 02:21", "2023/05/20 (Sat) 02:21"],
+        "haystack_sessions": [
+            turns("Nice weather", ""),
+            [{"role": "user", "content": "I live in Oslo — 挪威", "has_answer": True}, *turns("", "Noted")[1:]],
+            turns("I live there"),
+        ],
+        "answer_session_ids": ["answer_1"],
+        "a field of later": None,
+    }
+
+
+def test_longmemeval(tmp_path: Path) -> None:
+    records = [longmemeval_record(), {**longmemeval_record("q2_abs"), "answer": "not told"}]
+    (tmp_path / "longmemeval_s_cleaned.json").write_text(json.dumps(records, ensure_ascii=False, indent=1), "utf-8")
+    (tmp_path / "longmemeval_oracle.json").write_text(json.dumps(records[:1]), "utf-8")
+
+    answered, unanswerable = load("longmemeval", tmp_path)
+    assert [episode.source_id for episode in answered.episodes] == ["answer_1/0", "answer_1/1", "answer_1~2/0", "s2/0"]
+    first = answered.episodes[0]
+    assert (first.content, first.speaker, first.thread) == ("I live in Oslo — 挪威", "user", "answer_1")
+    assert first.at == datetime(2023, 5, 20, 2, 21, tzinfo=UTC)
+    [question] = answered.questions
+    assert (question.category, question.answer, question.evidence) == ("knowledge-update", "7", {"answer_1/0"})
+    assert question.asked_at == datetime(2023, 6, 1, 9, 30, tzinfo=UTC)
+    [question] = unanswerable.questions
+    assert (question.category, question.answerable, question.evidence) == ("abstention", False, frozenset())
+    assert len(load("longmemeval", tmp_path, "oracle")) == 1
+
+
+def test_longmemeval_without_marked_turns(tmp_path: Path) -> None:
+    record = longmemeval_record()
+    record["haystack_sessions"][1][0].pop("has_answer")
+    path = tmp_path / "some.json"
+    path.write_text(json.dumps([record]), "utf-8")
+    [conversation] = load("longmemeval", path)
+    assert conversation.questions[0].evidence == {"answer_1/0", "answer_1/1", "answer_1~2/0"}
+
+
+def test_longmemeval_holds_one_history_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "longmemeval_m.json"
+    long = {"haystack_sessions": [turns("é" * 500_000), turns("b" * 500_000), turns("c")]}
+    with path.open("w", encoding="utf-8") as file:
+        file.write("[\n")
+        file.writelines(
+            ("" if place == 0 else " ,\n") + json.dumps({**longmemeval_record(f"q{place}"), **long}, ensure_ascii=False)
+            for place in range(30)
+        )
+        file.write("]")
+    tracemalloc.start()
+    conversations = find_dataset("longmemeval").load(path, None)
+    names = [conversation.name for conversation in conversations]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert names == [f"q{place}" for place in range(30)]
+    assert peak < path.stat().st_size / 2
+    assert conversations[-1].name == "q29"
+    assert [conversation.name for conversation in conversations[3:5]] == ["q3", "q4"]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64])
+def test_records_that_cross_chunks(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_records, "_CHUNK", chunk)
+    path = tmp_path / "list.json"
+    values = [{"a": "é" * 50}, {"b": ["]", "\\", '"']}, {"c": {}}]
+    path.write_text(
+        "\ufeff [ " + " ,\n ".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n]\n", "utf-8"
+    )
+    assert list(_records.JsonList(path, "a list", lambda value: value)) == values
+
+
+def dmr_record(**fields: Any) -> dict[str, Any]:
+    earlier = [
+        {"dialog": [{"text": "I work in a bakery."}, {"text": "Nice!"}], "time_back": "9 days 2 hours ago"},
+        {"dialog": [{"text": "How is work?"}, {"text": ""}], "time_back": ""},
+    ]
+    now = [{"text": "Hello again", "id": "Speaker 2"}, {"text": "Hi", "id": "Speaker 1"}]
+    return {
+        "previous_dialogs": earlier,
+        "dialog": now,
+        "self_instruct": {"B": "Where do you work?", "A": "A bakery"},
+        **fields,
+    }
+
+
+def test_dmr(tmp_path: Path) -> None:
+    path = tmp_path / "msc_self_instruct.jsonl"
+    rows = [dmr_record(metadata={"initial_data_id": "valid_3"}), dmr_record(metadata={"initial_data_id": "valid_3"})]
+    path.write_text("".join(json.dumps(row) + "\n\n" for row in rows), "utf-8")
+    first, second = load("dmr", tmp_path)
+    assert (first.name, second.name) == ("valid_3", "valid_3~2")
+    assert [(episode.speaker, episode.content) for episode in first.episodes] == [
+        ("Speaker 1", "I work in a bakery."),
+        ("Speaker 2", "Nice!"),
+        ("Speaker 1", "How is work?"),
+        ("Speaker 2", "Hello again"),
+        ("Speaker 1", "Hi"),
+    ]
+    assert first.episodes[0].at == datetime(2023, 12, 23, 10, tzinfo=UTC)
+    assert first.episodes[2].at == datetime(2024, 1, 1, 11, tzinfo=UTC)
+    assert (first.questions[0].text, first.questions[0].answer) == ("Where do you work?", "A bakery")
+
+
+def meme_episode() -> dict[str, Any]:
+    def session(number: int, day: str, *facts: dict[str, Any]) -> dict[str, Any]:
+        said = turns("Hello", "I see", "Bo leads, Ann reports to Bo", "Fine")
+        return {"session_id": f"s{number}", "timestamp": day, "conversation": said, "gold_facts": list(facts)}
+
+    return {
+        "episode_id": 4,
+        "domain": "software_project",
+        "root": "lead",
+        "sessions": [
+            session(0, "2023/03/01 (Wed) 09:00", {"entity": "lead", "conveyed_in_turn": 2}, {"entity": "key"}),
+            session(1, "2023/03/02 (Thu) 09:00", {"entity": "report", "conveyed_in_turn": 0}),
+            session(2, "2023/03/03 (Fri) 09:00", {"entity": "lead", "conveyed_in_turn": 2}),
+            session(3, "2023/03/04 (Sat) 09:00"),
+        ],
+        "before_questions": {
+            "timestamp": "2023/03/02 (Thu) 20:00",
+            "position_after_session": 1,
+            "questions": [{"task_type": "Cas", "question": "Who?", "expected_answer": "Bo", "entity": ["report"]}],
+        },
+        "after_questions": {
+            "timestamp": "2023/03/03 (Fri) 20:00",
+            "position_after_session": 2,
+            "questions": [
+                {"task_type": "Cas", "question": "Who?", "gold_answer": "Cy", "entity": ["report"]},
+                {"task_type": "Del", "question": "Which key?", "gold_answer": "No, removed", "entity": ["key"]},
+            ],
+        },
+    }
+
+
+def test_meme(tmp_path: Path) -> None:
+    (tmp_path / "meme_filler32k.json").write_text(json.dumps([meme_episode()]), "utf-8")
+    before, after = load("meme", tmp_path)
+    assert (before.name, after.name) == ("software_project-4/before", "software_project-4/after")
+    assert (len(before.episodes), len(after.episodes)) == (8, 12), "nothing that is said after the questions"
+    [asked] = before.questions
+    assert (asked.category, asked.answer, asked.evidence) == ("Cas before", "Bo", {"s0/2", "s1/0"})
+    cascade, deleted = after.questions
+    assert (cascade.category, cascade.answer, cascade.evidence) == ("Cas", "Cy", {"s0/2", "s1/0", "s2/2"})
+    assert (deleted.answerable, deleted.evidence) == (False, {"s0/0", "s0/2"})
+    assert "delete" in find_dataset("meme").criterion("Del").strict
+
+
+def personamem_files(folder: Path, **changed: str) -> Path:
+    context = [{"role": "system", "content": "Name: Ann"}, *turns("I like jazz", "Good")] * 2
+    (folder / "shared_contexts_32k.jsonl").write_text(json.dumps({"c1": context}) + "\n", "utf-8")
+    row = {
+        "persona_id": "1", "question_id": "q1", "question_type": "recall", "topic": "music",
+        "user_question_or_message": "What do I like?", "correct_answer": "(b)",
+        "all_options": str(["(a) Rock, \"it's\" loud", "(b) Jazz"]), "shared_context_id": "c1",
+        "end_index_in_shared_context": "5",
+    }  # fmt: skip
+    rows = [{**row, **changed}, {**row, "question_id": "q2", "end_index_in_shared_context": "2"}]
+    path = folder / "questions_32k.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(row))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_personamem(tmp_path: Path) -> None:
+    path = personamem_files(tmp_path)
+    early, late = load("personamem", tmp_path)
+    assert [conversation.name for conversation in load("personamem", path)] == [early.name, late.name]
+    assert ([len(early.episodes), len(late.episodes)], early.name) == ([2, 5], "c1-2")
+    assert late.episodes[3].source_id == "c1/2/0"
+    assert late.episodes[3].at == datetime(2025, 1, 2, 9, tzinfo=UTC)
+    [question] = late.questions
+    assert question.choices == ('(a) Rock, "it\'s" loud', "(b) Jazz")
+    assert (question.answer, find_dataset("personamem").criterion("recall").by) == ("(b) Jazz", "rules")
+
+
+def test_agent_memory(tmp_path: Path) -> None:
+    events = [
+        {"id": "e2", "recorded_at": "2026-03-01", "subject": "ann", "predicate": "lives_in", "object": "Rome",
+         "text": "I moved to Rome.", "source": "ann"},
+        {"id": "e1", "recorded_at": "2026-01-01T00:00:00+00:00", "subject": "ann", "predicate": "lives_in",
+         "object": "Oslo", "text": "Ann lives in Oslo.", "source": "register"},
+    ]  # fmt: skip
+    questions = [
+        {"id": "q1", "category": "current_state", "question": "Where does Ann live now?", "probe": ["ann", "lives_in"],
+         "gold": {"kind": "value", "value": "Rome", "aliases": ["Roma"]}},
+        {"id": "q2", "category": "change_detection", "question": "Where has Ann lived?",
+         "gold": {"kind": "set", "values": ["Oslo", "Rome"]}},
+        {"id": "q3", "category": "negative", "question": "Where does Bo live?", "gold": {"kind": "none"}},
+    ]  # fmt: skip
+    (tmp_path / "events.jsonl").write_text("\n".join(map(json.dumps, events)), "utf-8")
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), "utf-8")
+    (tmp_path / "metadata.json").write_text(json.dumps({"evaluated_at": "2026-08-01T00:00:00Z"}), "utf-8")
+    [conversation] = load("agent-memory", tmp_path)
+    assert [(each.source_id, each.speaker) for each in conversation.episodes] == [("e1", "register"), ("e2", "ann")]
+    now, ever, never = conversation.questions
+    assert (now.answer, now.evidence) == ("Rome or Roma", {"e1", "e2"})
+    assert (ever.answer, ever.evidence) == ("Oslo, Rome", frozenset())
+    assert (never.answerable, never.answer) == (False, None)
+
+
+def test_a_context_that_is_asked_about_is_missing(tmp_path: Path) -> None:
+    personamem_files(tmp_path, shared_context_id="c9")
+    with pytest.raises(InputError, match=r"shared_contexts_32k\.jsonl has no context c9"):
+        load("personamem", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content", "problem"),
+    [
+        ("longmemeval", "a.json", "{}", r"a\.json holds no JSON list: give a JSON list of questions with question_id"),
+        ("longmemeval", "a.json", '[{"question_id": 1', r"a\.json, record 1: not valid JSON"),
+        ("longmemeval", "a.json", '[{"question_id": 1}]', r"a\.json, record 1 has no 'haystack_session_ids'"),
+        ("longmemeval", "a.json", "[] ", None),
+        ("longmemeval", "a.json", "[{}", r"record 1 has no 'question_id'"),
+        ("longmemeval", "a.json", "[", r"ends in the middle"),
+        ("dmr", "a.jsonl", "{", r"a\.jsonl, line 1: not valid JSON"),
+        ("dmr", "a.jsonl", '{"previous_dialogs": []}', r"a\.jsonl, record 1 has no 'self_instruct'"),
+        ("dmr", "a.jsonl", "[]", r"a\.jsonl, record 1 is malformed"),
+        ("meme", "a.json", "{}", r"a\.json holds no JSON list: give a JSON list of episodes"),
+        ("meme", "a.json", "[{}]", r"a\.json, record 1 has no 'episode_id'"),
+        ("personamem", "questions_a.csv", "question_id\nq", r"questions_a\.csv, record 1 has no 'end_index"),
+        ("personamem", "questions_a.csv", "question_id\n", r"questions_a\.csv has no questions"),
+    ],
+)
+def test_errors_name_the_file_and_what_it_should_hold(
+    name: str, file: str, content: str, problem: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / file
+    path.write_text(content, "utf-8")
+    if problem is None:
+        assert load(name, path) == []
+        return
+    with pytest.raises(InputError, match=problem):
+        load(name, path)
+
+
+@pytest.mark.parametrize(("name", "file"), [("longmemeval", "a.json"), ("dmr", "a.jsonl"), ("personamem", "a.csv")])
+def test_a_file_that_is_no_text(name: str, file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_bytes(b"PK\x03\x04\xff\xfe")
+    with pytest.raises(InputError, match=f"{file} is no"):
+        load(name, tmp_path / file)
+
+
+@pytest.mark.parametrize("name", ["agent-memory", "dmr", "longmemeval", "meme", "personamem"])
+def test_a_data_set_says_where_it_is_from(name: str, tmp_path: Path) -> None:
+    assert name in dataset_names()
+    dataset = find_dataset(name)
+    assert dataset.name == name
+    assert dataset.licence
+    assert dataset.source.startswith("https://")
+    for path in (None, tmp_path / "gone", tmp_path):
+        with pytest.raises(InputError):
+            load(name, path)
