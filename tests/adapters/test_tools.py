@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from threading import Event
 from typing import Any, ClassVar
@@ -60,6 +61,11 @@ def test_the_recipe_and_the_filter_are_the_programs_and_no_model_sees_them(memor
     for given in ({"recipe": "no such"}, {"where": {"speeker": "Ann"}}):
         with pytest.raises(InputError):
             memory_tools(memory, namespace, **given)
+
+
+def test_the_tools_take_little_of_a_context(memory):
+    told = json.dumps([convert_to_openai_tool(tool) for tool in memory_tools(memory)])
+    assert len(told) / 4 < 1000  # about four characters are a token
 
 
 # As LangChain's own suites ask
