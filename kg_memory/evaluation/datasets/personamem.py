@@ -108,7 +108,7 @@ def _messages(context: str, turns: list[dict[str, Any]]) -> list[tuple[int, Epis
 DATASET = Dataset(
     name="personamem",
     title="PersonaMem",
-    licence="MIT",
+    licence="none is stated in its repository: see the page of the data",
     source="https://huggingface.co/datasets/bowen-upenn/PersonaMem",
     load=load,
     criteria={"": Criterion("rules")},
