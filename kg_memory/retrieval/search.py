@@ -26,7 +26,7 @@ from kg_memory.retrieval.fuse import NO_HITS, Hits, relative_shares
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import QuestionTime, Request, Search
 from kg_memory.retrieval.retrievers import Frequencies, Scope, coverage, measure, search_meaning, search_words
-from kg_memory.retrieval.traversal import add_graph_hits
+from kg_memory.retrieval.traversal import Origins, add_graph_hits
 from kg_memory.runtime.effects import Vector, embed, in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
@@ -46,7 +46,10 @@ RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The vector of a question, and the statistics and entities of the graph that a search needs."""
+    """The vector of a question, and the statistics and entities of the graph that a search needs.
+
+    `named` are the rows of the entities that the question names.
+    """
 
     terms: list[str]
     vector: Vector | None
@@ -54,7 +57,7 @@ class Lookup:
     lengths: Mapping[Kind, float | None]
     frequencies: Frequencies
     named: Sequence[Row]
-    recent: Sequence[Row]
+    origins: Origins
     names: Names
     any_unread: bool
 
@@ -70,7 +73,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     text = replace_unstorable(request.question)[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in text):
         return nothing
-    lookup = yield from _look_up(text, request)
+    lookup = yield from _look_up(text, request, time)
     if lookup is None:
         return nothing  # nothing was ever stored here
     recipe = request.recipe
@@ -84,7 +87,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     results = yield from in_step((*words, *meaning))
     for place, kind in enumerate(scopes):
         hits[kind] = Hits(results[place], results[place + len(scopes)], [])
-    hits = yield from add_graph_hits(hits, recipe, scopes, lookup.named, lookup.recent, lookup.counts["episodes"])
+    hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins)
     unread = yield from _find_unread(hits["episodes"] if lookup.any_unread else NO_HITS)
     by_words = any(recipe.weights(kind).words for kind in EVIDENCE)
     likely = relevance(hits, lookup.frequencies, lookup.terms, lookup.counts) if by_words else None
@@ -92,7 +95,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     return replace(nothing, hits=hits, named=named, unread=unread, relevance=likely)
 
 
-def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
+def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | None]:
     """Embed the question, and look its words and names up; ``None`` where nothing was ever stored."""
     recipe = request.recipe
     asker = asker_keys(text, request.asker)
@@ -105,10 +108,12 @@ def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
     by_meaning = any(recipe.weights(kind).meaning for kind in KINDS)
     thread = thread_key(replace_unstorable(request.thread or ""))
     named_entities = _read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
+    contained = _read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
     recent_entities = _read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = read(cypher.word_statistics(by_words), terms=words)
-    rows, named, recent, names, unread = yield from in_step(
-        (statistics, named_entities, recent_entities, _read_names(request.where), read(cypher.IS_ANY_UNREAD))
+    unread_exist = read(cypher.IS_ANY_UNREAD)
+    rows, named, parts, recent, names, unread = yield from in_step(
+        (statistics, named_entities, contained, recent_entities, _read_names(request.where), unread_exist)
     )
     if not rows:
         return None
@@ -126,8 +131,10 @@ def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
     words = [word for word in words if word not in unused]
     vectors = yield from embed([text] if by_meaning else [], role="query")
     vector = vectors[0] if vectors else None
+    counts = counts_of(row)
+    origins = Origins(named, recent, {part["id"]: part["parts"] for part in parts}, counts["episodes"])
     frequencies = frequencies_of(row, unused)
-    return Lookup(words, vector, counts_of(row), row["lengths"], frequencies, named, recent, names, bool(unread))
+    return Lookup(words, vector, counts, row["lengths"], frequencies, named, origins, names, bool(unread))
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:

@@ -7,16 +7,18 @@ is by or about.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
-from kg_memory.retrieval.fuse import Hits, positive
+from kg_memory.retrieval.fuse import Hits, Scored, positive
 from kg_memory.retrieval.plugins import Instants, Links, Walk
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
+from kg_memory.retrieval.walks import Synapse
 from kg_memory.retrieval.walks.bfs import links_of
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
@@ -26,10 +28,35 @@ HIT_SEEDS = 3
 """The entities of each other search that are walked from."""
 HIT_WEIGHT = 0.25
 """The weight of a start that was found or recently spoken of, beside 1 for one that is named."""
+PART_WEIGHT = 0.8
+"""The weight of what lies in a named place, or belongs to a named thing, beside 1 for that itself."""
+SELDOM = 50
+"""The most mentions of an entity whose name is looked for in sentences."""
+WORD_SEEDS = 10
+"""The facts and episodes found by words whose entities activation starts from."""
 STATED_SHARE = 0.5
 """The share in an episode's score of the best fact that it states; the rest is whom it is by or about."""
 MENTIONED = 0.25
 """The weight of an episode that mentions a named entity, beside 1 for one that the entity itself spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The rows of the entities that a question *named* or its thread spoke of; *parts* lie in those that it may name.
+
+    *episodes* is how many there are in all.
+    """
+
+    named: Sequence[Row]
+    recent: Sequence[Row]
+    parts: Mapping[str, Sequence[str]]
+    episodes: int
+
+    @property
+    def keys(self) -> dict[str, Sequence[str]]:
+        """The alias keys of the named entities, by id; what lies in them has none."""
+        inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
+        return inner | {row["id"]: row["keys"] for row in self.named}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,47 +68,82 @@ class Reached:
 
 
 def add_graph_hits(
-    hits: Mapping[Kind, Hits],
-    recipe: Recipe,
-    scopes: Mapping[Kind, Scope],
-    named: Sequence[Row],
-    recent: Sequence[Row],
-    episodes: int,
+    hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits* with those along the graph: from *named*, *recent* and found entities, of so many *episodes*."""
+    """Return *hits* with those along the graph: from *origins*, and from entities that the other retrievers found."""
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
         return hits
-    rare = {row["id"]: rarity(row["mentions"], episodes) for row in (*recent, *named)}
-    start = find_seeds(rare, [row["id"] for row in named], hits["entities"])
+    start = find_seeds(origins, hits["entities"])
+    if isinstance(recipe.traversal, Synapse):
+        by_words = yield from weigh_by_words(hits)
+        start = by_words | {id_: max(weight, by_words.get(id_, 0.0)) for id_, weight in start.items()}
     instants = next(iter(scopes.values())).instants
-    reached, links, communities = yield from in_step(
-        (walk_from(recipe.traversal, start, instants), read_links(hits["facts"].searched), find_communities(start))
+    reached, links, communities, only_named = yield from in_step(
+        (
+            walk_from(recipe.traversal, start, instants),
+            read_links(hits["facts"].searched),
+            find_communities(start),
+            find_only_named(list(origins.keys), instants),
+        )
     )
+    facts = reached.facts | weigh_facts(links, reached.entities)
+    for id_, entities in only_named.items():
+        facts[id_] = facts.get(id_, 0.0) + sum(reached.entities.get(entity, 0.0) for entity in entities)
     near: dict[Kind, dict[str, float]] = {
-        "facts": reached.facts | weigh_facts(links, reached.entities),
+        "facts": facts,
         "entities": reached.entities,
         "communities": communities,
     }
     passed = yield from filter_hits(scopes, {kind: positive(near[kind]) for kind in kinds if kind in near})
     hits |= {kind: replace(hits[kind], graph=scores) for kind, scores in passed.items()}
     if "episodes" in kinds:
-        facts = dict(recipe.fuse("facts", hits["facts"])[: scopes["episodes"].limit])
-        names = {row["id"]: row["keys"] for row in named}
-        scores = yield from score_episodes(facts, names, hits["episodes"].searched)
+        stating = dict(recipe.fuse("facts", hits["facts"])[: scopes["episodes"].limit])
+        scores = yield from score_episodes(stating, origins.keys, hits["episodes"].searched)
         passed = yield from filter_hits(scopes, {"episodes": positive(scores)})
         hits["episodes"] = replace(hits["episodes"], graph=passed["episodes"])
     return hits
 
 
-def find_seeds(rare: Mapping[str, float], named: Iterable[str], entities: Hits) -> dict[str, float]:
-    """Return where to start, with weights: entities named (by their rarity), spoken of, and found."""
-    named = set(named)
+def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
+    """Return where to start, with weights: entities named (by rarity), what lies in them, spoken of, and found."""
+    rare = {row["id"]: rarity(row["mentions"], origins.episodes) for row in (*origins.recent, *origins.named)}
+    named = {row["id"] for row in origins.named}
     weights = {id_: weight * (1.0 if id_ in named else HIT_WEIGHT) for id_, weight in rare.items()}
+    for whole in named & origins.parts.keys():
+        for part in origins.parts[whole]:
+            weights[part] = max(weights.get(part, 0.0), weights[whole] * PART_WEIGHT)
     for id_, _ in (*entities.words[:HIT_SEEDS], *entities.meaning[:HIT_SEEDS]):
         weights.setdefault(id_, HIT_WEIGHT)
     return weights
+
+
+def weigh_by_words(hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
+    """Return the entities of the facts and episodes that are the best by words, up to `HIT_WEIGHT` (C22, HippoRAG)."""
+    facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
+    links, mentions = yield from in_step((read_links(list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes))))
+    weights: Counter[str] = Counter()
+    for id_, link in links.items():
+        weights.update(dict.fromkeys(link.entities, facts[id_]))
+    for row in mentions:
+        weights.update(dict.fromkeys(row["entities"], episodes[row["id"]]))
+    most = max(weights.values(), default=1.0)
+    return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
+
+
+def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
+    """Return each score as a part of the best."""
+    best = max((score for _, score in hits), default=0.0)
+    return {id_: score / best for id_, score in hits} if best > 0 else {}
+
+
+def find_only_named(ids: Sequence[str], instants: Instants) -> Flow[dict[str, Sequence[str]]]:
+    """Return the facts whose sentences name the places and things *ids* that are not among their ends, with these."""
+    if not ids:
+        return {}
+    rows = yield from read(cypher.NAMED_IN_FACTS, ids=list(ids), most=SELDOM, **instants.params)
+    return {row["id"]: row["entities"] for row in rows}
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[Reached]:

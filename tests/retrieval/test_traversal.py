@@ -9,7 +9,9 @@ from kg_memory.retrieval.fuse import NO_HITS, Hits, positive
 from kg_memory.retrieval.traversal import (
     HIT_WEIGHT,
     MENTIONED,
+    PART_WEIGHT,
     STATED_SHARE,
+    Origins,
     find_communities,
     find_seeds,
     score_episodes,
@@ -32,13 +34,17 @@ def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
 
 def test_named_entities_count_by_their_rarity_and_others_less() -> None:
     hits = Hits([("oslo", 3.0), ("ann", 2.0)], [("mia", 0.9)], [])
-    assert find_seeds({"ann": 2.0, "bob": 1.0}, ["ann"], hits) == {
-        "ann": 2.0, "bob": HIT_WEIGHT, "oslo": HIT_WEIGHT, "mia": HIT_WEIGHT,
-    }  # fmt: skip
+    named = [{"id": "ann", "keys": ["ann"], "mentions": 1}]
+    parts = {"ann": ["hand"], "will": ["last words"]}
+    weights = find_seeds(Origins(named, [{"id": "bob", "mentions": 1}], parts, 9), hits)
+    assert weights["oslo"] == weights["mia"] == HIT_WEIGHT
+    assert weights["hand"] == PART_WEIGHT * weights["ann"]
+    assert weights["bob"] == HIT_WEIGHT * weights["ann"]
+    assert "last words" not in weights
 
 
 def test_a_name_that_stands_for_nobody_gives_no_seeds() -> None:
-    assert find_seeds({}, [], NO_HITS) == {}
+    assert find_seeds(Origins([], [], {}, 0), NO_HITS) == {}
 
 
 def test_a_community_counts_its_members_among_the_starts() -> None:

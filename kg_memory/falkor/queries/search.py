@@ -19,6 +19,30 @@ MATCH (a)-[:NAMES]->(e:Entity)
 RETURN e.id AS id, collect(a.key) AS keys, indegree(e, 'MENTIONS') AS mentions
 """
 
+CONTAINING = ("IS_LOCATED_IN", "IS_PART_OF", "IS_IN", "LIES_IN", "IS_CAPITAL_OF", "IS_A_CITY_IN", "IS_CITY_IN")
+"""The predicates of facts that say what a place or thing is part of."""
+CONTAINED_ENTITIES = f"""
+MATCH (a:Alias)
+WHERE a.key IN $keys
+MATCH (a)-[:NAMES]->(whole:Entity)
+WITH DISTINCT whole
+WHERE whole.type <> 'Person'
+MATCH (f:Fact)-[:OBJECT_IS]->(whole)
+WHERE f.predicate IN {list(CONTAINING)}
+MATCH (f)-[h:HELD|PROPOSED]->(b)
+WHERE {part.HOLDS}
+MATCH (p:Entity)-[:SUBJECT_OF]->(f)
+WITH whole, p
+OPTIONAL MATCH (g:Fact)-[:OBJECT_IS]->(p)
+WHERE g.predicate IN {list(CONTAINING)}
+OPTIONAL MATCH (inner:Entity)-[:SUBJECT_OF]->(g)
+RETURN whole.id AS id, collect(DISTINCT p.id) + collect(DISTINCT inner.id) AS parts
+"""
+"""The parts of the places and things that a question may name, and the parts of these.
+
+Only the first level is checked to hold: places seldom move.
+"""
+
 RECENT_ENTITIES = """
 MATCH (d:Episode {thread_key: $thread_key})
 WITH d ORDER BY d.at DESC, d.created_at DESC LIMIT $limit
@@ -306,6 +330,13 @@ WITH DISTINCT d{_ENDS}"""
 Only the latest `$depth` facts of an entity are considered, and of one with more than `$most` facts any `$most`.
 """
 
+MENTIONED_BY = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+MATCH (d)-[:MENTIONS]->(e:Entity)
+RETURN id, collect(e.id) AS entities
+"""
+
 FACT_LINKS = f"""
 UNWIND $ids AS id
 MATCH (d:Fact {{id: id}})
@@ -337,6 +368,22 @@ MATCH (e:Entity {id: id})
 MATCH (d:Community)-[:HAS_MEMBER]->(e)
 RETURN d.id AS id, collect(e.id) AS entities
 """
+
+NAMED_IN_FACTS = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})
+WHERE e.type <> 'Person' AND indegree(e, 'MENTIONS') <= $most
+WITH e
+MATCH (x:Episode)-[:MENTIONS]->(e)
+MATCH (x)-[:STATES]->(d:Fact)
+WHERE d.sentence CONTAINS e.name
+WITH DISTINCT e, d
+WHERE NOT (d)-[:OBJECT_IS]->(e) AND NOT (e)-[:SUBJECT_OF]->(d)
+MATCH (d)-[h:HELD|PROPOSED]->(b)
+WHERE {part.HOLDS}
+RETURN d.id AS id, collect(DISTINCT e.id) AS entities
+"""
+"""The facts whose sentences name places and things that are not among their ends."""
 
 MENTIONING = """
 UNWIND $ids AS id
