@@ -181,7 +181,7 @@ def test_a_question_is_plain_json_however_it_is_to_be_searched():
     assert json.loads(json.dumps(given)) == given
     assert find_recipe(given["recipe"]) == RECIPES["synapse"]
     assert given["where"] == {"said_at": {"$gt": "2024-01-01T00:00:00+00:00"}, "speaker": {"$in": ["Ann", "Bob"]}}
-    assert (given["center"], given["explain"], given["template"]) == ("Ann", True, "xml")
+    assert (given["center"], given["explain"], given["template"]) == (["Ann"], True, "xml")
 
 
 def test_what_is_not_given_is_left_out_of_a_question():
