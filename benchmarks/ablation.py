@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from baselines import BASELINES, Corpus, best, corpus
+from baselines import BASELINES, Corpus, corpus
 from conversations import Conversation, turn_names
 from recall import DEPTHS, Find, measure, searching
 
 from kg_memory import GraphMemory
 from kg_memory.errors import KGMemoryError
+from kg_memory.evaluation.ranking import best
 from kg_memory.models.graph import KINDS
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.retrieval.fuse import Retriever

@@ -21,12 +21,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from baselines import best, words
 from conversations import Conversation, locomo_conversations, turn
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
 from kg_memory.evaluation.datasets import locomo
+from kg_memory.evaluation.ranking import best, words
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.tokenise import estimate_tokens
 

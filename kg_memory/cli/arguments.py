@@ -13,6 +13,7 @@ from pathlib import Path
 from kg_memory.cli import help_texts as texts
 from kg_memory.cli.readers.reading import FORMATS
 from kg_memory.errors import InputError
+from kg_memory.evaluation import command as evaluation
 from kg_memory.text.message_fields import parse_time
 
 Command = Callable[..., argparse.ArgumentParser]
@@ -335,6 +336,7 @@ def _add_set_up(command: Command) -> None:
     command("demo", "demo:demo", "tell a small story to a fresh memory and ask about it, offline")
     command("doctor", "setup:doctor", "check the set-up and say what to mend")
     command("reembed", "show:reembed", "compute all vectors anew, after a change of the embedding model")
+    evaluation.add_arguments(command("evaluate", evaluation.RUN, evaluation.ABOUT, evaluation.EPILOG))
     export = command("export", "maintenance:export", "write all of a namespace into a file", texts.EXPORT)
     export.add_argument("file", metavar="FILE", help="the file, or - for the standard output")
     export.add_argument("--format", choices=FORMS, default=FORMS[0], help="how to write it (default: jsonl)")
@@ -342,9 +344,7 @@ def _add_set_up(command: Command) -> None:
     export.add_argument("--no-embeddings", action="store_true", help="leave the vectors out: an import makes them anew")
     about = "bring in an export, or the memory of another library"
     made = command("import", "maintenance:import_", about, texts.IMPORT)
-    made.add_argument(
-        "file", metavar="FILE", help="the file, - for the standard input, or the URL of Graphiti's server"
-    )
+    made.add_argument("file", metavar="FILE", help="the file, - for standard input, or the URL of Graphiti's server")
     made.add_argument("--from", dest="origin", choices=ORIGINS, default=ORIGINS[0], help="what it is of")
     made.add_argument("--replace", action="store_true", help="let go of what the namespace holds")
     made.add_argument(

@@ -80,7 +80,7 @@ class _Notes(logging.Handler):
 def _load(path: str) -> Callable[..., int]:
     """Return the function that *path* (``module:name``) names; only the command that runs is imported."""
     module, _, name = path.partition(":")
-    function: Callable[..., int] = getattr(import_module(f"kg_memory.cli.{module}"), name)
+    function: Callable[..., int] = getattr(import_module(module if "." in module else f"kg_memory.cli.{module}"), name)
     return function
 
 

@@ -59,6 +59,23 @@ class Retrieved:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Calls of a model and their tokens."""
+
+    calls: float = 0
+    input_tokens: float = 0
+    output_tokens: float = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        calls = self.calls + other.calls
+        return Cost(calls, self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+
+    def times(self, number: float) -> Cost:
+        """Return the cost of so many."""
+        return Cost(self.calls * number, self.input_tokens * number, self.output_tokens * number)
+
+
 STRICT = (
     "Every fact of the expected answer must be stated, and nothing that contradicts it. A partial answer, several "
     "alternatives, a hedge or a claim not to know is wrong. The same date or number in another form is right."
@@ -79,7 +96,7 @@ class Criterion:
 
     ``model``: the judge is asked once with `strict` and once with `lenient`, what a right answer must do.
     ``rubric``: the judge scores each item of the rubric 0, .5 or 1; the lenient score is their mean, the strict one
-    the share of items with 1. With `ordered`, items that tell events in another order than the rubric count less.
+    the share of items with 1. With `ordered`, the order in which the answer tells the items is scored too, apart.
     ``rules``: the answer is compared by code, without a model: one of the choices, or the words of the answer.
     """
 
@@ -128,7 +145,11 @@ class Tools:
 
 
 class System(Protocol):
-    """A memory system; `context` may be called by several threads at once."""
+    """A memory system; `context` may be called by several threads at once.
+
+    It may have a method ``estimate(conversation, max_tokens)`` too, for the preview: the `Cost` of ingesting the
+    conversation, and the tokens of a context. Without it the cost is not known, and contexts have *max_tokens*.
+    """
 
     name: str
 

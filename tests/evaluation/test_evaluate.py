@@ -1,0 +1,212 @@
+"""`kg-memory evaluate` from the command to the report, with a scripted model over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.cli import main
+from tests.chat_server import Said, chat_server
+from tests.evaluation import locomo
+
+pytest.importorskip("langchain")
+NAMES = ("--reader", "openai:scripted", "--judge", "openai:scripted")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "KG_MEMORY_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[locomo.Model]:
+    """A model that is served; `openai:` names are asked there."""
+    model = locomo.Model()
+    with chat_server(model) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        yield model
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command on a file with two conversations, into the folder ``out``."""
+    data = locomo.write(tmp_path / "locomo.json", "c1", "c2")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        given = ["evaluate", "--dataset", "locomo", "--data", data, "--out", tmp_path / "out", *arguments]
+        code = main([str(argument) for argument in given])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
+    lines = (folder / "results.jsonl").read_text("utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["kind"] == kind]
+
+
+def test_three_systems_from_the_cost_to_the_report(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+    how = ("--system", "ours,bm25,full", *NAMES, "--limit", 8, "--price", "openai:scripted=1/2")
+    code, _, err = command(*how, "--dry-run")
+    assert code == 0
+    assert "ours: ingest" in err
+    assert "bm25: answer  openai:scripted  8 calls" in err
+    assert "bm25: judge   openai:scripted  16 calls" in err
+    assert "in money" in err
+    assert not model.asked
+
+    code, out, err = command(*how, "--yes")
+    assert code == 0, err
+    answers = rows(tmp_path / "out", "answer")
+    assert len(answers) == 24
+    assert {row["category"] for row in answers} == {"multi_hop", "temporal", "open_domain", "single_hop"}
+    assert all(row["answer"] in row["expected"] for row in answers if row["system"] == "full")
+    assert all(row["reader_calls"] == 1 and row["context_tokens"] > 0 for row in answers)
+    verdicts = rows(tmp_path / "out", "verdict")
+    assert len(verdicts) == 24
+    assert all(row["judge_calls"] == 2 and set(row["verdict"]) == {"strict", "lenient"} for row in verdicts)
+    assert sum(row["calls"] for row in rows(tmp_path / "out", "ingest") if row["system"] == "ours") >= 12
+    assert model.asked["RIGHT?"] == 48
+    assert "1.000 [1.000, 1.000]" in out
+    report = (tmp_path / "out" / "report.md").read_text("utf-8")
+    for part in ("| full | 8 of 8 | 1.000 [", "CC BY-NC", "ours - bm25", "recall@20", "Be generous", "openai:scripted"):
+        assert part in report
+
+    before = model.asked.copy()
+    assert command(*how, "--yes")[0] == 0
+    assert model.asked == before
+
+
+def test_the_plot(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert command("--system", "bm25,full", *NAMES, "--yes")[0] == 0
+    assert (tmp_path / "out" / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
+    data, out = locomo.write(tmp_path / "locomo.json", "c1", "c2"), tmp_path / "out"
+    model, reached = locomo.Model(), threading.Event()
+    blocked = True
+
+    def watch(name: str, body: dict[str, Any]) -> Any:
+        if blocked and sum(model.asked.values()) >= 10:
+            reached.set()
+            threading.Event().wait(0.5)
+            raise ConnectionError
+        return model(name, body)
+
+    arguments = ["evaluate", "--dataset", "locomo", "--data", str(data), "--system", "bm25,full", *NAMES]
+    arguments += ["--out", str(out), "--yes", "--concurrency", "1"]
+    with chat_server(watch) as url:
+        environment = {**os.environ, "OPENAI_BASE_URL": url}
+        run = [sys.executable, "-W", "ignore", "-m", "kg_memory", *arguments]
+        process = subprocess.Popen(run, env=environment, stderr=subprocess.DEVNULL)
+        assert reached.wait(60)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        done = {(row["system"], row["question"]) for row in rows(out, "answer")}
+        assert done
+        with (out / "results.jsonl").open("ab") as file:
+            file.write(b'{"kind": "answer", "system": "bm25", "ques')  # a line that was not finished
+        blocked = False
+        asked_before = model.asked.copy()
+        ended = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert len(rows(out, "answer")) == 24
+    assert len({(row["system"], row["question"]) for row in rows(out, "answer")}) == 24
+    new = sum((model.asked - asked_before).values())
+    verdicts_done = 24 - sum(1 for _ in done)
+    assert new <= verdicts_done + 2 * 24
+    read = sum(count for kind, count in model.asked.items() if kind != "RIGHT?")
+    assert read == 24
+
+
+def test_a_budget_stops_the_run_and_a_larger_one_goes_on(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+    how = ("--system", "bm25", *NAMES, "--yes")
+    code, _, err = command(*how, "--budget", "calls=7")
+    assert code == 1
+    assert "the budget of 7 calls is spent" in err
+    assert sum(model.asked.values()) == 7
+    assert command(*how, "--budget", "calls=7")[0] == 1
+    assert sum(model.asked.values()) == 7
+    assert command(*how, "--budget", "calls=1000")[0] == 0
+    assert len(rows(tmp_path / "out", "verdict")) == 12
+
+
+def test_without_a_model_retrieval_and_rules(command: Command, tmp_path: Path) -> None:
+    code, out, err = command("--system", "ours,bm25,dense,hybrid", "--retrieval-only")
+    assert code == 0, err
+    assert "No model will be asked" in err
+    assert "NDCG@10" in out
+    found = rows(tmp_path / "out", "retrieval")
+    assert len(found) == 4 * 12
+    assert all(row["sources"] for row in found)
+
+
+def test_a_failing_server_is_told_and_the_rest_is_asked_later(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    how = ("--system", "bm25", *NAMES, "--yes")
+    with chat_server(lambda *_: Said({"error": {"message": "no such model"}}, 404)) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        code, _, err = command(*how)
+    assert code == 1
+    assert "check the model's name" in err
+    with chat_server(locomo.Model()) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        assert command(*how)[0] == 0
+    assert len(rows(tmp_path / "out", "answer")) == 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--reader", "openai:x", "--judge", "rules"), "no API key"),
+        (("--reader", "x-1", "--judge", "rules"), "write provider:model"),
+        (("--judge", "rules"), "--reader"),
+        (("--system", "nothing", "--retrieval-only"), "unknown system 'nothing'"),
+        (("--system", "ours:deep", "--retrieval-only"), "unknown plan 'deep'"),
+        (("--system", "ours:economy", "--retrieval-only"), "needs a model"),
+        (("--categories", "sport", "--retrieval-only"), "unknown category 'sport'"),
+        (("--conversations", "c9", "--retrieval-only"), "unknown conversation 'c9'"),
+        (("--dataset", "nothing", "--retrieval-only"), "unknown data set 'nothing'"),
+        (("--dataset", "niah", "--retrieval-only"), "leave --data out"),
+        (("--data", "missing.json", "--retrieval-only"), "missing.json does not exist"),
+        (("--data", __file__, "--retrieval-only"), "not valid JSON"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence(command: Command, arguments: tuple[str, ...], told: str) -> None:
+    code, _, err = command(*arguments)
+    assert code == 1
+    assert told in err
+    assert "fault of kg-memory" not in err
+
+
+def test_results_of_another_run_are_not_mixed(command: Command, model: locomo.Model) -> None:
+    assert command("--system", "bm25", *NAMES, "--yes")[0] == 0
+    code, _, err = command("--system", "bm25", *NAMES, "--yes", "--max-tokens", "100")
+    assert code == 1
+    assert "use another --out" in err
+
+
+def test_a_cost_needs_a_yes(command: Command, model: locomo.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdin", nothing)
+        code, _, err = command("--system", "bm25", *NAMES)
+    assert (code, "add --yes" in err) == (1, True)
+    assert not model.asked
