@@ -16,6 +16,7 @@ from kg_memory.memory.adding import Progress, Tally
 from kg_memory.memory.consequences import read_consequences, read_doubt_changes
 from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
 from kg_memory.memory.mapping import FactMapping
+from kg_memory.memory.predicates import read_predicate
 from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
 from kg_memory.retrieval.standing import add_standing, point_of
@@ -26,7 +27,7 @@ from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EVER, OPEN_END
 from kg_memory.temporal.policy import rivals_by
 from kg_memory.text.identity import alias_key, replace_unstorable
-from kg_memory.text.predicates import canonical_predicate, predicate_name
+from kg_memory.text.predicates import predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
 
 MAX_CHAIN = 64
@@ -137,7 +138,13 @@ class Facts(Group):
         *predicate* restricts them to one relation, in any of its wordings ("lives in", ``RESIDES_IN``).
         """
         _, believed = yield from read_times(None, None, believed_at)
-        return (yield from facts_about(name, limit, EVER, believed, predicate=predicate))
+        relation = None
+        if predicate is not None:
+            written = predicate_name(
+                validate_name("predicate", predicate, "a relation such as LIVES_IN, or leave it out")
+            )
+            relation = (yield from read_predicate(written, self._engine.settings.fact_types)).canonical
+        return (yield from facts_about(name, limit, EVER, believed, relation=relation))
 
     history, ahistory = verb(_history)
 
@@ -216,12 +223,14 @@ def read_times(
 
 def facts_about(
     name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
-    predicate: str | None = None, unreviewed: bool = False,
+    relation: str | None = None, unreviewed: bool = False,
 ) -> Flow[list[Fact]]:  # fmt: skip
-    """Return the facts about the entity called *name*, latest first: each period of each, or those in *window*."""
+    """Return the facts about the entity called *name*, latest first: each period of each, or those in *window*.
+
+    *relation* is the canonical name of a predicate.
+    """
     alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
     limit = validate_count("limit", limit)
-    relation = None if predicate is None else (yield from _canonical_predicate(predicate))
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
     facts = yield from read(queries.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **seen)
     standing = yield from add_standing(facts, point_of(window, seen["believed_at"]))
@@ -277,16 +286,6 @@ def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool =
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
     return {"since": since, "until": until, "believed_at": time, "unreviewed": unreviewed}
-
-
-def _canonical_predicate(name: str) -> Flow[str]:
-    """Return the canonical name of a predicate as a user writes it, by what was learned here and by the rules."""
-    written = predicate_name(validate_name("predicate", name, "a relation such as LIVES_IN, or leave it out"))
-    stored = yield from read(queries.PREDICATES, names=[written])
-    if stored:
-        return str(stored[0]["predicate"]["canonical"])
-    rule = canonical_predicate(written)
-    return rule.name if rule else written
 
 
 def _is_reviewed(row: Row) -> bool:

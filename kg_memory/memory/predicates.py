@@ -10,8 +10,9 @@ from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import PredicateInfo
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
+from kg_memory.settings import FactType
 from kg_memory.text.identity import replace_unstorable
-from kg_memory.text.predicates import canonical_predicate, predicate_name
+from kg_memory.text.predicates import canonical_predicate, declared_predicate, predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 
@@ -47,7 +48,7 @@ class Predicates(Group):
         """
         _validate_correction(name, canonical, single_valued)
         own_name = predicate_name(replace_unstorable(name))
-        current = yield from _read_predicate(own_name)
+        current = yield from read_predicate(own_name, self._engine.settings.fact_types)
         info = PredicateInfo(
             name=own_name,
             canonical=current.canonical if canonical is None else predicate_name(replace_unstorable(canonical)),
@@ -76,11 +77,17 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and any(map(str.isalnum, value))
 
 
-def _read_predicate(name: str) -> Flow[PredicateInfo]:
-    """Return the predicate as this namespace, else the rules, have it."""
+def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
+    """Return the predicate as a person corrected it, the settings declare it, the namespace learned it, or by rules."""
     stored = yield from read(queries.PREDICATES, names=[name])
-    if stored:
-        return PredicateInfo(**stored[0]["predicate"])
+    info = PredicateInfo(**stored[0]["predicate"]) if stored else None
+    declared = declared_predicate(name, fact_types)
+    if declared is not None and (info is None or info.origin != "corrected"):
+        return PredicateInfo(
+            name=name, canonical=declared.name, single_valued=declared.single_valued, origin="declared"
+        )
+    if info is not None:
+        return info
     rule = canonical_predicate(name)
     if rule is None:
         return PredicateInfo(name=name, canonical=name, origin="rules")

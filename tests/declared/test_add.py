@@ -15,7 +15,7 @@ from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.ingestion.declared import complete_content, parse_content, to_content, validate_fact
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeKind, EpisodeStatus
-from kg_memory.settings import Settings
+from kg_memory.settings import FactType, Settings
 from tests.declared.conftest import Unasked
 
 
@@ -303,3 +303,15 @@ def test_a_former_state_ended_when_it_was_stated_at_the_latest(declaring, namesp
     declaring.facts.add("Ann", "worked at", "Acme", at="2024-05-01", namespace=namespace)
     [fact] = declaring.facts.about("Ann", namespace=namespace)
     assert (fact.valid_at, fact.invalid_at, fact.end_precision) == (None, datetime(2024, 5, 1, tzinfo=UTC), "by")
+
+
+@pytest.mark.parametrize("name", ["job_title", "居住地", "Favourite Drink"])
+def test_a_declared_fact_type_is_asked_for_by_its_name(server, embeddings, settings, namespace, name):
+    own = settings.with_(url=server.url, fact_types=(FactType(name, "of a person", single_valued=True),))
+    with GraphMemory(own, model=Unasked(), embeddings=embeddings) as memory:
+        memory.facts.add("Ann", name, "one", valid_at="2020", namespace=namespace)
+        memory.facts.add("Ann", name, "two", valid_at="2022", namespace=namespace)
+        periods = memory.facts.history("Ann", name, namespace=namespace)
+        assert [fact.objects for fact in periods] == [("two",), ("one",)]
+        info = memory.predicates.update(name, single_valued=False, namespace=namespace)
+        assert info.canonical == periods[0].predicate
