@@ -204,6 +204,8 @@ def _measure_scopes(lookup: Lookup, request: Request, time: QuestionTime) -> Flo
 
 LONGEST_NAME = 5
 """The words of a name."""
+HYPHENS = range(1, 3)
+"""The hyphens that a name may have where a question has spaces: "billing service" for billing-service."""
 LONGEST_UNSPACED = 8
 """The characters of a name in a script without spaces."""
 MOST_WORDS = 200
@@ -239,9 +241,13 @@ def _has_terms(word: str) -> bool:
 
 
 def _forms(stretch: str) -> list[str]:
-    """Return *stretch* without the punctuation around it, and without a possessive ending."""
+    """Return *stretch* without the punctuation around it, without a possessive ending, and with or without hyphens."""
     bare = _EDGES.sub("", stretch)
-    return [form for form in dict.fromkeys((stretch, bare, _POSSESSIVE.sub("", bare))) if form]
+    plain = _POSSESSIVE.sub("", bare)
+    forms = [stretch, bare, plain, plain.replace("-", " ")]
+    if plain.count(" ") in HYPHENS:
+        forms.append(plain.replace(" ", "-"))
+    return [form for form in dict.fromkeys(forms) if form]
 
 
 # How likely the memory holds an answer

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.retrieval.search import LONGEST_NAME, MOST_WORDS, name_keys
+from kg_memory.retrieval.search import HYPHENS, LONGEST_NAME, MOST_WORDS, name_keys
 from kg_memory.text.identity import alias_key
 
 
@@ -24,6 +24,11 @@ def test_a_name_with_punctuation_is_found_as_it_is_written() -> None:
     assert alias_key("ann@example.com") in name_keys("Who is ann@example.com?")
 
 
+def test_a_name_with_hyphens_is_found_without_them_and_the_other_way() -> None:
+    keys = name_keys("Who maintains the letter sorting machine of the post-office?")
+    assert {alias_key("letter-sorting-machine"), alias_key("post office")} <= set(keys)
+
+
 def test_a_chinese_name_is_found_within_a_sentence() -> None:
     assert {alias_key("王小明"), alias_key("北京")} <= set(name_keys("王小明现在住在北京吗？"))
 
@@ -34,7 +39,7 @@ def test_a_speaker_called_will_is_a_name() -> None:
 
 def test_a_question_of_ten_thousand_words_has_few_names() -> None:
     keys = name_keys(" ".join(f"word{number}" for number in range(10_000)))
-    assert len(keys) <= MOST_WORDS * LONGEST_NAME
+    assert len(keys) <= MOST_WORDS * (LONGEST_NAME + len(HYPHENS))
     assert len(name_keys("猫狗鸟鱼" * 10_000)) < 100_000
 
 
