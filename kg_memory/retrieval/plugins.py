@@ -90,6 +90,10 @@ Feature = Literal[
     "used",
     "used_at",
     "hops",
+    "entities",
+    "names",
+    "predicate",
+    "text",
     "similarity",
     "answer",
 ]
@@ -115,6 +119,13 @@ class Features:
     used_at: int = 0
     hops: int | None = None
     """The number of facts between it and the center, or the entities that the question names; ``None``: too many."""
+    entities: str = ""
+    """The ids of the entities of the fact, apart by spaces."""
+    names: Sequence[str] = ()
+    """The names of these entities."""
+    predicate: str = ""
+    text: str = ""
+    """The sentence of the fact."""
     similarity: Mapping[str, float] = field(default_factory=dict)
     """The cosine similarity to other candidates, by id."""
     answer: float | None = None

@@ -115,6 +115,7 @@ OF_EACH: Mapping[Kind, Mapping[str, tuple[Feature, ...]]] = {
         cypher.FACTS_HELD: ("periods",),
         cypher.FACTS_STATED: ("trust", "sources", "mentions"),
         cypher.FACTS_JOIN: ("hops",),
+        cypher.FACTS_READ: ("entities", "names", "predicate", "text"),
     },
     "entities": {cypher.ENTITIES_JOIN: ("hops", "mentions")},
     "communities": {cypher.COMMUNITIES_JOIN: ("hops", "mentions")},

@@ -141,6 +141,14 @@ ENTITIES_ALIKE = _alike("Entity", "MATCH (d)-[:MEANS]->(v)")
 COMMUNITIES_ALIKE = _alike("Community")
 EPISODES_ALIKE = _alike("Episode")
 
+FACTS_READ = f"""
+UNWIND $ids AS id
+MATCH (f:Fact {{id: id}})
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+RETURN id, {_TOGETHER}, collect(e.name) AS names, f.predicate AS predicate, f.sentence AS text
+"""
+"""The sentences and predicates of facts, and the entities at their ends."""
+
 FACTS_SAY = """
 UNWIND $ids AS id
 MATCH (f:Fact {id: id})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kg_memory.retrieval.rerankers.chain import ByChain
 from kg_memory.retrieval.rerankers.confidence import ByConfidence
 from kg_memory.retrieval.rerankers.cross_encoder import ByCrossEncoder
 from kg_memory.retrieval.rerankers.distance import ByDistance
@@ -12,11 +13,23 @@ from kg_memory.retrieval.rerankers.time import ByTime
 from kg_memory.retrieval.rerankers.trust import ByTrust
 from kg_memory.retrieval.rerankers.use import ByUse
 
-RERANKERS = ByConfidence | ByCrossEncoder | ByDistance | ByDiversity | ByMentions | ByRecency | ByTime | ByTrust | ByUse
+RERANKERS = (
+    ByChain
+    | ByConfidence
+    | ByCrossEncoder
+    | ByDistance
+    | ByDiversity
+    | ByMentions
+    | ByRecency
+    | ByTime
+    | ByTrust
+    | ByUse
+)
 """The registry: each may be named in a recipe, and is a recipe of its own by that name."""
 
 __all__ = [
     "RERANKERS",
+    "ByChain",
     "ByConfidence",
     "ByCrossEncoder",
     "ByDistance",
