@@ -146,7 +146,7 @@ def _list(screen: Screen) -> int:
 
 
 def _check_asked(evaluation: Evaluation, screen: Screen) -> None:
-    questions = sum(len(conversation.questions) for conversation in evaluation.conversations)
+    questions = len(evaluation.conversations.keys)
     conversations = count_noun(len(evaluation.conversations), "conversation")
     systems = ", ".join(contender.name for contender in evaluation.contenders)
     screen.note(f"{evaluation.dataset.title}: {count_noun(questions, 'question')} about {conversations}, to {systems}")
@@ -204,10 +204,9 @@ def _progress(screen: Screen) -> Callable[[str], None]:
 def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
     """Write the report and the plot, and print the tables."""
     from kg_memory.evaluation import plot, report  # noqa: PLC0415 - an extra
-    from kg_memory.evaluation.results import question_key  # noqa: PLC0415 - an extra
 
     options, results = evaluation.options, evaluation.results
-    wanted = {question_key(one, question) for one in evaluation.conversations for question in one.questions}
+    wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name
     names = [contender.name for contender in evaluation.contenders]
     found = report.figures(results, names, judge, wanted)

@@ -44,5 +44,7 @@ def _import(module: str, name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and module.startswith(error.name):
             raise InputError(f"{name!r}: there is no module {error.name}; correct the name") from None
-        package = f"'kg-memory[evaluate-{name}]'" if module.startswith("kg_memory.") else error.name
+        package = error.name
+        if module.startswith("kg_memory."):
+            package = "'kg-memory[evaluate]'" if package == "numpy" else f"'kg-memory[evaluate-{name}]'"
         raise MissingExtra(f"{name} needs the package {error.name}: pip install {package}") from error

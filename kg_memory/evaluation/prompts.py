@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase
+
 from kg_memory.evaluation.records import Question
+from kg_memory.evaluation.rules import starts_with_letter
 
 _READER = """\
 Answer a question from notes about earlier conversations.
@@ -55,11 +58,12 @@ Reply with the numbers of the events that it tells, in its order, separated by c
 def reader(question: Question, context: str) -> str:
     """Return what the reader is asked."""
     about = ""
+    labelled = zip(ascii_lowercase, question.choices, strict=False)
     if question.asked_at:
         about += f"The question is asked on {question.asked_at:%A, %d %B %Y, %H:%M}.\n"
     if question.asker:
         about += f"{question.asker} asks it.\n"
-    options = "\n".join(f"({chr(ord('a') + place)}) {text}" for place, text in enumerate(question.choices))
+    options = "\n".join(text if starts_with_letter(text) else f"({letter}) {text}" for letter, text in labelled)
     choices = _CHOICES.format(options=options) if options else ""
     return _READER.format(about=about, context=context, question=question.text, choices=choices)
 

@@ -144,11 +144,12 @@ def _by_category(found: Sequence[Figures], mode: str) -> Table:
 def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
     rows = [["systems", "questions", *scored]]
     for one, other in combinations(found, 2):
-        cells, count = [], 0
+        cells, most = [], 0
         for mode in scored:
             difference, count = paired(one.scores(mode), other.scores(mode))
             cells.append(f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]" if count else "")
-        rows.append([f"{one.system} - {other.system}", f"{count}", *cells])
+            most = max(most, count)
+        rows.append([f"{one.system} - {other.system}", f"{most}", *cells])
     return rows
 
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import date
+from string import ascii_lowercase
 
 from kg_memory.evaluation.records import Question
 
@@ -35,6 +36,7 @@ _UNKNOWN = re.compile(
     re.IGNORECASE,
 )
 _LETTER = re.compile(r"^\W*(?:(?:option|answer|choice)\W*(?:is\W*)?)?\(?([a-z])\)?(?:[\s.):,]|$)", re.IGNORECASE)
+_OWN_LETTER = re.compile(r"\s*\(([a-z])\)", re.IGNORECASE)
 _BOXED = re.compile(r"\(([a-z])\)", re.IGNORECASE)
 
 
@@ -65,12 +67,18 @@ def choice(answer: str, choices: Sequence[str]) -> int | None:
     text = answer.strip()
     match = _LETTER.match(text)
     letters = {match[1].lower()} if match else {letter.lower() for letter in _BOXED.findall(text)}
-    places = {ord(letter) - ord("a") for letter in letters}
-    if len(places) == 1 and (place := places.pop()) < len(choices):
-        return place
+    own = [match[1].lower() if (match := _OWN_LETTER.match(text)) else None for text in choices]
+    named = [own[place] or letter for place, letter in enumerate(ascii_lowercase[: len(choices)])]
+    if len(letters) == 1 and (only := letters.pop()) in named:
+        return named.index(only)
     given = normalise(answer)
-    named = [place for place, text in enumerate(choices) if _stands_in(normalise(text), given)]
-    return named[0] if len(named) == 1 else None
+    places = [place for place, text in enumerate(choices) if _stands_in(normalise(_OWN_LETTER.sub("", text)), given)]
+    return places[0] if len(places) == 1 else None
+
+
+def starts_with_letter(text: str) -> bool:
+    """Tell whether a choice has its letter in its text, as in "(a) tea"."""
+    return _OWN_LETTER.match(text) is not None
 
 
 def normalise(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from kg_memory.evaluation import judges, prompts
 from kg_memory.evaluation.datasets import find_dataset
 from kg_memory.evaluation.judges import Judge
 from kg_memory.evaluation.models import Asker, open_chat, open_embeddings
-from kg_memory.evaluation.options import Options, select
+from kg_memory.evaluation.options import Options, Selection, select
 from kg_memory.evaluation.records import Conversation, Cost, Dataset, Question, System, Tools
 from kg_memory.evaluation.results import Results, cost_fields, cost_of, question_key
 from kg_memory.evaluation.spending import Ledger, Meter
@@ -57,7 +57,7 @@ class Evaluation:
 
     options: Options
     dataset: Dataset
-    conversations: list[Conversation]
+    conversations: Selection
     results: Results
     ledger: Ledger
     contenders: list[Contender]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from kg_memory.evaluation.ranking import Scores, best
-from kg_memory.evaluation.records import Conversation, Question, Retrieved
+from kg_memory.evaluation.records import Conversation, Cost, Question, Retrieved
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.tokenise import estimate_tokens
 
@@ -36,6 +36,11 @@ class TurnSearch:
         text = pack([conversation.episodes[place] for place in ranked], max_tokens)
         return Retrieved(text, sources, estimate_tokens(text))
 
+    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Cost, int]:
+        """Return no cost: only embeddings are asked for."""
+        del conversation
+        return Cost(), max_tokens
+
     def forget(self, conversation: Conversation) -> None:
         """Drop the index."""
         self._scores.pop(conversation.name, None)
@@ -51,13 +56,13 @@ def line(episode: EpisodeInput) -> str:
 
 
 def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
-    """Return the first of the *ranked* episodes that fit into *max_tokens*, by time."""
+    """Return the best of the *ranked* episodes that fit into *max_tokens* together, by time."""
     kept: list[EpisodeInput] = []
     size = 0
     for episode in ranked:
-        size += estimate_tokens(line(episode))
-        if size > max_tokens:
-            break
-        kept.append(episode)
+        tokens = estimate_tokens(line(episode))
+        if size + tokens <= max_tokens:
+            kept.append(episode)
+            size += tokens
     kept.sort(key=lambda episode: episode.at.timestamp() if episode.at else 0.0)
     return "\n".join(map(line, kept))
