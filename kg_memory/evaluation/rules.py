@@ -35,7 +35,9 @@ _UNKNOWN = re.compile(
     r"|cannot (?:be )?(?:answer|determin|tell|know)\w*|can't (?:answer|tell|say)|isn't (?:known|mentioned))",
     re.IGNORECASE,
 )
-_LETTER = re.compile(r"^\W*(?:(?:option|answer|choice)\W*(?:is\W*)?)?\(?([a-z])\)?(?:[\s.):,]|$)", re.IGNORECASE)
+_LETTER = re.compile(
+    r"^\W*(?:(?:the )?(?:(?:option|answer|choice)\W*(?:is\W*)?)+([a-z])\b|([a-z])(?=[.):,]|\W*$))", re.IGNORECASE
+)
 _OWN_LETTER = re.compile(r"\s*\(([a-z])\)", re.IGNORECASE)
 _BOXED = re.compile(r"\(([a-z])\)", re.IGNORECASE)
 
@@ -64,9 +66,8 @@ def says_unknown(answer: str) -> bool:
 
 def choice(answer: str, choices: Sequence[str]) -> int | None:
     """Return the place of the choice that *answer* names by its letter or its text; None if none, or several."""
-    text = answer.strip()
-    match = _LETTER.match(text)
-    letters = {match[1].lower()} if match else {letter.lower() for letter in _BOXED.findall(text)}
+    match = _LETTER.match(answer)
+    letters = {letter.lower() for letter in _BOXED.findall(answer)} or {(match[1] or match[2]).lower() if match else ""}
     own = [match[1].lower() if (match := _OWN_LETTER.match(text)) else None for text in choices]
     named = [own[place] or letter for place, letter in enumerate(ascii_lowercase[: len(choices)])]
     if len(letters) == 1 and (only := letters.pop()) in named:

@@ -210,3 +210,61 @@ def test_a_cost_needs_a_yes(command: Command, model: locomo.Model, monkeypatch: 
         code, _, err = command("--system", "bm25", *NAMES)
     assert (code, "add --yes" in err) == (1, True)
     assert not model.asked
+
+
+def test_rubrics_are_scored_item_by_item_and_the_order_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat = tmp_path / "chats" / "1"
+    (chat / "probing_questions").mkdir(parents=True)
+    turns = [{"role": "user", "id": n, "content": text, "time_anchor": "March-15-2024"} for n, text in enumerate("xyz")]
+    (chat / "chat.json").write_text(json.dumps([{"batch_number": 1, "turns": [turns]}]))
+    asked = {"question": "In which order?", "answer": "x, y, z", "source_chat_ids": [0, 2], "rubric": ["x", "y", "z"]}
+    probing = {"event_ordering": [asked], "abstention": [{"question": "Why?", "rubric": ["says it is not known"]}]}
+    (chat / "probing_questions" / "probing_questions.json").write_text(json.dumps(probing))
+    scores = iter(["1", "Score: 0.5", "unreadable", "0"])
+
+    def answer(name: str, body: dict[str, Any]) -> str:
+        text = body["messages"][0]["content"]
+        if "Requirement: says" in text:
+            return "1"
+        if "Requirement:" in text:
+            return next(scores)
+        return "2, 1, 3" if "Events:" in text else "y, then x, then z"
+
+    arguments = ["evaluate", "--dataset", "beam", "--data", str(tmp_path / "chats"), "--system", "full", "--yes"]
+    with chat_server(answer) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        how = ["--out", str(tmp_path / "out"), "--concurrency", "1"]
+        assert main([*arguments, *NAMES, *how]) == 0
+        assert main([*arguments, "--reader", "openai:x", "--judge", "rules", "--out", str(tmp_path / "other")]) == 1
+    assert "judged by rubrics" in capsys.readouterr().err
+    verdicts = {row["question"]: row["verdict"] for row in rows(tmp_path / "out", "verdict")}
+    assert verdicts["beam-1/event_ordering-1"] == pytest.approx({"strict": 1 / 3, "lenient": 0.5, "order": 2 / 3})
+    assert verdicts["beam-1/abstention-1"] == {"strict": 1, "lenient": 1}
+
+
+def test_a_system_of_the_user_and_its_errors(
+    command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from kg_memory.evaluation.records import Retrieved\n"
+        "class Mine:\n"
+        "    name = 'mine'\n"
+        "    def ingest(self, conversation): pass\n"
+        "    def context(self, question, conversation, max_tokens):\n"
+        "        if 'fear' in question.text: raise RuntimeError('a fault of mine')\n"
+        "        return Retrieved('Nora keeps two goats.', (), 6)\n"
+        "    def forget(self, conversation): pass\n"
+        "    def close(self): pass\n"
+        "def open_mine(tools): return Mine()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code, _, err = command("--system", "mine:open_mine", *NAMES, "--yes")
+    assert code == 1
+    assert "2 steps failed" in err
+    assert "a fault of mine" in err
+    assert "mine: ingest  openai:scripted  not known" in err
+    assert len(rows(tmp_path / "out", "answer")) == 10
+    assert "mine: 2 of 12 questions are not answered" in (tmp_path / "out" / "report.md").read_text("utf-8")

@@ -15,7 +15,7 @@ DEPTH = 50
 
 
 class TurnSearch:
-    """Ranks episodes with *index*, which makes the scores of a conversation; keeps them in this process only."""
+    """Ranks episodes with *index*, which makes the scores of a conversation; keeps those of the latest."""
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores]) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class TurnSearch:
         """Index the episodes."""
         with self._lock:
             if conversation.name not in self._scores:
-                self._scores[conversation.name] = self._index(conversation.episodes)
+                self._scores = {conversation.name: self._index(conversation.episodes)}
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
         """Return the best episodes that fit, in the order in which they were said."""

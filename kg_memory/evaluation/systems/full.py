@@ -38,7 +38,7 @@ class FullContext:
     def _text(self, conversation: Conversation) -> Retrieved:
         if conversation.name not in self._texts:
             text = "\n".join(map(line, conversation.episodes))
-            self._texts[conversation.name] = Retrieved(text, (), estimate_tokens(text))
+            self._texts = {conversation.name: Retrieved(text, (), estimate_tokens(text))}  # the latest alone
         return self._texts[conversation.name]
 
 

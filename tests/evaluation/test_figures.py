@@ -1,0 +1,156 @@
+"""Figures of retrieval, intervals, rules and selection, checked by hand and by properties."""
+
+from __future__ import annotations
+
+import math
+import string
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.evaluation import metrics, rules
+from kg_memory.evaluation.datasets import locomo, niah
+from kg_memory.evaluation.options import Options, select
+from kg_memory.evaluation.prompts import reader
+from kg_memory.evaluation.records import Question
+from tests.evaluation.locomo import write
+
+SOURCES = ("a", "b", "c", "d")
+
+
+def test_retrieval_by_hand() -> None:
+    figures = metrics.retrieval(SOURCES, frozenset({"b", "d", "x"}))
+    assert figures["recall@1"] == 0
+    assert figures["recall@5"] == pytest.approx(2 / 3)
+    assert figures["all@5"] == 0
+    gained, best = 1 / math.log2(3) + 1 / math.log2(5), 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert figures["nDCG@10"] == pytest.approx(gained / best)
+    assert metrics.retrieval(SOURCES, frozenset({"a"}))["nDCG@10"] == 1
+    assert metrics.retrieval((), frozenset({"a"}))["recall@20"] == 0
+
+
+@given(st.lists(st.sampled_from("abcdefgh")), st.frozensets(st.sampled_from("abcdefgh"), min_size=1))
+def test_figures_are_from_0_to_1_and_grow_with_depth(sources: list[str], evidence: frozenset[str]) -> None:
+    figures = metrics.retrieval(sources, evidence)
+    assert all(0 <= value <= 1 + 1e-9 for value in figures.values())
+    assert figures["recall@1"] <= figures["recall@5"] <= figures["recall@10"] <= figures["recall@20"]
+    assert figures["all@5"] <= figures["recall@5"]
+    ahead = [*sorted(evidence), *sources]
+    assert metrics.ndcg(ahead, evidence) == pytest.approx(1)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 3))
+def test_an_interval_holds_its_mean(values: list[float], seed: int) -> None:
+    mean, low, high = metrics.bootstrap(values, seed)
+    assert min(values) - 1e-9 <= low <= high <= max(values) + 1e-9
+    assert low - 1e-6 <= mean <= high + 1e-6 or len(values) > 1
+    assert metrics.bootstrap(values, seed) == (mean, low, high)
+
+
+def test_an_interval_by_hand() -> None:
+    # The share of 50 right of 100 has a standard error of .05.
+    mean, low, high = metrics.bootstrap([0, 1] * 50)
+    assert mean == 0.5
+    assert low == pytest.approx(0.402, abs=0.02)
+    assert high == pytest.approx(0.598, abs=0.02)
+
+
+@given(st.permutations(range(6)))
+def test_kendall_is_turned_by_the_other_direction(order: list[int]) -> None:
+    tau = metrics.kendall(order)
+    assert -1 <= tau <= 1
+    assert metrics.kendall(order[::-1]) == pytest.approx(-tau)
+
+
+def test_kendall_by_hand() -> None:
+    assert metrics.kendall([1, 2, 3]) == 1
+    assert metrics.kendall([2, 1, 3]) == pytest.approx(1 / 3)
+    assert metrics.kendall([1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "strict", "lenient"),
+    [
+        ("7 May 2023", "2023-05-07", 1, 1),
+        ("7 May 2023", "It was on May 7th, 2023.", 0, 1),
+        ("7 May 2023", "8 May 2023", 0, 0),
+        ("two goats", "The 2 goats.", 1, 1),
+        ("1,200", "1200", 1, 1),
+        ("1200", "12000", 0, 0),
+        ("3.50", "3.5", 1, 1),
+        ("a red canoe", "She bought a red canoe", 0, 1),
+        ("cat", "concatenate", 0, 0),
+        ("", "anything", 0, 0),
+        ("北京", "北京", 1, 1),
+    ],
+)
+def test_rules(expected: str, answer: str, strict: int, lenient: int) -> None:
+    question = Question("1", "?", "c", expected)
+    assert rules.judge(question, answer) == {"strict": strict, "lenient": lenient}
+
+
+@pytest.mark.parametrize(
+    "answer", ["b", "(b)", "B.", "The answer is (b).", "Option b", "a cup of tea", "b) a cup of tea"]
+)
+def test_a_choice_is_named_by_its_letter_or_its_text(answer: str) -> None:
+    for choices in (("coffee", "a cup of tea", "milk"), ("(a) coffee", "(b) a cup of tea", "(c) milk")):
+        question = Question("1", "?", "c", choices[1], choices=choices)
+        assert rules.judge(question, answer)["strict"] == 1
+        assert rules.judge(replace(question, answer=choices[2]), answer)["strict"] == 0
+        assert reader(question, "").count("(b)") == 1
+
+
+@pytest.mark.parametrize("answer", ["coffee or milk", "none of them", "(a) or (c)", "z"])
+def test_no_choice_or_several_are_wrong(answer: str) -> None:
+    assert rules.choice(answer, ("coffee", "tea", "milk")) is None
+
+
+def test_an_unanswerable_question_asks_for_saying_so() -> None:
+    question = Question("1", "?", "c", answerable=False)
+    assert rules.judge(question, "The notes do not say; it is not known.")["strict"] == 1
+    assert rules.judge(question, "4711")["strict"] == 0
+
+
+@given(st.text(string.printable, max_size=60), st.text(string.printable, max_size=60))
+def test_a_strict_verdict_is_a_lenient_one(expected: str, answer: str) -> None:
+    verdict = rules.judge(Question("1", "?", "c", expected), answer)
+    assert verdict["strict"] <= verdict["lenient"]
+
+
+def test_the_sample_spreads_over_categories_and_grows(tmp_path) -> None:
+    conversations = locomo.load(write(tmp_path / "l.json", "c1", "c2", "c3"))
+    options = Options("locomo", (), tmp_path)
+
+    def keys(limit: int, seed: int = 0) -> set[str]:
+        return select(locomo.DATASET, conversations, replace(options, limit=limit, seed=seed)).keys
+
+    chosen = select(locomo.DATASET, conversations, replace(options, limit=4))
+    assert {question.category for part in chosen for question in part.questions} == set(locomo.CATEGORIES.values()) - {
+        "adversarial"
+    }
+    assert keys(4) < keys(9) < keys(100)
+    assert len(keys(100)) == 18
+    assert keys(9) == keys(9)
+    assert any(keys(9) != keys(9, seed) for seed in (1, 2, 3))
+    asked = select(locomo.DATASET, conversations, replace(options, categories=("adversarial",), conversations=("c2",)))
+    assert asked.keys == {"c2/7"}
+
+
+def test_needles_are_told_once_at_their_depth() -> None:
+    [hay] = niah.load(None, "4k")
+    assert niah.load(None, "4k") == [hay]
+    texts = [episode.content for episode in hay.episodes]
+    places = {episode.source_id: place for place, episode in enumerate(hay.episodes)}
+    for question in hay.questions:
+        if question.answerable:
+            [source] = question.evidence
+            assert sum(question.answer in text for text in texts) == 1
+            depth = int(question.category.split("depth ")[1].split(" ")[0])
+            assert places[source] / len(texts) == pytest.approx(depth / 100, abs=0.05)
+        else:
+            thing = question.text.split("of ", 1)[1].rstrip("?")
+            assert not any(thing in text for text in texts)
+    tokens = sum(len(text) / 3.5 for text in texts)
+    assert 2_000 < tokens < 5_000
