@@ -107,6 +107,9 @@ def _options(arguments: Namespace) -> Options:
     from kg_memory.evaluation.options import Options  # noqa: PLC0415 - an extra
 
     model = getattr(arguments, "model", None) or arguments.reader
+    prices = dict(arguments.price)
+    if "money" in arguments.budget and not prices:
+        raise InputError("a budget of money needs prices: give --price MODEL=IN/OUT for each model")
     modes = ("strict", "lenient") if arguments.verdicts == "both" else (arguments.verdicts,)
     return Options(
         dataset=arguments.dataset,
@@ -126,7 +129,7 @@ def _options(arguments: Namespace) -> Options:
         max_tokens=arguments.max_tokens,
         concurrency=arguments.concurrency,
         budget=arguments.budget,
-        prices=dict(arguments.price),
+        prices=prices,
         retrieval_only=arguments.retrieval_only,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -184,6 +185,7 @@ def test_a_failing_server_is_told_and_the_rest_is_asked_later(
         (("--system", "ours:economy", "--retrieval-only"), "needs a model"),
         (("--categories", "sport", "--retrieval-only"), "unknown category 'sport'"),
         (("--conversations", "c9", "--retrieval-only"), "unknown conversation 'c9'"),
+        ((*NAMES, "--budget", "money=5"), "needs prices"),
         (("--dataset", "nothing", "--retrieval-only"), "unknown data set 'nothing'"),
         (("--dataset", "niah", "--retrieval-only"), "leave --data out"),
         (("--data", "missing.json", "--retrieval-only"), "missing.json does not exist"),
@@ -268,3 +270,16 @@ def test_a_system_of_the_user_and_its_errors(
     assert "mine: ingest  openai:scripted  not known" in err
     assert len(rows(tmp_path / "out", "answer")) == 10
     assert "mine: 2 of 12 questions are not answered" in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
+def test_the_system_of_the_docs(
+    command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "latest_messages.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code, out, err = command("--system", "latest_messages:open_mine,bm25", *NAMES, "--model", "offline", "--yes")
+    assert code == 0, err
+    assert "latest  12 of 12  1.000 [1.000, 1.000]" in out
