@@ -18,11 +18,12 @@ FACTS = (
 )
 
 
-def sample(name: str) -> dict[str, Any]:
-    """Return a conversation of six turns, with a question about each, and one that has no answer."""
+def sample(name: str, more: int = 0) -> dict[str, Any]:
+    """Return a conversation of six turns and *more*, with a question about each of the six, and one without answer."""
     turns = [
         {"speaker": who, "dia_id": f"D1:{n}", "text": f"{who} {what}."} for n, (who, what, *_) in enumerate(FACTS, 1)
     ]
+    turns += [{"speaker": "Piet", "dia_id": f"D1:{n}", "text": f"Piet saw bird {n}."} for n in range(7, 7 + more)]
     asked = [
         {"question": question, "answer": answer, "category": category, "evidence": [f"D1:{n}"]}
         for n, (_, _, question, answer, category) in enumerate(FACTS, 1)
@@ -37,9 +38,9 @@ def sample(name: str) -> dict[str, Any]:
     return {"sample_id": name, "conversation": talk, "qa": [*asked, trap]}
 
 
-def write(path: Path, *names: str) -> Path:
+def write(path: Path, *names: str, more: int = 0) -> Path:
     """Write a file with conversations of these names."""
-    path.write_text(json.dumps([sample(name) for name in names]), encoding="utf-8")
+    path.write_text(json.dumps([sample(name, more) for name in names]), encoding="utf-8")
     return path
 
 

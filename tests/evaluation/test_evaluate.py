@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kg_memory.cli import main
-from tests.chat_server import Said, chat_server
+from tests.chat_server import Said, chat_server, completion, fenced
 from tests.evaluation import locomo
 
 pytest.importorskip("langchain")
@@ -283,3 +283,27 @@ def test_the_system_of_the_docs(
     code, out, err = command("--system", "latest_messages:open_mine,bm25", *NAMES, "--model", "offline", "--yes")
     assert code == 0, err
     assert "latest  12 of 12  1.000 [1.000, 1.000]" in out
+
+
+@pytest.mark.parametrize(("more", "code", "answers"), [(0, 1, 0), (20, 0, 6)])
+def test_a_message_that_cannot_be_read_ends_the_reading_only_among_few(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, more: int, code: int, answers: int
+) -> None:
+    data, model = locomo.write(tmp_path / "more.json", "c1", more=more), locomo.Model()
+    declines = True
+
+    def watch(name: str, body: dict[str, Any]) -> Any:
+        asked = fenced(body["messages"][0]["content"]) if "response_format" in body else {}
+        if declines and "spiders" in str(asked.get("episode")):
+            return Said(completion("", refusal="I had rather not."))
+        return model(name, body)
+
+    how = ("--data", data, "--system", "ours:thorough", *NAMES, "--yes", "--max-tokens", "400")
+    with chat_server(watch) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        ended, _, err = command(*how)
+        assert (ended, len(rows(tmp_path / "out", "answer"))) == (code, answers), err
+        assert "of c1 are saved but could not be read: " in err
+        declines = False
+        assert command(*how)[0] == 0
+    assert len(rows(tmp_path / "out", "answer")) == 6
