@@ -20,6 +20,7 @@ from kg_memory.retrieval.context.templates import find_template
 from kg_memory.retrieval.fuse import RETRIEVERS, ids_of
 from kg_memory.retrieval.plugins import ServedReranker
 from kg_memory.retrieval.records import Ranked, Request, Search
+from kg_memory.retrieval.select import explain_selection, select_results
 from kg_memory.retrieval.standing import add_standing, point_of, read_absent
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
@@ -74,12 +75,15 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     results = SearchResults(question=request.question, time=search.time, relevance=search.relevance, **values)
     if search.past or _filters_episodes_or_facts(request):
         results = _without_summaries(results)
-    results = _with_absent(results, absent)
+    results = everything = _with_absent(results, absent)
+    if request.recipe.select:
+        results = yield from select_results(everything)
     context = render(results, request.max_tokens, form) if request.max_tokens else Context(results=results)
     if results.relevance is not None and results.relevance < settings.abstain_below:
         context = abstain(context)
     if request.explain:
         explanations = explain(context, _texts(stored), search, ranked, request.limit)
+        explanations = explain_selection(explanations, everything, results)
         results = results.model_copy(update={"explanations": explanations})
         context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
     for reranker in request.recipe.rerankers:

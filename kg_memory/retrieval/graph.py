@@ -23,7 +23,7 @@ from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.recipe import find_recipe
 from kg_memory.retrieval.records import Plain, Ranked, Request, RetrievalContext, RetrievalInput, RetrievalState, Search
 from kg_memory.retrieval.rerank import rank_candidates
-from kg_memory.retrieval.search import find_candidates
+from kg_memory.retrieval.scopes import find_in_scopes
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
@@ -49,7 +49,7 @@ def search(state: RetrievalState, settings: Settings) -> Flow[Plain]:  # noqa: A
     """
     request = decode_request(state)
     time = yield from find_time(request)
-    results = yield from find_candidates(request, time)
+    results = yield from find_in_scopes(request, time)
     update: Plain = SEARCH.dump_python(results, mode="json")
     return update
 

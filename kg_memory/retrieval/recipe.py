@@ -67,6 +67,10 @@ class Recipe(Part):
     """The walk along the graph: one of `kg_memory.retrieval.walks`, or your own `Walk`."""
     rerankers: tuple[AnyReranker, ...] = ()
     """Applied one after another: those of `kg_memory.retrieval.rerankers`, or your own `Reranker`."""
+    queries: Literal["one", "rule", "model"] = "one"
+    """By what a question for several things is split into up to four that are searched too; ``one`` splits none."""
+    select: bool = False
+    """Whether the model picks those of the results that bear on the question, by one call."""
 
     @field_validator("rerankers", mode="before")
     @classmethod

@@ -24,9 +24,11 @@ from kg_memory.llm.prompts.answers import (
     ExtractedEntities,
     ExtractedFacts,
     FactVerdicts,
+    Parts,
     Reflection,
     Resolutions,
     Scores,
+    Selection,
     Summaries,
     WindowReading,
 )
@@ -73,6 +75,8 @@ PREDICATES = _load("predicates", CanonicalPredicates, "predicates", "known")
 JUDGE = _load("judge", FactVerdicts, "facts")
 SUMMARISE = _load("summarise", Summaries, "entities")
 SCORE = _load("score", Scores, "question", "texts")
+SELECT = _load("select", Selection, "question", "lines")
+SPLIT = _load("split", Parts, "question")
 COMMUNITY = _load("community", Descriptions, "communities")
 
 

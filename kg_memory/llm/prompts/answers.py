@@ -233,6 +233,22 @@ class Scores(BaseModel):
     scores: list[TextScore] = Field(max_length=MOST)
 
 
+class Selection(BaseModel):
+    """The lines that bear on a question."""
+
+    lines: Annotated[list[int], BeforeValidator(_to_list)] = Field(
+        description="the ids of the lines, the most helpful first", max_length=200
+    )
+
+
+class Parts(BaseModel):
+    """The questions that a question consists of."""
+
+    questions: Annotated[list[str], BeforeValidator(_to_list)] = Field(
+        description="2 to 4 questions, or none", max_length=20
+    )
+
+
 class Summary(BaseModel):
     """What is known of one entity, in a few sentences."""
 
