@@ -26,6 +26,8 @@ log = logging.getLogger("kg_memory.retrieval")
 MOST_QUERIES = 4
 LONGEST_QUERY = 500
 """In characters."""
+PART = 0.8
+"""The score of the best of a part of the question, beside 1 for the best of the question itself."""
 TIE = 0.01
 """The weight of the mean over all queries, which orders what is the best of one of them."""
 _QUESTIONS = re.compile(
@@ -94,11 +96,14 @@ def merge_searches(searches: Sequence[Search]) -> Search:
 
 
 def merge_rankings(hits: Sequence[Hits], retriever: Retriever) -> list[Scored]:
-    """Return all ids that *retriever* found by the best of their relative scores, from 0 to 1, ties by the mean."""
+    """Return all ids that *retriever* found by the best of their relative scores, from 0 to 1, ties by the mean.
+
+    The first of *hits* are those of the question itself.
+    """
     rankings = [found.of(retriever) for found in hits]
     best: dict[str, float] = {}
-    for ranking in rankings:
+    for place, ranking in enumerate(rankings):
         for id_, share in relative_shares([ranking], [1.0]).items():
-            best[id_] = max(best.get(id_, 0.0), share)
+            best[id_] = max(best.get(id_, 0.0), share * PART if place else share)
     mean = relative_shares(rankings, [1.0] * len(rankings))
     return sort_scores((id_, round((share + TIE * mean[id_]) / (1 + TIE), DIGITS)) for id_, share in best.items())
