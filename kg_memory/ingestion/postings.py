@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
@@ -32,22 +31,15 @@ _NEIGHBOUR_PLACES = 4
 """Places within which episodes may be neighbours, also where two came at once and did not see each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The words of one episode that another carries: their *weight*, and whether that one came *later*."""
-
-    weight: int
-    later: bool
-
-
-Shares = dict[str, dict[str, Share]]
-"""By the episodes that carry words, the episodes whose words they carry."""
+Shares = dict[str, dict[str, int]]
+"""By the episodes that carry words, the episodes whose words they carry, with the weight of these."""
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
     """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
 
-    Two neighbours carry the other's words too, so that a line is found by its context; see `carry_words`.
+    Two neighbours carry the other's words too, so that a line is found by its context; see `carry_words`. They do not
+    carry the name of who speaks: it would make each line of a dialogue one by both.
     """
     postings: dict[str, Counter[str]] = {}
     lengths: Counter[str] = Counter()
@@ -59,12 +51,11 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
 
     own = tokenise.count_terms(line(episode) + " " + date_words(episode["at"]))
     add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
-    shared, size = tokenise.count_terms(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
+    shared, size = lent_terms(episode), length(episode)
     for side in (before, after):
         for weight, neighbour in zip((NEXT_TO, NEAR), side, strict=False):
             if abs(neighbour["at"] - episode["at"]) <= SESSION_GAP:
-                lent = tokenise.count_terms(line(neighbour))
-                add(carry_words(size, lent, weight), episode["id"])
+                add(carry_words(size, lent_terms(neighbour), weight), episode["id"])
                 add(carry_words(length(neighbour), shared, weight), neighbour["id"])
     rows: list[JSON] = []
     for term, places in sorted(postings.items()):
@@ -72,6 +63,11 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
             {"term": term, "in": [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]}
         )
     return [{"id": place, "n": n} for place, n in lengths.items()], rows
+
+
+def lent_terms(episode: Row) -> Mapping[str, int]:
+    """Count the words of the episode that its neighbours may carry."""
+    return tokenise.count_terms(episode["content"][:NEIGHBOUR_LENGTH])
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
@@ -108,8 +104,8 @@ def share_words(thread: Iterable[Row]) -> Shares:
         for side in (present[max(place - 2, 0) : place][::-1], present[place : place + 2]):
             for weight, (at, _, neighbour) in zip((NEXT_TO, NEAR), side, strict=False):
                 if abs(at - episode["at"]) <= SESSION_GAP:
-                    shares.setdefault(id_, {})[neighbour] = Share(weight, later=False)
-                    shares.setdefault(neighbour, {})[id_] = Share(weight, later=True)
+                    shares.setdefault(id_, {})[neighbour] = weight
+                    shares.setdefault(neighbour, {})[id_] = weight
         insort(present, (episode["at"], episode["created_at"], id_))
     return shares
 
@@ -135,16 +131,12 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
     return {id_: shares.get(id_, {}) for id_ in sorted(carriers.union(changed))}
 
 
-def build_postings(episode: Row, givers: Iterable[tuple[Row, Share]]) -> JSON:
+def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
     """Return the length and the postings of *episode*: of its own words, and of those that it carries of *givers*."""
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})
-    for giver, share in givers:
-        if share.later:
-            text = line(giver)[:NEIGHBOUR_LENGTH]
-        else:
-            text = line({**giver, "content": giver["content"][:NEIGHBOUR_LENGTH]})
-        counts.update(carry_words(length(episode), tokenise.count_terms(text), share.weight))
+    for giver, weight in givers:
+        counts.update(carry_words(length(episode), lent_terms(giver), weight))
     return {"id": episode["id"], "n": counts.total(), "terms": to_terms(counts)}
 
 

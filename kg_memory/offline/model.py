@@ -36,12 +36,11 @@ from kg_memory.offline.statements import (
 from kg_memory.offline.transcript import Turn, read_turns, split_turns
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.dates import parse_instant
+from kg_memory.text.identity import is_assistant
 from kg_memory.text.sentences import describe, summarise
 from kg_memory.text.tokenise import terms
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_ASSISTANTS = frozenset({"assistant", "ai", "ai assistant", "bot", "chatbot", "system", "tool", "助手", "机器人"})
-"""Speakers whose messages state no facts."""
 _MOST_NAMES = 10
 """Names that are kept of an assistant's message."""
 _CORRECTABLE = 4
@@ -126,7 +125,7 @@ def _read_transcript(content: str, turns: list[Turn], previous: Sequence[_Messag
 
 
 def _read_content(content: str, message: _Message, previous: Sequence[_Message], names: Sequence[str]) -> Reading:
-    if message.speaker is not None and message.speaker.casefold() in _ASSISTANTS:
+    if is_assistant(message.speaker):
         return _read_names(content, message.speaker)
     scene = _scene(message.speaker, previous, names)
     reading = _read_text(content, scene)

@@ -8,7 +8,7 @@ is by or about.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kg_memory.falkor.queries import search as cypher
@@ -22,7 +22,7 @@ from kg_memory.retrieval.walks import Synapse
 from kg_memory.retrieval.walks.bfs import links_of
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key
+from kg_memory.text.identity import alias_key, is_assistant
 
 HIT_SEEDS = 3
 """The entities of each other search that are walked from."""
@@ -38,6 +38,8 @@ STATED_SHARE = 0.5
 """The share in an episode's score of the best fact that it states; the rest is whom it is by or about."""
 MENTIONED = 0.25
 """The weight of an episode that mentions a named entity, beside 1 for one that the entity itself spoke."""
+PERSON = 0.6
+"""The weight of what a person says beside what an assistant says, which seldom tells anything of the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,28 +186,35 @@ def score_episodes(
 ) -> Flow[dict[str, float]]:
     """Return the episodes that state *facts*, and which *candidates* the entities *named* spoke, or are mentioned in.
 
-    *facts* have scores from 0 to 1, *named* the alias keys of each entity.
+    *facts* have scores from 0 to 1, *named* the alias keys of each entity. Where an assistant speaks too, what people
+    say counts more.
     """
-    reads = [read(cypher.STATING, ids=list(facts))]
+    reads = [read(cypher.STATING, ids=list(facts)), read(cypher.SPEAKERS, ids=list(candidates))]
     if named:
-        reads.append(read(cypher.SPEAKERS, ids=list(candidates)))
         reads.append(read(cypher.MENTIONING, ids=list(candidates), entities=list(named)))
-    stating, speakers, mentions = [*(yield from in_step(reads)), [], []][:3]
+    stating, speakers, mentions = [*(yield from in_step(reads)), []][:3]
     shares: dict[str, float] = {}
     for row in stating:
         shares[row["id"]] = max(shares.get(row["id"], 0.0), facts[row["fact"]])
     mentioning = {row["id"] for row in mentions}
-    spoken = _find_spoken(named, (*stating, *speakers))
+    speaker_of = {row["id"]: row["speaker"] for row in (*stating, *speakers)}
+    spoken = _find_spoken(named, speaker_of)
+    people = _find_people(speaker_of)
     scores = {}
-    for id_ in {*shares, *mentioning, *spoken}:
-        by = 1.0 if id_ in spoken else MENTIONED if id_ in mentioning else 0.0
+    for id_ in {*shares, *mentioning, *spoken, *people}:
+        by = 1.0 if id_ in spoken else PERSON if id_ in people else MENTIONED if id_ in mentioning else 0.0
         scores[id_] = STATED_SHARE * shares.get(id_, 0.0) + (1 - STATED_SHARE) * by
     return scores
 
 
-def _find_spoken(named: Mapping[str, Sequence[str]], rows: Iterable[Row]) -> set[str]:
-    """Return the episodes of *rows* whose speaker is one of the entities *named*."""
+def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
+    """Return the episodes whose speaker is one of the entities *named*."""
     keys = {key for own in named.values() for key in own}
-    speakers = {row["id"]: row["speaker"] for row in rows}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
+
+
+def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
+    """Return the episodes that no assistant speaks; none where no assistant speaks at all."""
+    assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
+    return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()

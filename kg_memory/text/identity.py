@@ -25,6 +25,7 @@ _NO_NAME = re.compile(
     r"|\[[^\]]*\d[^\]]*\]\s*$"  # a citation, as contexts write it: [m1]
     r"|\((?:since|until|from|no longer|ended|on|in|by|about|said|as of|doubtful)\s[^)]*\)"  # and a time
 )
+_ASSISTANTS = frozenset({"assistant", "ai", "ai assistant", "bot", "chatbot", "system", "tool", "助手", "机器人"})
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
@@ -142,3 +143,8 @@ def _namespace_id(namespace: str) -> UUID:
 def _hash(*parts: str) -> str:
     joined = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def is_assistant(speaker: str | None) -> bool:
+    """Return whether *speaker* is an assistant or a tool, by its name."""
+    return speaker is not None and speaker.casefold() in _ASSISTANTS

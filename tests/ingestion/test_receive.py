@@ -252,6 +252,14 @@ def test_a_word_counts_most_in_its_own_episode_and_less_in_its_neighbours():
     assert found["cherri"] == found["elder"] == {"e": 1}
 
 
+def test_neighbours_carry_what_is_said_and_not_who_says_it():
+    _, postings = index_words(said("e", "apple", speaker="Ann"), [said("b", "berry", speaker="Ben")], [])
+    found = posted(postings)
+    assert found["ann"] == {"e": 4}
+    assert "ben" not in found
+    assert found["berri"] == {"e": 2}
+
+
 def test_the_lengths_are_the_sums_of_what_is_posted():
     lengths, postings = index_words(
         said("e", "apple pie", speaker="Ann"), [said("b", "berry tart")], [said("a", "fig")]

@@ -131,3 +131,10 @@ def test_activation_starts_from_what_the_words_found(memory):
     only_graph = {"words": 0, "meaning": 0, "graph": 1}
     found = memory.search("Who collects things?", recipe={"traversal": {"method": "synapse"}, "entities": only_graph})
     assert {"Ann", "Carl"} <= {entity.name for entity in found.entities[:3]}
+
+
+def test_what_a_person_says_comes_before_what_an_assistant_says(memory):
+    memory.add("Sourdough needs a slow rise.", speaker="user", thread="1", at="2024-01-01")
+    for day in range(2, 6):
+        memory.add("Sourdough needs a slow rise, too.", speaker="assistant", thread=str(day), at=f"2024-01-0{day}")
+    assert memory.search("What does sourdough need too?").episodes[0].speaker == "user"
