@@ -60,6 +60,12 @@ class Origins:
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
+    @property
+    def things(self) -> list[str]:
+        """The named entities but people, and what lies in them."""
+        people = {row["id"] for row in self.named if row["type"] == "Person"}
+        return [id_ for id_ in self.keys if id_ not in people]
+
 
 @dataclass(frozen=True, slots=True)
 class Reached:
@@ -87,7 +93,7 @@ def add_graph_hits(
             walk_from(recipe.traversal, start, instants),
             read_links(hits["facts"].searched),
             find_communities(start),
-            find_only_named(list(origins.keys), instants),
+            find_only_named(origins.things, instants),
         )
     )
     facts = reached.facts | weigh_facts(links, reached.entities)

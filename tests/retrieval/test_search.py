@@ -132,7 +132,7 @@ def test_as_many_are_looked_for_as_are_to_be_served_within_bounds(limit: int | N
 
 
 def test_named_entities_are_told_and_make_the_center_known() -> None:
-    row = {"id": "ann", "keys": [alias_key("Ann")], "mentions": 2}
+    row = {"id": "ann", "keys": [alias_key("Ann")], "mentions": 2, "type": "Person"}
     database = Database(WORD_STATISTICS=WORD_STATISTICS, NAMED_ENTITIES=[row])
     assert asked("Oslo?", database, center="ANN")["named"] == ["ann"]
     [looked_up] = [query for query in database.queries if query.cypher == cypher.NAMED_ENTITIES]

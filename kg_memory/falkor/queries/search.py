@@ -16,7 +16,7 @@ NAMED_ENTITIES = """
 MATCH (a:Alias)
 WHERE a.key IN $keys
 MATCH (a)-[:NAMES]->(e:Entity)
-RETURN e.id AS id, collect(a.key) AS keys, indegree(e, 'MENTIONS') AS mentions
+RETURN e.id AS id, collect(a.key) AS keys, indegree(e, 'MENTIONS') AS mentions, e.type AS type
 """
 
 CONTAINING = ("IS_LOCATED_IN", "IS_PART_OF", "IS_IN", "LIES_IN", "IS_CAPITAL_OF", "IS_A_CITY_IN", "IS_CITY_IN")
