@@ -1,103 +1,155 @@
-"""How well `SearchResults.relevance` tells an unknown subject, offline; and the constants it uses.
+"""How well `SearchResults.relevance` tells what a memory does not know, offline; and the constants it uses.
 
     python benchmarks/abstention.py --data locomo.json --out figures.json [--quick] [--folder FOLDER]
         [--beam FOLDER] [--beam-folder FOLDER] [--chats 1,2]
 
-Each LoCoMo conversation (Maharana et al. 2024) is asked its own questions, and those of others with the names of its
-own speakers put in: who is asked about is known, only what is asked is not. Some of these it may answer by chance. A
-logistic regression on the evidence of `kg_memory.retrieval.search` predicts each conversation from the others; as
-much weight is on both sides, so 0.5 is where a question is as likely to be answered as not if half of all are.
-``--beam`` tests the constants that are in use on chats that were not used to choose them (Tavakoli et al. 2025): their
-questions with evidence, beside those of other chats, and those that ask for a detail which the chat never tells.
+Each conversation is asked its own questions, and three sorts that it cannot answer. *Of others*: questions of another
+conversation, of LoCoMo (Maharana et al. 2024) with the names of its own speakers put in, so that who is asked about is
+known; some of these it may answer by chance. *Of strangers*: the same with the names as they were. *Never told*: those
+that the data sets themselves have, about a detail which is missing: LoCoMo's category 5, where it is of the other
+speaker, and BEAM's abstention questions (Tavakoli et al. 2025).
+Two logistic regressions on `kg_memory.retrieval.answerable.Evidence`, whether the subject is known and then whether the
+detail is told, predict each conversation from the others, each half of the conversations from the other half, and each
+data set from the other; relevance is the geometric mean. In each, both sides weigh the same. Intervals are of 95 %, by
+drawing questions anew.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
-from conversations import (
-    Conversation,
-    beam_chats,
-    beam_conversations,
-    beam_namespace,
-    beam_probing,
-    locomo_conversations,
-)
+from conversations import beam_chats
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.falkor.queries import search as cypher
-from kg_memory.retrieval.graph import decode_search, search
+from kg_memory.evaluation.datasets import beam, locomo
+from kg_memory.evaluation.records import Conversation
+from kg_memory.retrieval.answerable import BIASES, DETAIL, NO, SUBJECT, UNLIKELY, WEIGHTS, Evidence
+from kg_memory.retrieval.graph import search
 from kg_memory.retrieval.records import RetrievalState
-from kg_memory.retrieval.search import counts_of, evidence, frequencies_of, probability
-from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.tokenise import terms as tokens
 
 QUICK = 6
 """A quick run asks every sixth question."""
-OTHERS = 2
-"""How many other conversations' questions each is asked."""
-RIDGE = 1e-2
-STEPS = 30
-BELOW = (0.05, 0.1, 0.2, 0.3, 0.5)
-OWN, FOREIGN, UNTOLD = "own", "of others", "never told"
+EVERY = 2
+"""Which of the questions of another LoCoMo conversation are asked: every second."""
+RIDGE, STEPS = 1e-3, 40
+DRAWS, LEVEL = 1000, 95
+BELOW = tuple(sorted({0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, UNLIKELY, NO}))
+OWN, FOREIGN, STRANGER, UNTOLD = "own", "of others", "of strangers", "never told"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to a namespace, and what it is there: its own, one of another, or one about what is never told."""
+    """A question to a namespace, and what it is there."""
 
     namespace: str
     text: str
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What is predicted from some *features*: which sorts of question are *known*, and which *unknown*."""
+
+    features: Sequence[str]
+    known: Sequence[str]
+    unknown: Sequence[str]
+
+    @property
+    def places(self) -> list[int]:
+        names = [field.name for field in fields(Evidence)]
+        return [names.index(name) for name in self.features]
+
+
+LEVELS = {
+    "subject": Level(SUBJECT, (OWN, UNTOLD), (FOREIGN, STRANGER)),
+    "detail": Level(DETAIL, (OWN,), (UNTOLD,)),
+}
+ANY = Level((*SUBJECT, *DETAIL), (OWN,), (FOREIGN, STRANGER, UNTOLD))
+WHOLE = "relevance"
+Model = dict[str, np.ndarray]
+"""The bias and the weights of each level."""
+Predicted = dict[str, np.ndarray]
+"""The probabilities of each level, and their geometric mean as `WHOLE`."""
+IN_USE: Model = {
+    name: np.array([BIASES[name], *(getattr(WEIGHTS, feature) for feature in level.features)])
+    for name, level in LEVELS.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The questions to the conversations of one data set, with their evidence, a row for each."""
+
+    asked: Sequence[Asked]
+    rows: np.ndarray
+
+    @property
+    def what(self) -> np.ndarray:
+        return np.array([each.what for each in self.asked])
+
+    @property
+    def names(self) -> np.ndarray:
+        return np.array([each.namespace for each in self.asked])
+
+    def part(self, chosen: np.ndarray) -> Sample:
+        """Return the *chosen* questions."""
+        return Sample([each for each, taken in zip(self.asked, chosen, strict=True) if taken], self.rows[chosen])
+
+
 def main() -> None:
     """Run the benchmark, print its tables and the constants, and write its figures."""
     parser = arguments(
-        "How well a memory tells what it knows nothing about, on LoCoMo conversations, offline.",
+        "How well a memory tells what it does not know, on LoCoMo and BEAM conversations, offline.",
         data="a LoCoMo JSON file with two conversations or more",
         quick=f"every {QUICK}th question",
     )
-    parser.add_argument("--beam", type=Path, help="test on BEAM chats too: a folder of folders with a chat.json each")
+    parser.add_argument("--beam", type=Path, help="BEAM chats too: a folder of folders with a chat.json each")
     parser.add_argument("--beam-folder", type=Path, help="keep their database here")
     parser.add_argument("--chats", help="the names of the chats to take, as in 1,2")
     options = parser.parse_args()
-    conversations = locomo_conversations(options.data)
+    conversations, step = locomo.load(options.data), QUICK if options.quick else 1
     if len(conversations) < 2:
         sys.exit(f"{options.data} has no two LoCoMo conversations: give a JSON list of objects with a `conversation`")
-    with kept(options.folder) as folder, opened(folder) as memory:
-        ingest(memory, [(each.name, each.episodes) for each in conversations])
-        asked = list(locomo_asked(conversations, QUICK if options.quick else 1))
-        figures = fitted(asked, seen(memory, asked))
+    samples = {"LoCoMo": sample(conversations, list(locomo_asked(conversations))[::step], options.folder)}
     if options.beam:
-        chats = beam_conversations(options.beam, options.chats)
-        with kept(options.beam_folder) as folder, opened(folder) as memory:
-            ingest(memory, [(each.name, each.episodes) for each in chats], every=50)
-            asked = [*own_and_others(chats), *beam_untold(options.beam, options.chats)]
-            figures["beam"] = tested(asked, seen(memory, asked))
-    write(figures, options.out)
+        names = {beam.namespace(chat) for chat in beam_chats(options.beam, options.chats)}
+        chats = [chat for chat in beam.load(options.beam) if chat.name in names]
+        samples["BEAM"] = sample(chats, list(beam_asked(chats))[::step], options.beam_folder)
+    write(report(samples), options.out)
 
 
-def locomo_asked(conversations: Sequence[Conversation], step: int) -> Iterator[Asked]:
-    """Yield every *step*-th question of each conversation, to it and, under other names, to others."""
+def locomo_asked(conversations: Sequence[Conversation]) -> Iterator[Asked]:
+    """Yield the questions of each conversation, and those of the next one, as they are and under other names."""
     speakers = {each.name: list(dict.fromkeys(said.speaker or "" for said in each.episodes)) for each in conversations}
-    for place, conversation in enumerate(conversations):
-        for question in conversation.questions[::step]:
-            yield Asked(conversation.name, question.text, OWN)
-        for other in (*conversations[place + 1 :], *conversations[:place])[:OTHERS]:
-            names = dict(zip(speakers[other.name], speakers[conversation.name], strict=False))
-            for question in other.questions[::step]:
-                yield Asked(conversation.name, renamed(question.text, names), FOREIGN)
+    for conversation, other in zip(conversations, (*conversations[1:], conversations[0]), strict=True):
+        yield from own(conversation)
+        names = dict(zip(speakers[other.name], speakers[conversation.name], strict=False))
+        for each in [each for each in own(other) if each.what == OWN][::EVERY]:
+            yield Asked(conversation.name, renamed(each.text, names), FOREIGN)
+            if renamed(each.text, names) != each.text:
+                yield Asked(conversation.name, each.text, STRANGER)
+
+
+def beam_asked(chats: Sequence[Conversation]) -> Iterator[Asked]:
+    """Yield the questions of each chat, and those of the next one."""
+    for chat, other in zip(chats, (*chats[1:], chats[0]), strict=True):
+        yield from own(chat)
+        yield from (Asked(chat.name, each.text, FOREIGN) for each in own(other) if each.what == OWN)
+
+
+def own(conversation: Conversation) -> Iterator[Asked]:
+    """Yield the questions of a conversation: those with evidence, and those about what it never tells."""
+    for question in conversation.questions:
+        if question.evidence or not question.answerable:
+            yield Asked(conversation.name, question.text, OWN if question.answerable else UNTOLD)
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
@@ -105,72 +157,67 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     return re.sub(rf"\b({'|'.join(map(re.escape, names))})\b", lambda match: names[match[1]], text)
 
 
-def own_and_others(chats: Sequence[Conversation]) -> Iterator[Asked]:
-    """Yield the questions of each chat, to it and to the next one."""
-    for chat, other in zip(chats, (*chats[1:], *chats[:1]), strict=True):
-        yield from (Asked(chat.name, question.text, OWN) for question in chat.questions)
-        if other is not chat:
-            yield from (Asked(chat.name, question.text, FOREIGN) for question in other.questions)
+def sample(conversations: Sequence[Conversation], asked: Sequence[Asked], folder: Path | None) -> Sample:
+    """Read the *conversations* into a memory in *folder*, and return the evidence of each question."""
+    with kept(folder) as place, opened(place) as memory:
+        ingest(memory, [(each.name, each.episodes) for each in conversations])
+        return Sample(asked, np.array([memory.driver.run(_seen(memory, each.text), each.namespace) for each in asked]))
 
 
-def beam_untold(data: Path, wanted: str | None) -> Iterator[Asked]:
-    """Yield the questions that ask a BEAM chat for what it never tells."""
-    for chat in beam_chats(data, wanted):
-        yield from (Asked(beam_namespace(chat), each["question"], UNTOLD) for each in beam_probing(chat)["abstention"])
-
-
-def seen(memory: GraphMemory, asked: Sequence[Asked]) -> np.ndarray:
-    """Return the evidence of each question, a row for each."""
-    return np.array([memory.driver.run(_features(memory, each.text), each.namespace) for each in asked])
-
-
-def _features(memory: GraphMemory, question: str) -> Flow[tuple[float, float]]:
-    """Take the first step of retrieval, and return the evidence of what it finds."""
+def _seen(memory: GraphMemory, question: str) -> Flow[tuple[float, ...]]:
+    """Take the first step of retrieval, and return the evidence that it finds."""
     state: RetrievalState = {"question": question}
-    state |= yield from search(state, memory.settings)
-    terms = list(dict.fromkeys(tokens(question)))
-    [row] = yield from read(cypher.WORD_STATISTICS, terms=terms)
-    hits = decode_search(state).hits
-    return evidence(hits, frequencies_of(row), terms, counts_of(row))
+    update = yield from search(state, memory.settings)
+    return astuple(Evidence(**update["evidence"]))
 
 
-def fitted(asked: Sequence[Asked], rows: np.ndarray) -> dict[str, Any]:
-    """Print how well each conversation is predicted from the others, and the constants of all; return the figures."""
-    known = np.array([each.what == OWN for each in asked])
-    names = np.array([each.namespace for each in asked])
-    held_out = np.empty(len(asked))
-    for name in dict.fromkeys(names):
-        held_out[names == name] = logistic(rows[names == name], fit(rows[names != name], known[names != name]))
-    figures = {
-        "held_out": judged(held_out, known),
-        "in_use": judged(predicted(rows), known),
-        "reliability": reliability(held_out, known),
-        "below": below(held_out, asked),
-        "constants": [round(float(each), 1) for each in fit(rows, known)],
-    }
-    _show("LoCoMo, each conversation predicted from the others", figures["held_out"], figures["below"])
-    print("\n| predicted | on average | answered | questions |\n| --- | --- | --- | --- |")
-    for row in figures["reliability"]:
-        print(f"| from {row['from']:.1f} | {row['predicted']:.2f} | {row['answered']:.2f} | {row['questions']} |")
-    print(f"\nBy the constants in use: {_told(figures['in_use'])}.")
-    print(f"BIAS, COVERED, AGREED = {', '.join(map(str, figures['constants']))}")
+def report(samples: Mapping[str, Sample]) -> dict[str, Any]:
+    """Print how well each sort of question is told from a conversation's own, in four ways; return the figures."""
+    figures: dict[str, Any] = {}
+    for name, one in samples.items():
+        ways = {
+            "each conversation from the others": folded(one, one.names),
+            "each half of the conversations from the other": folded(one, halves(one.names)),
+            **{f"from {other}": predicted(one.rows, fit(samples[other])) for other in samples if other != name},
+            "by the constants in use": predicted(one.rows, IN_USE),
+        }
+        areas = {way: {what: judged(one, likely) for what, likely in each.items()} for way, each in ways.items()}
+        alone = {field.name: judged(one, one.rows[:, place]) for place, field in enumerate(fields(Evidence))}
+        figures[name] = {"areas": areas, "alone": alone, "below": below(one, ways["by the constants in use"][WHOLE])}
+        figures[name]["reliability"] = reliability(one, ways["each conversation from the others"][WHOLE])
+        _show_areas(f"{name}, area under the curve", areas, alone)
+        _show_below(f"{name}, by the constants in use", figures[name]["below"])
+        _show_reliability(f"{name}, each conversation from the others", figures[name]["reliability"])
+    constants = fit(*samples.values())
+    figures["constants"] = {level: [round(float(each), 1) for each in values] for level, values in constants.items()}
+    biases = {level: values[0] for level, values in figures["constants"].items()}
+    values = [value for level in LEVELS for value in figures["constants"][level][1:]]
+    names = [name for level in LEVELS.values() for name in level.features]
+    weights = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+    print(f"\nBIASES = {biases}\nWEIGHTS = Evidence({weights})")
     return figures
 
 
-def tested(asked: Sequence[Asked], rows: np.ndarray) -> dict[str, Any]:
-    """Print how well the constants in use tell a chat's own questions from the others; return the figures."""
-    likely, table = predicted(rows), below(predicted(rows), asked)
-    figures: dict[str, Any] = {"below": table}
-    for what in [each for each in table if each != OWN]:
-        chosen = [place for place, each in enumerate(asked) if each.what in (OWN, what)]
-        figures[what] = judged(likely[chosen], np.array([asked[place].what == OWN for place in chosen]))
-        _show(f"BEAM, own questions beside those {what}", figures[what], {OWN: table[OWN], what: table[what]})
-    return figures
+def halves(names: np.ndarray) -> np.ndarray:
+    """Return 0 or 1 for each of *names*: every second one is in the other half."""
+    places = {name: place % 2 for place, name in enumerate(dict.fromkeys(names.tolist()))}
+    return np.array([places[name] for name in names.tolist()])
 
 
-def predicted(rows: np.ndarray) -> np.ndarray:
-    """Return what the constants in use say of each row of evidence."""
-    return np.array([probability(*map(float, row)) for row in rows])
+def folded(one: Sample, folds: np.ndarray) -> Predicted:
+    """Return the probabilities of each question, predicted from the questions of the other *folds*."""
+    likely = {what: np.empty(len(one.asked)) for what in (*LEVELS, WHOLE)}
+    for fold in np.unique(folds):
+        inside = folds == fold
+        for what, values in predicted(one.rows[inside], fit(one.part(~inside))).items():
+            likely[what][inside] = values
+    return likely
+
+
+def predicted(rows: np.ndarray, model: Model) -> Predicted:
+    """Return the probabilities of both levels for each row of features, and their geometric mean."""
+    likely = {level: logistic(rows[:, LEVELS[level].places], constants) for level, constants in model.items()}
+    return {**likely, WHOLE: np.sqrt(np.prod(list(likely.values()), axis=0))}
 
 
 def logistic(rows: np.ndarray, constants: np.ndarray) -> np.ndarray:
@@ -178,10 +225,21 @@ def logistic(rows: np.ndarray, constants: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-(constants[0] + rows @ constants[1:])))
 
 
-def fit(rows: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the bias and a weight for each feature, by Newton's method with a ridge; both sides weigh the same."""
-    inputs, weights = np.column_stack([np.ones(len(rows)), rows]), evenly(known) * len(known)
-    ridge = np.diag([0.0, *[RIDGE] * rows.shape[1]])
+def fit(*samples: Sample) -> Model:
+    """Return the constants of both levels; each sample weighs the same."""
+    model = {}
+    for name, level in LEVELS.items():
+        parts = [one.part(np.isin(one.what, (*level.known, *level.unknown))) for one in samples]
+        known = [np.isin(one.what, level.known) for one in parts]
+        weights = np.concatenate([evenly(one.what, level) / len(samples) for one in parts])
+        model[name] = regress(np.vstack([one.rows[:, level.places] for one in parts]), np.concatenate(known), weights)
+    return model
+
+
+def regress(rows: np.ndarray, known: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the bias and a weight for each feature, by Newton's method with a ridge; the *weights* add up to 1."""
+    inputs = np.column_stack([np.ones(len(rows)), rows])
+    ridge = np.diag([0.0, *(RIDGE * rows.var(axis=0))])
     constants = np.zeros(inputs.shape[1])
     for _ in range(STEPS):
         found = logistic(rows, constants)
@@ -190,49 +248,89 @@ def fit(rows: np.ndarray, known: np.ndarray) -> np.ndarray:
     return constants
 
 
-def evenly(known: np.ndarray) -> np.ndarray:
-    """Return a weight for each question, so that those that are known and those that are not weigh a half each."""
-    return np.where(known, 0.5 / known.sum(), 0.5 / (~known).sum())
+def evenly(what: np.ndarray, level: Level) -> np.ndarray:
+    """Return a weight for each question: half of all for those that are known, and each sort of a side the same."""
+    weights = np.zeros(len(what))
+    for side in (level.known, level.unknown):
+        there = [sort for sort in side if (what == sort).any()]
+        for sort in there:
+            weights += np.where(what == sort, 0.5 / len(there) / (what == sort).sum(), 0.0)
+    return weights
 
 
-def judged(likely: np.ndarray, known: np.ndarray) -> dict[str, float]:
-    """Return the area under the ROC curve, and the Brier score of an even share of both sides."""
-    above = np.sign(likely[known][:, None] - likely[~known])
-    brier = (evenly(known) * (likely - known) ** 2).sum()
-    return {"auc": round(float((above.mean() + 1) / 2), 4), "brier": round(float(brier), 4)}
+def judged(one: Sample, likely: np.ndarray) -> dict[str, dict[str, Any]]:
+    """Return for each sort of question the area under the ROC curve beside a conversation's own, with its interval."""
+    figures: dict[str, dict[str, Any]] = {}
+    for sort in sorts(one):
+        known, unknown = likely[one.what == OWN], likely[one.what == sort]
+        draw = np.random.default_rng(0)
+        drawn = [area(draw.choice(known, len(known)), draw.choice(unknown, len(unknown))) for _ in range(DRAWS)]
+        low, high = np.percentile(drawn, [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
+        figures[sort] = {"auc": round(area(known, unknown), 4), "from": round(low, 4), "to": round(high, 4)}
+    return figures
 
 
-def reliability(likely: np.ndarray, known: np.ndarray) -> list[dict[str, float]]:
+def sorts(one: Sample) -> list[str]:
+    """Return the sorts of question without an answer that *one* has."""
+    return [sort for sort in (FOREIGN, STRANGER, UNTOLD) if (one.what == sort).any()]
+
+
+def area(known: np.ndarray, unknown: np.ndarray) -> float:
+    """Return how often one of *known* has more than one of *unknown*, a tie by half."""
+    ordered = np.sort(unknown)
+    less, least = np.searchsorted(ordered, known, "left"), np.searchsorted(ordered, known, "right")
+    return float((less + least).mean() / 2 / len(unknown))
+
+
+def reliability(one: Sample, likely: np.ndarray) -> list[dict[str, float]]:
     """Return for each tenth of the probabilities what was predicted on average, and the share that has an answer."""
-    weights, tenths, table = evenly(known), np.minimum((likely * 10).astype(int), 9), []
+    weights, tenths, table = evenly(one.what, ANY), np.minimum((likely * 10).astype(int), 9), []
     for tenth in range(10):
         if (inside := tenths == tenth).any():
-            mean, answered = (float(np.average(each[inside], weights=weights[inside])) for each in (likely, known))
+            mean, answered = (
+                float(np.average(each[inside], weights=weights[inside])) for each in (likely, one.what == OWN)
+            )
             row = {"from": tenth / 10, "predicted": round(mean, 4), "answered": round(answered, 4)}
             table.append({**row, "questions": int(inside.sum())})
     return table
 
 
-def below(likely: np.ndarray, asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
+def below(one: Sample, likely: np.ndarray) -> dict[str, dict[str, float]]:
     """Return for each sort of question the share that is below each threshold."""
-    groups: defaultdict[str, list[float]] = defaultdict(list)
-    for each, value in zip(asked, likely, strict=True):
-        groups[each.what].append(float(value))
-    return {
-        what: {"questions": len(values), **{str(most): round(fmean(one < most for one in values), 4) for most in BELOW}}
-        for what, values in groups.items()
-    }
+    table: dict[str, dict[str, float]] = {}
+    for sort in (OWN, *sorts(one)):
+        values = likely[one.what == sort]
+        shares = {str(most): round(float((values < most).mean()), 4) for most in BELOW}
+        table[sort] = {"questions": len(values), **shares}
+    return table
 
 
-def _show(title: str, figures: Mapping[str, float], table: Mapping[str, Mapping[str, float]]) -> None:
-    print(f"\n{title}: {_told(figures)}.\n\n| relevance below | {' | '.join(table)} |\n|{' --- |' * (len(table) + 1)}")
+def _show_areas(title: str, areas: Mapping[str, Any], alone: Mapping[str, Any]) -> None:
+    first = next(iter(alone.values()))
+    cells = [(what, sort) for sort in first for what in (*LEVELS, WHOLE)]
+    print(f"\n{title}\n\n| | {' | '.join(f'{sort}: {what}' for what, sort in cells)} |\n|{' --- |' * (len(cells) + 1)}")
+    for way, each in areas.items():
+        print(f"| {way} | {' | '.join(_told(each[what][sort]) for what, sort in cells)} |")
+    print(f"\n| alone | {' | '.join(first)} |\n|{' --- |' * (len(first) + 1)}")
+    for name, each in alone.items():
+        print(f"| {name} | {' | '.join(_told(figure) for figure in each.values())} |")
+
+
+def _told(figure: Mapping[str, float]) -> str:
+    return f"{figure['auc']:.3f} ({figure['from']:.2f} to {figure['to']:.2f})"
+
+
+def _show_below(title: str, table: Mapping[str, Mapping[str, float]]) -> None:
+    print(f"\n{title}\n\n| relevance below | {' | '.join(table)} |\n|{' --- |' * (len(table) + 1)}")
     for most in map(str, BELOW):
         print(f"| {most} | {' | '.join(f'{row[most]:.3f}' for row in table.values())} |")
     print(f"| questions | {' | '.join(str(row['questions']) for row in table.values())} |")
 
 
-def _told(figures: Mapping[str, float]) -> str:
-    return f"AUC {figures['auc']:.3f}, Brier score {figures['brier']:.3f}"
+def _show_reliability(title: str, table: Sequence[Mapping[str, float]]) -> None:
+    print(f"\n{title}\n\n| predicted | on average | answered | questions |\n| --- | --- | --- | --- |")
+    for row in table:
+        print(f"| from {row['from']:.1f} | {row['predicted']:.2f} | {row['answered']:.2f} | {row['questions']} |")
 
 
 if __name__ == "__main__":

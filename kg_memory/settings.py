@@ -191,8 +191,8 @@ class Settings:
     temporal_decay_rate: float = 0.0
     """The preference for newer facts and episodes (C33), from 0 (none) to 10."""
     abstain_below: float = 0.0
-    """A context is empty if the probability that the memory holds an answer (`SearchResults.relevance`) is lower; 0 is
-    never."""
+    """The probability of an answer (`SearchResults.relevance`) below which contexts, tools and documents only say that
+    the memory does not know; 0 is never."""
 
     # --- Communities
 

@@ -143,7 +143,7 @@ def test_a_context_is_explained_line_by_line(ask: Asked) -> None:
 
 
 def test_a_question_that_the_memory_can_hardly_answer_is_called_so(run: Run, told: str, ask: Asked) -> None:
-    doubt = "The memory may hold nothing about this (relevance 0."
+    doubt = 'The memory may not know this: nothing here tells of "plumber" (relevance 0.'
     assert doubt in ask(question="What did the plumber charge for the boiler?")
     assert doubt not in ask()
     assert doubt not in ask("--recipe", "meaning"), "a search by no words cannot know"
@@ -156,3 +156,14 @@ def test_the_help_names_all_that_there_is():
     assert tuple(TEMPLATES) == help_texts.TEMPLATES
     assert tuple(FIELDS) == help_texts.FIELDS
     assert get_args(get_type_hints(Settings)["plan"]) == arguments.PLANS
+
+
+def test_a_memory_that_abstains_prints_why_and_nothing_else(
+    run: Run, told: str, ask: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KG_MEMORY_ABSTAIN_BELOW", "0.2")
+    question, text = "What did the plumber charge?", 'The memory does not know this: nothing here tells of "plumber".'
+    assert ask(question=question).strip() == text
+    assert ask("--context", question=question).strip() == text
+    assert result(run, "ask", question, "-n", told)["answerable"]["abstains"]
+    assert "Nora lives in Oslo" in ask()

@@ -29,7 +29,7 @@ from kg_memory.memory.facts import Facts
 from kg_memory.memory.reviews import Reviews
 from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult
-from kg_memory.models.results import Neighbourhood, SearchResults
+from kg_memory.models.results import Answerable, Neighbourhood, SearchResults
 from kg_memory.runtime.driver import Driver
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
@@ -98,7 +98,8 @@ def test_what_was_remembered_is_found_and_told_as_a_context(verbs):
 
 def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, namespace):
     found = verbs.search("Where?")
-    assert found == SearchResults(question="Where?", time=found.time, relevance=0.0)
+    nothing = Answerable(value="no", reason="nothing is stored here yet")
+    assert found == SearchResults(question="Where?", time=found.time, relevance=0.0, answerable=nothing)
     assert verbs.context("Where?") == ""
     assert verbs.facts.about("Ann") == verbs.entities.list() == verbs.episodes.list() == verbs.episodes.resume() == []
     assert verbs.facts.history("Ann") == verbs.facts.timeline("Ann") == verbs.facts.changes("1999-01-01") == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import pytest
@@ -16,12 +17,13 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS
-from kg_memory.models.results import SearchResults
+from kg_memory.models.results import Answerable, SearchResults
 from kg_memory.retrieval.context.render import NO_SECTION, UNLIKELY
 from kg_memory.retrieval.context.templates import PLAIN
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.rerankers import ByDistance
 from kg_memory.settings import Settings
+from kg_memory.text.tokenise import estimate_tokens
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -176,24 +178,62 @@ def test_a_template_is_given_by_name_or_as_itself(verbs):
         verbs.context(QUESTION, template="best")
 
 
-@pytest.mark.parametrize("template", [None, "json", OWN], ids=["plain", "by name", "as itself"])
-def test_below_the_set_relevance_the_context_is_empty_and_tells_why(server, template):
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, abstain_below=0.5)
+UNKNOWN = 'The memory does not know this: nothing here tells of "zebra".'
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def strict(request, server):
+    """A memory of the same story that abstains."""
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, abstain_below=0.2)
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        unknown = memory.context("Which zebra juggles quartz?", namespace=NAMESPACE, template=template)
-        assert unknown == ""
-        assert (unknown.lines, unknown.tokens) == ((), 0)
-        assert UNLIKELY in {each.left_out for each in unknown.left_out}
-        assert unknown.results.relevance < 0.5
-        known = memory.context("Oslo rainy", namespace=NAMESPACE, template=template)
-        assert known.results.relevance > 0.5
-        assert known != ""
+        yield Verbs(memory, NAMESPACE, asynchronous=request.param)
+
+
+@pytest.mark.usefixtures("story")
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        (None, UNKNOWN),
+        (OWN, UNKNOWN),
+        ("json", json.dumps({"unknown": UNKNOWN})),
+        ("xml", f"<memory>\n<unknown>{escape(UNKNOWN)}</unknown>\n</memory>"),
+    ],
+    ids=["plain", "as itself", "json", "xml"],
+)
+def test_below_the_set_relevance_a_line_says_that_the_memory_does_not_know(strict, template, text):
+    unknown = strict.context("Which zebra juggles quartz?", template=template)
+    assert unknown == text
+    assert (unknown.lines, unknown.tokens) == ((), estimate_tokens(text))
+    assert UNLIKELY in {each.left_out for each in unknown.left_out}
+    assert unknown.results.abstains
+    assert unknown.results.answerable == Answerable(value="no", reason=UNKNOWN[31:-1], abstains=True)
+    assert unknown.results.episodes, "what was found is still there"
+    assert strict.context("Which zebra juggles quartz?", template=template, max_tokens=5) == ""
+    known = strict.context("Oslo rainy", template=template)
+    assert (bool(known.results.answerable), known.results.abstains) == (True, False)
+    assert known.lines
+
+
+@pytest.mark.usefixtures("story")
+def test_a_search_by_meaning_alone_never_abstains(strict):
+    context = strict.context("Which zebra juggles quartz?", recipe="meaning")
+    assert (context.results.answerable, context.results.relevance) == (None, None)
+    assert context.lines
+
+
+def test_by_default_nothing_abstains_and_the_results_tell_why_they_may_not_answer(verbs):
+    context = verbs.context("Which zebra juggles quartz?")
+    assert context.lines
+    assert context.results.answerable == Answerable(value="no", reason=UNKNOWN[31:-1])
+    assert verbs.search("?!").answerable == Answerable(value="no", reason="the question has no words to look for")
+    nobody = verbs.search("Oslo", namespace="searching nobody's")
+    assert nobody.answerable == Answerable(value="no", reason="nothing is stored here yet")
 
 
 def test_the_relevance_is_told_and_what_is_known_is_likelier(verbs):
     known, unknown = verbs.search("Oslo rainy"), verbs.search("Which zebra juggles quartz?")
     assert 0 < unknown.relevance < 0.1
-    assert 0.5 < known.relevance <= 1
+    assert 0.4 < known.relevance <= 1
     assert verbs.search("Oslo", namespace="searching nobody's").relevance == 0
 
 

@@ -41,7 +41,7 @@ class KGRetriever(BaseRetriever):
     A document is a fact's sentence, an episode's words or a summary. Its metadata is the rest of what was found, named
     as in `kg_memory.models.graph` and JSON-plain, with the *kind* and, for a fact, its first source. The `relevance`
     in it is
-    that of the whole search: how likely the memory holds something about the question.
+    that of the whole search: how likely the memory holds an answer. Below `Settings.abstain_below` there are none.
     Errors: `InputError`, `DatabaseError`.
     """
 
@@ -143,7 +143,12 @@ class KGRetriever(BaseRetriever):
 
 
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
-    """Return the *k* best of *results* as documents: the first of each of *kinds*, then the second, and so on."""
+    """Return the *k* best of *results* as documents: the first of each of *kinds*, then the second, and so on.
+
+    There are none where the memory abstains.
+    """
+    if results.abstains:
+        return []
     ranked = [
         (rank, place, _document(item, results.relevance))
         for place, kind in enumerate(kinds)

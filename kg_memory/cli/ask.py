@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _CONTEXT_TOKENS = 3000
 _LINES = 5
-_UNLIKELY = 0.2
-"""Relevance below which the answer is marked as doubtful."""
 
 
 class Answer(BaseModel):
@@ -60,7 +58,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
         results = memory.search(
             arguments.question, namespace=namespace, limit=limit, explain=arguments.explain, **options
         )
-        anything = bool(results.facts or results.episodes)
+        anything = bool(results.facts or results.episodes) and not results.abstains
         sentence = _answer(memory, arguments.question, namespace, options, screen) if anything else None
     if screen.as_json:
         screen.json({"namespace": namespace, "answer": sentence, **results.model_dump(mode="json")})
@@ -70,7 +68,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
         _show_doubt(results, screen.line)
         show(results, sentence, screen, explain=arguments.explain)
     else:
-        screen.line(_nothing(namespace))
+        screen.line(str(results.answerable) if results.abstains else _nothing(namespace))
     return 0
 
 
@@ -123,7 +121,7 @@ def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen:
         _show_time(context.results, arguments, screen)
         show_lines(context, screen)
         show_left_out(context.results.explanations, screen)
-    if context or context.left_out:
+    if not context.results.abstains and (context or context.left_out):
         _show_doubt(context.results, screen.note)
     return 0
 
@@ -137,9 +135,10 @@ def _nothing(namespace: str) -> str:
 
 
 def _show_doubt(results: SearchResults, write: Callable[[str], None]) -> None:
-    """Note that the memory may have no answer, if the relevance is low."""
-    if results.relevance is not None and results.relevance < _UNLIKELY:
-        write(f"The memory may hold nothing about this (relevance {results.relevance:.2f}).")
+    """Note that the memory may have no answer, and why."""
+    if results.answerable is not None and not results.answerable:
+        reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
+        write(f"The memory may not know this: {reason}.")
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Self
+from typing import Literal, Self
 
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind, Value
 
@@ -47,12 +47,30 @@ class Explanation(Value):
     left_out: str | None = None
 
 
+class Answerable(Value):
+    """Whether the memory holds an answer: yes, unlikely or no, by the relevance of a search; true for yes.
+
+    `reason` says why not, as in "nothing here is about Lily". `abstains` says that the relevance is below
+    `Settings.abstain_below`: then contexts, tools and documents say no more than that the memory does not know.
+    """
+
+    value: Literal["yes", "unlikely", "no"]
+    reason: str = ""
+    abstains: bool = False
+
+    def __bool__(self) -> bool:
+        return self.value == "yes"
+
+    def __str__(self) -> str:
+        return f"The memory does not know this: {self.reason}." if self.reason else self.value
+
+
 class SearchResults(Value):
     """The results of a search, best first in each kind, and the `time` of the question.
 
-    `relevance`, 0 to 1, is the probability that the memory holds something about the question, if half of all questions
-    have an answer; it detects an unknown subject, not a missing detail. A search without words has none. `explanations`
-    covers each result and what was left out, if the search was asked to explain.
+    `relevance`, 0 to 1, is the probability that the memory holds an answer, if half of all questions have one, and
+    `answerable` what follows from it, with the reason. A search without words has neither. `explanations` covers each
+    result and what was left out, if the search was asked to explain.
     """
 
     question: str
@@ -62,7 +80,13 @@ class SearchResults(Value):
     communities: tuple[Community, ...] = ()
     episodes: tuple[Episode, ...] = ()
     relevance: float | None = None
+    answerable: Answerable | None = None
     explanations: tuple[Explanation, ...] = ()
+
+    @property
+    def abstains(self) -> bool:
+        """Whether the memory only says that it does not know."""
+        return self.answerable is not None and self.answerable.abstains
 
 
 class Line(Value):

@@ -14,8 +14,9 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
 from kg_memory.models.graph import KINDS, SOURCES, Episode, Fact, Kind, Remark, Value
 from kg_memory.models.results import Context, Explanation, Hit, SearchResults
+from kg_memory.retrieval.answerable import judge
 from kg_memory.retrieval.context.lines import id_of, text_of
-from kg_memory.retrieval.context.render import abstain, render
+from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import find_template
 from kg_memory.retrieval.fuse import RETRIEVERS, ids_of
 from kg_memory.retrieval.plugins import ServedReranker
@@ -64,7 +65,7 @@ Winners = tuple[dict[Kind, RowsById], Remarks, list[Fact]]
 
 
 def construct_context(request: Request, search: Search, ranked: Ranked, settings: Settings) -> Flow[Context]:
-    """Read the winners by id, and write the best of them within `max_tokens`, or nothing where it abstains.
+    """Read the winners by id, and write the best of them within `max_tokens`, or that the memory does not know.
 
     Errors: `InputError` for the name of a template that does not exist.
     """
@@ -72,15 +73,15 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     stored, remarks, absent = yield from _read_winners(request, search, ranked)
     values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, request, search)
-    results = SearchResults(question=request.question, time=search.time, relevance=search.relevance, **values)
+    answerable = judge(search.relevance, search.doubt, settings.abstain_below)
+    known = {"time": search.time, "relevance": search.relevance, "answerable": answerable}
+    results = SearchResults(question=request.question, **known, **values)
     if search.past or _filters_episodes_or_facts(request):
         results = _without_summaries(results)
     results = everything = _with_absent(results, absent)
     if request.recipe.select:
         results = yield from select_results(everything)
     context = render(results, request.max_tokens, form) if request.max_tokens else Context(results=results)
-    if results.relevance is not None and results.relevance < settings.abstain_below:
-        context = abstain(context)
     if request.explain:
         explanations = explain(context, _texts(stored), search, ranked, request.limit)
         explanations = explain_selection(explanations, everything, results)

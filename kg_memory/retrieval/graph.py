@@ -93,7 +93,8 @@ def decode_search(state: RetrievalState) -> Search:
     """Return the results of the step search; its pairs are lists, as JSON has them."""
     instants, time = Instants(**state["instants"]), QueryTime(**state["time"])
     hits = {kind: Hits(**plain) for kind, plain in state["hits"].items()}
-    return Search(instants, time, state["past"], hits, state["named"], state.get("unread", ()), state["relevance"])
+    unread, relevance, doubt = state.get("unread", ()), state["relevance"], state.get("doubt", "")
+    return Search(instants, time, state["past"], hits, state["named"], unread, relevance, doubt)
 
 
 STEPS = (search, rerank, construct)

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import QueryTime
+from kg_memory.retrieval.answerable import EMPTY, Evidence
 from kg_memory.retrieval.fuse import Hits, Scored
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.recipe import DEFAULT, Recipe
@@ -60,14 +61,16 @@ class Search(QuestionTime):
     """The results of the step search: the time, and the hits of each kind.
 
     `named` are the ids of the entities that the question names; `unread` those of episodes that are saved and not read
-    yet, which are found by their words alone; `relevance` is how likely the memory holds an answer,
-    which a search without words does not know.
+    yet, which are found by their words alone; `relevance` is how likely the memory holds an answer, by the `evidence`,
+    which a search without words does not know, and `doubt` is why it may hold none.
     """
 
     hits: Mapping[Kind, Hits]
     named: Sequence[str] = ()
     unread: Sequence[str] = ()
     relevance: float | None = 0.0
+    doubt: str = EMPTY
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ class RetrievalContext(RunConfig):
     )
     abstain_below: float = setting_field(
         "abstain_below",
-        "The context is left empty where the memory is less likely to hold an answer.",
+        "The context only says that the memory does not know, where it is less likely to hold an answer.",
         "construct",
         ge=0,
         le=1,
@@ -142,7 +145,8 @@ class RetrievalState(RetrievalInput, total=False):
 
     search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.results.QueryTime`; `past`,
     whether it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids
-    of the entities that the question names; `unread`, those of episodes that are not read yet; `relevance`.
+    of the entities that the question names; `unread`, those of episodes that are not read yet; `relevance`, by the
+    `evidence`, with the `doubt`.
     rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
     each stage in `stages` as ``[stage, score]``.
     construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
@@ -155,6 +159,8 @@ class RetrievalState(RetrievalInput, total=False):
     named: list[str]
     unread: list[str]
     relevance: float | None
+    doubt: str
+    evidence: Plain | None
     ranked: dict[Kind, list[Scored]]
     stages: dict[Kind, dict[str, list[Stage]]]
     results: Plain

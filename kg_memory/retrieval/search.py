@@ -8,12 +8,10 @@ of.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import fmean
 from typing import Any
 
 from kg_memory.errors import InputError
@@ -22,10 +20,20 @@ from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.fuse import NO_HITS, Hits, relative_shares
+from kg_memory.retrieval.answerable import (
+    EVIDENCE,
+    WORDLESS,
+    Asked,
+    explain_doubt,
+    probability,
+    read_spread,
+    read_tellers,
+    weigh,
+)
+from kg_memory.retrieval.fuse import NO_HITS, Hits
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import QuestionTime, Request, Search
-from kg_memory.retrieval.retrievers import Frequencies, Scope, coverage, measure, search_meaning, search_words
+from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_meaning, search_words
 from kg_memory.retrieval.traversal import Origins, add_graph_hits
 from kg_memory.runtime.effects import Vector, embed, in_step, read
 from kg_memory.runtime.flow import Flow
@@ -57,6 +65,7 @@ class Lookup:
     lengths: Mapping[Kind, float | None]
     frequencies: Frequencies
     named: Sequence[Row]
+    subjects: frozenset[str]
     origins: Origins
     names: Names
     any_unread: bool
@@ -72,7 +81,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     nothing = Search(time.instants, time.time, time.past, hits)
     text = replace_unstorable(request.question)[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in text):
-        return nothing
+        return replace(nothing, doubt=WORDLESS)
     lookup = yield from _look_up(text, request, time)
     if lookup is None:
         return nothing  # nothing was ever stored here
@@ -84,15 +93,21 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
         frequencies, length = (lookup.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
         words.append(search_words(scope, frequencies, lookup.counts[kind], length))
         meaning.append(search_meaning(scope, lookup.vector if weights.meaning else None))
-    results = yield from in_step((*words, *meaning))
+    spread = read_spread(needed=lookup.vector is not None)
+    *results, apart = yield from in_step((*words, *meaning, spread))
     for place, kind in enumerate(scopes):
         hits[kind] = Hits(results[place], results[place + len(scopes)], [])
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins)
-    unread = yield from _find_unread(hits["episodes"] if lookup.any_unread else NO_HITS)
-    by_words = any(recipe.weights(kind).words for kind in EVIDENCE)
-    likely = relevance(hits, lookup.frequencies, lookup.terms, lookup.counts) if by_words else None
+    unread_hits = hits["episodes"] if lookup.any_unread else NO_HITS
+    asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
+    unread, tellers = yield from in_step((_find_unread(unread_hits), read_tellers(asked, hits)))
     named = [row["id"] for row in lookup.named]
-    return replace(nothing, hits=hits, named=named, unread=unread, relevance=likely)
+    found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="")
+    if not any(recipe.weights(kind).words for kind in EVIDENCE):
+        return found
+    evidence = weigh(asked, hits, tellers, apart)
+    doubt = explain_doubt(text, asked, evidence)
+    return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
 
 
 def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | None]:
@@ -134,7 +149,8 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
     counts = counts_of(row)
     origins = Origins(named, recent, {part["id"]: part["parts"] for part in parts}, counts["episodes"])
     frequencies = frequencies_of(row, unused)
-    return Lookup(words, vector, counts, row["lengths"], frequencies, named, origins, names, bool(unread))
+    subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
+    return Lookup(words, vector, counts, row["lengths"], frequencies, named, subjects, origins, names, bool(unread))
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:
@@ -248,45 +264,3 @@ def _forms(stretch: str) -> list[str]:
     if plain.count(" ") in HYPHENS:
         forms.append(plain.replace(" ", "-"))
     return [form for form in dict.fromkeys(forms) if form]
-
-
-# How likely the memory holds an answer
-
-EVIDENCE: tuple[Kind, ...] = ("episodes", "facts")
-# By logistic regression on questions of which half have an answer: `benchmarks/abstention.py` prints these.
-BIAS, COVERED, AGREED = -9.0, 6.1, 8.0
-USUALLY_AGREED = 0.8
-"""The mean of these questions, for a search that does not go by meaning."""
-
-
-def relevance(
-    hits: Mapping[Kind, Hits], frequencies: Frequencies, terms: Sequence[str], counts: Mapping[Kind, int]
-) -> float:
-    """Return how likely the *hits* of a search by words hold an answer, 0 to 1, if half of all questions have one."""
-    return round(probability(*evidence(hits, frequencies, terms, counts)), 4)
-
-
-def evidence(
-    hits: Mapping[Kind, Hits], frequencies: Frequencies, terms: Sequence[str], counts: Mapping[Kind, int]
-) -> tuple[float, float]:
-    """Return how much of the question's rare words the best hit covers, and how far words and meaning agree.
-
-    Both are from 0 to 1 and mean the same for every embedding model.
-    """
-    covered, agreed = [], []
-    for kind in EVIDENCE:
-        if hits[kind].words:
-            covered.append(coverage(hits[kind].words[0][1], frequencies[kind], terms, counts[kind]))
-        if hits[kind].meaning:
-            agreed.append(agreement(hits[kind]))
-    return max(covered, default=0.0), fmean(agreed) if agreed else USUALLY_AGREED
-
-
-def agreement(hits: Hits) -> float:
-    """Return the score of the best by both: 1 for the first by words and by meaning, 0.5 for the first by one."""
-    return max(relative_shares([hits.words, hits.meaning], [1.0, 1.0]).values(), default=0.0)
-
-
-def probability(covered: float, agreed: float) -> float:
-    """Return the logistic of both."""
-    return 1 / (1 + math.exp(-(BIAS + COVERED * covered + AGREED * agreed)))

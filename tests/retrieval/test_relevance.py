@@ -1,40 +1,71 @@
-"""How likely the memory holds something about a question."""
+"""How likely the memory holds an answer, and why it may hold none."""
 
 from __future__ import annotations
 
+from dataclasses import astuple, replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.models.graph import KINDS
+from kg_memory.models.results import Answerable
+from kg_memory.retrieval.answerable import (
+    FAR,
+    NO,
+    UNLIKELY,
+    WEIGHTS,
+    WORDLESS,
+    Asked,
+    Evidence,
+    explain_doubt,
+    judge,
+    nearness,
+    probability,
+    weigh,
+)
 from kg_memory.retrieval.fuse import NO_HITS, Hits
 from kg_memory.retrieval.retrievers import rarity
-from kg_memory.retrieval.search import USUALLY_AGREED, agreement, evidence, probability, relevance
+from kg_memory.text.identity import alias_key
+from kg_memory.text.tokenise import terms
 
 COUNTS: Any = dict.fromkeys(KINDS, 1000)
-FREQUENCIES: Any = {kind: {"oslo": 2, "like": 400} for kind in KINDS}
-TERMS = ["oslo", "like"]
+ASKED = Asked(
+    ["oslo", "like"], {kind: {"oslo": 2, "like": 400} for kind in KINDS}, COUNTS, frozenset({alias_key("Ann")})
+)
 RARE, COMMON = rarity(2, 1000), rarity(400, 1000)
 SCORED = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1000)).map(
     lambda found: sorted(found.items(), key=lambda one: -one[1])
 )
 SHARES = st.floats(0, 1)
+UNANSWERED: tuple[Any, ...] = ("unlikely", "no")
+EVIDENCE = st.builds(Evidence, *[SHARES] * 5, st.floats(-1, 1))
 
 
 def hits(words: Any = (), meaning: Any = (), kind: str = "facts") -> Any:
     return {**dict.fromkeys(KINDS, NO_HITS), kind: Hits(list(words), list(meaning), [])}
 
 
-def told(found: Any) -> float:
-    return relevance(found, FREQUENCIES, TERMS, COUNTS)
+def told(found: Any, *rows: Any) -> float:
+    return probability(weigh(ASKED, found, *rows))
 
 
-@given(SCORED, SCORED, st.sampled_from(KINDS), st.lists(st.text(max_size=3), max_size=3))
-def test_it_is_a_probability_whatever_was_found(words: Any, meaning: Any, kind: str, terms: list[str]) -> None:
-    found = hits(words, meaning, kind)
-    assert 0 <= relevance(found, FREQUENCIES, terms, COUNTS) <= 1
-    assert all(0 <= each <= 1 for each in evidence(found, FREQUENCIES, terms, COUNTS))
+@given(SCORED, SCORED, st.sampled_from(KINDS), st.floats(0, 2), st.lists(st.text(max_size=3), max_size=3))
+def test_it_is_a_probability_whatever_was_found(
+    words: Any, meaning: Any, kind: str, distance: float, texts: list[str]
+) -> None:
+    own = {id_ for id_, _ in (*words, *meaning)}
+    tellers = [{"id": id_, "speakers": ["Ann"]} for id_ in sorted(own)]
+    found = weigh(
+        replace(ASKED, terms=texts),
+        hits(words, meaning, kind),
+        tellers[:2] * (kind == "facts"),
+        [{"distance": distance, "speakers": []}],
+    )
+    assert 0 <= probability(found) <= 1
+    assert all(0 <= each <= 1 for each in astuple(found)[:-1])
+    assert -1 <= found.told <= 1
 
 
 @given(st.floats(0, 10), st.floats(0, 10), SCORED)
@@ -43,20 +74,23 @@ def test_it_rises_with_what_is_covered(one: float, other: float, meaning: Any) -
     assert told(hits([("a", low)], meaning)) <= told(hits([("a", high)], meaning))
 
 
-@given(SHARES, SHARES, SHARES)
-def test_it_rises_with_each_feature(one: float, other: float, fixed: float) -> None:
-    low, high = sorted((one, other))
-    assert probability(low, fixed) <= probability(high, fixed)
-    assert probability(fixed, low) <= probability(fixed, high)
+@given(EVIDENCE, st.sampled_from(list(Evidence.__slots__)), SHARES)
+def test_it_rises_with_each_sort_of_evidence(found: Evidence, name: str, value: float) -> None:
+    low, high = sorted((value, getattr(found, name)))
+    assert probability(replace(found, **{name: low})) <= probability(replace(found, **{name: high}))
+
+
+def test_all_evidence_weighs() -> None:
+    assert min(astuple(WEIGHTS)) > 0
 
 
 def test_where_nothing_is_found_it_is_unlikely() -> None:
-    assert told(hits()) < 0.1
+    assert told(hits()) < UNLIKELY
 
 
 def test_a_rare_word_says_more_than_a_common_one() -> None:
     nearest = [("a", 0.9), ("b", 0.5)]
-    assert told(hits([("a", RARE)], nearest)) > 0.5 > told(hits([("a", COMMON)], nearest))
+    assert told(hits([("a", RARE)], nearest)) > told(hits([("a", COMMON)], nearest))
 
 
 def test_words_and_meaning_that_agree_say_more_than_those_that_do_not() -> None:
@@ -64,18 +98,66 @@ def test_words_and_meaning_that_agree_say_more_than_those_that_do_not() -> None:
     assert told(hits(words, [("a", 0.9), ("b", 0.1)])) > told(hits(words, [("b", 0.9), ("a", 0.1)]))
 
 
-def test_agreement_is_whole_where_one_is_first_by_both_and_half_where_none_is_in_both() -> None:
-    both = Hits([("a", 9.0), ("b", 1.0)], [("a", 0.9), ("b", 0.1)], [])
-    apart = Hits([("a", 9.0)], [("b", 0.9)], [])
-    assert agreement(both) == 1
-    assert agreement(apart) == 0.5
-    assert agreement(NO_HITS) == 0
+def test_a_detail_that_the_named_one_told_says_more_than_one_that_another_did() -> None:
+    found = hits([("a", 9.0), ("b", 1.0)], [("a", 0.9), ("b", 0.1)])
+    by_ann, by_bob = (
+        [{"id": "a", "speakers": [who]}, {"id": "b", "speakers": [other]}]
+        for who, other in (("Ann", "Bob"), ("Bob", "Ann"))
+    )
+    assert weigh(ASKED, found, by_ann).told > 0 > weigh(ASKED, found, by_bob).told
+    assert told(found, by_ann) > told(found) > told(found, by_bob)
+    assert weigh(replace(ASKED, subjects=frozenset()), found, []).told == 0
 
 
-def test_a_search_by_words_alone_is_judged_by_what_is_usual() -> None:
-    assert evidence(hits([("a", RARE)]), FREQUENCIES, TERMS, COUNTS)[1] == USUALLY_AGREED
+def test_what_is_near_is_nearer_than_two_episodes_are_to_each_other() -> None:
+    assert nearness([("a", 0.5)], 0.5) == 0.5
+    assert nearness([("a", 0.9)], 0.5) > 0.5 > nearness([("a", 0.2)], 0.5)
+    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 1, 1000) == 0.5, "the mean of both"
+    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 1, 20) == nearness([("a", 0.9)], 0.5), "of few texts only the first"
+
+
+def test_without_vectors_the_usual_counts() -> None:
+    by_words = weigh(ASKED, hits([("a", RARE)]))
+    assert by_words == Evidence(known=1.0, covered=by_words.covered)
+    assert weigh(ASKED, hits([("a", RARE)], [("a", 0.9)]), [], []).lines == Evidence().lines
 
 
 def test_names_and_summaries_are_no_evidence() -> None:
     for kind in ("entities", "communities"):
         assert told(hits([("a", 100.0)], [("a", 0.9)], kind)) == told(hits())
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("What does Lily do?", "nothing here is about Lily"),
+        ("What is Lily's salary?", "nothing here is about Lily"),
+        ("What is Ann's salary?", 'Ann is known, but nothing here tells of "salary"'),
+        ("salary?", 'nothing here tells of "salary"'),
+        ("Describe Oslo", 'nothing here tells of "Describe"'),
+        ("Does Ann like Oslo?", "Ann is known, but what comes close was told by others"),
+        ("Who likes Oslo?", FAR),
+        ("Who is it?", WORDLESS),
+        ("安娜的工资是多少？", 'nothing here tells of "安娜的工资是多少"'),
+    ],
+)
+def test_it_says_why(question: str, reason: str) -> None:
+    often = {"facts": {"ann": 5, "oslo": 2, "like": 400}}
+    asked = replace(ASKED, terms=terms(question), frequencies=often)
+    assert explain_doubt(question, asked, Evidence(told=-0.5)) == reason
+
+
+def test_a_verdict_is_true_where_an_answer_is_likely_and_abstains_below_the_setting() -> None:
+    verdicts = [judge(relevance, "why", 0.0) for relevance in (1.0, UNLIKELY - 0.001, NO - 0.001)]
+    assert [each.value for each in verdicts if each] == ["yes"]
+    assert verdicts == [Answerable(value="yes"), *(Answerable(value=each, reason="why") for each in UNANSWERED)]
+    for relevance in (NO, 0.7):
+        strict = judge(relevance, "why", 0.8)
+        assert strict is not None
+        assert (bool(strict), strict.abstains, strict.value, str(strict)) == (
+            False,
+            True,
+            "unlikely",
+            "The memory does not know this: why.",
+        )
+    assert judge(None, "why", 0.8) is None

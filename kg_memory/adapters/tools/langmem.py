@@ -114,6 +114,8 @@ def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[An
     if end > MOST:
         raise InputError(f"limit and offset are {end} together, and {MOST} are the most: search with other words")
     results: SearchResults = yield from here.call("search", query, limit=end, thread=here.thread)
+    if results.abstains:
+        return str(results.answerable), []
     query_terms = set(terms(results.question))
     items = list(islice(_items(results, query_terms), offset, end))
     return json.dumps(items, ensure_ascii=False), items

@@ -107,7 +107,9 @@ NOTHING = "Nothing in memory about this."
 
 
 def render_results(results: SearchResults) -> str:
-    """Return the facts and the episodes of *results*, best first."""
+    """Return the facts and the episodes of *results*, best first; where the memory abstains, the line that says so."""
+    if results.abstains:
+        return escape_line(str(results.answerable))
     query_terms = set(terms(results.question))
     facts = section("facts", (render_fact(fact, query_terms) for fact in results.facts))
     visible = (episode for episode in results.episodes if not episode.withheld)
@@ -193,8 +195,10 @@ def search(
 
 
 def answer_results(results: SearchResults) -> Answer:
-    """Return the facts and the episodes of *results* as a model reads them."""
-    return render_results(results), results.model_dump(mode="json", include={"question", "time", "facts", "episodes"})
+    """Return the facts and the episodes of *results* as a model reads them, none where the memory abstains."""
+    shown = results.model_copy(update={"facts": (), "episodes": ()}) if results.abstains else results
+    fields = {"question", "time", "facts", "episodes", "answerable"}
+    return render_results(results), shown.model_dump(mode="json", include=fields)
 
 
 def most_of(limit: int) -> int:

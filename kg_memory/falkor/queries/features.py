@@ -1,4 +1,4 @@
-"""Queries for features of reranking candidates by their ids, one row for each that still exists.
+"""Queries for features of candidates by their ids, one row for each that still exists, to rerank or judge them.
 
 No embedding comes back: similarities are computed in the database. Long lists come back as one text, which the client
 reads ten times as fast.
@@ -181,3 +181,23 @@ WITH f, CASE WHEN elapsed > 0 THEN floor(elapsed / $interval) ELSE 0.0 END AS in
 SET f.used = 1.0 + coalesce(f.used, 0.0) * $decay_lambda ^ intervals, f.used_at = $now
 """
 """Decay how often facts were served, and count one use more; `$interval` is in microseconds, and not an integer."""
+
+TOLD_BY = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+MATCH (d)-[:STATES]->(f)
+RETURN id, collect(DISTINCT d.speaker) AS speakers
+"""
+
+SPREAD = """
+MATCH (d:Episode)
+WHERE d.embedding IS NOT NULL
+WITH d LIMIT $sample
+WITH collect(d) AS some, collect(DISTINCT d.speaker) AS speakers
+UNWIND some AS one
+UNWIND some AS other
+WITH one, other, speakers
+WHERE id(one) < id(other)
+RETURN avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance, speakers
+"""
+"""The usual distance of two episodes, by the first ones, and the speakers of these; no row without two."""

@@ -18,11 +18,13 @@ NO_SECTION = "the template has no section for it"
 WITHHELD = "it looks like a prompt injection, and was not read"
 """The reason why an episode is kept from models, though a search finds it."""
 UNLIKELY = "the memory probably holds nothing about this"
-"""The reason why a context is empty."""
+"""The reason why a context has no lines."""
 
 
 def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
     """Return the best lines of *results* that fit into about *max_tokens*, in a form; "" when none does.
+
+    Where the memory abstains, a line says that it does not know, and why.
 
     Errors: `InputError` for the name of a template that does not exist.
     """
@@ -40,8 +42,10 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     room = max_tokens - 1 - token_cost(template.head + template.foot)
     choice = choose(shown, write, _section_costs(template), room, find_repeats(results))
     lines = _arrange(choice, results.facts, template)
-    text = _frame(lines, template)
     left_out = [*_omissions(groups, choice), *withheld]
+    if results.abstains:
+        return _abstain(results, max_tokens, template, [*map(_drop, lines), *left_out])
+    text = _frame(lines, template)
     return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
 
 
@@ -50,24 +54,30 @@ def context_of(state: Mapping[str, Any], form: Template | None = None) -> Contex
     results = SearchResults.model_validate(state["results"])
     if form is not None:
         most = state.get("max_tokens")
-        context = render(results, DEFAULT_TOKENS if most is None else most, form)
-        return abstain(context) if any(line.get("left_out") == UNLIKELY for line in state["lines"]) else context
+        return render(results, DEFAULT_TOKENS if most is None else most, form)
     lines = [Line(**line) for line in state["lines"] if "tokens" in line]
     left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]
     text = state["context"]
     return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
 
 
-def abstain(context: Context) -> Context:
-    """Return an empty context that lists the lines of *context* as left out."""
-    dropped = [Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY) for line in context.lines]
-    return Context(results=context.results, left_out=[*dropped, *context.left_out])
-
-
 def plain_lines(context: Context) -> list[dict[str, Any]]:
     """Return the lines of *context* and what it leaves out, JSON-plain, as the graph's state has them."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)
+
+
+def _abstain(results: SearchResults, max_tokens: int, template: Template, left_out: Sequence[Explanation]) -> Context:
+    """Return a context that only says that the memory does not know; "" where there is no room for that."""
+    text = template.unknown(template.escape(str(results.answerable)))
+    tokens = estimate_tokens(text)
+    if tokens > max_tokens:
+        text, tokens = "", 0
+    return Context(text, results, tokens=tokens, left_out=left_out)
+
+
+def _drop(line: Line) -> Explanation:
+    return Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY)
 
 
 def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:

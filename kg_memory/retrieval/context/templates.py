@@ -46,7 +46,8 @@ class Template:
 
     `escape` makes a stored text harmless for this form; the text is on one line already, without invisible characters.
     In a list of at least `grouped_from` facts those of one subject stand together, at the place of the best of them:
-    a short list reads well best first, a long one by what it is about. ``None`` never groups.
+    a short list reads well best first, a long one by what it is about. ``None`` never groups. `unknown` writes the line
+    that the memory does not know, in place of all else.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Template:
     between_lines: str = "\n"
     between_sections: str = "\n\n"
     grouped_from: int | None = None
+    unknown: Callable[[str], str] = str
 
 
 def find_template(value: Template | str | None) -> Template:
@@ -178,6 +180,7 @@ XML = Template(
     head=context_markers.XML_HEAD,
     sections={kind: _section(context_markers.XML[kind], line) for kind, line in _XML_LINES.items()},
     foot=context_markers.XML_FOOT,
+    unknown=lambda text: f"{context_markers.XML_HEAD}{_element('unknown', text)}{context_markers.XML_FOOT}",
     escape=escape,
     between_sections="\n",
 )
@@ -210,6 +213,7 @@ JSON = Template(
     head=context_markers.JSON_HEAD,
     sections={kind: _section(context_markers.JSON[kind], line) for kind, line in _JSON_LINES.items()},
     foot=context_markers.JSON_FOOT,
+    unknown=lambda text: _object(unknown=text),
     escape=str,
     between_lines=",\n",
     between_sections=",\n",

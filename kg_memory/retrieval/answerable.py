@@ -1,0 +1,223 @@
+"""Whether the memory holds an answer: by the hits of a search, without a model, and with a reason where it does not.
+
+Two things are missing in different ways. Of an unknown subject nothing is near: few of the question's rare words are
+in one text, words and meaning disagree, and the best are hardly nearer to the question than any two texts are to each
+other. Of a known subject a detail may be missing: then the texts near the question are those of somebody else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from kg_memory.falkor.queries import features
+from kg_memory.falkor.rows import Row
+from kg_memory.models.graph import Kind
+from kg_memory.models.results import Answerable
+from kg_memory.retrieval.fuse import Hits, Scored, ids_of, relative_shares
+from kg_memory.retrieval.retrievers import NEIGHBOUR_SHARE, Frequencies, coverage
+from kg_memory.runtime.effects import read
+from kg_memory.runtime.flow import Flow
+from kg_memory.text.identity import alias_key
+from kg_memory.text.tokenise import terms
+
+EVIDENCE: tuple[Kind, ...] = ("episodes", "facts")
+SAMPLE = 16
+"""The episodes that are compared with each other, to know how near two of them usually are."""
+LEAST_SPREAD = 0.05
+"""The least distance of two episodes that is taken for usual: a memory may begin with repeats."""
+NEAREST, NEAREST_SHARE = 10, 20
+"""The hits whose mean nearness counts: at most so many, and one in so many of all that is stored."""
+STATED = 40
+"""The facts whose speakers are looked up."""
+MEANING_SCALE: Mapping[Kind, float] = {"episodes": 1 + 2 * NEIGHBOUR_SHARE, "facts": 1.0}
+"""The similarity at which a hit by meaning is the same as the question; an episode's neighbours count too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question: its *terms*, how many nodes have each, and of how many in all.
+
+    `subjects` are the keys of whom it is about: those *named* in it that are known, and who asks.
+    """
+
+    terms: Sequence[str]
+    frequencies: Frequencies
+    counts: Mapping[Kind, int]
+    subjects: frozenset[str] = frozenset()
+    named: bool = False
+
+    def is_known(self, term: str) -> bool:
+        """Return whether anything stored has *term*."""
+        return any(often.get(term) for often in self.frequencies.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The signs of an answer; each means the same for every embedding model, and where it is unknown is the usual.
+
+    Of the subject: `known` is the share of the question's words that anything stored has, `covered` how much of their
+    rarity the best hit has, `agreed` how far words and meaning agree on the best, `nearest` how near the nearest hit
+    is. Of the detail: `lines` is how near the nearest ten episodes are, and `told` how much better the best fact that
+    those named told is than the best that others told, -1 to 1. Of nearness, 0.5 is that of any two episodes.
+    """
+
+    known: float = 0.0
+    covered: float = 0.0
+    agreed: float = 0.8
+    nearest: float = 0.5
+    lines: float = 0.45
+    told: float = 0.0
+
+
+SUBJECT = ("known", "covered", "agreed", "nearest")
+DETAIL = ("lines", "told")
+# By logistic regression: `benchmarks/abstention.py` prints these.
+BIASES = {"subject": -14.3, "detail": -6.4}
+WEIGHTS = Evidence(known=2.5, covered=4.1, agreed=6.1, nearest=11.3, lines=12.3, told=1.8)
+UNLIKELY, NO = 0.2, 0.1
+"""Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 3 are below."""
+
+
+def read_spread(*, needed: bool) -> Flow[list[Row]]:
+    """Read how far apart some episodes are, and who spoke them."""
+    return _read_if(needed, features.SPREAD, sample=SAMPLE)
+
+
+def read_tellers(asked: Asked, hits: Mapping[Kind, Hits]) -> Flow[list[Row]]:
+    """Read who told the best facts, if the question is about somebody."""
+    best = sorted(_shares(hits["facts"]).items(), key=lambda hit: (-hit[1], hit[0]))[:STATED]
+    return _read_if(asked.subjects and best, features.TOLD_BY, ids=ids_of(best))
+
+
+def weigh(asked: Asked, hits: Mapping[Kind, Hits], tellers: Sequence[Row] = (), spread: Sequence[Row] = ()) -> Evidence:
+    """Return what speaks for an answer in the *hits* of a search by words; the rows are of the reads above."""
+    values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
+    if not any(hits[kind].searched for kind in EVIDENCE):
+        return Evidence(**values, agreed=0.0, nearest=0.0, lines=0.0)
+    shares = {kind: _shares(hits[kind]) for kind in EVIDENCE}
+    found = [kind for kind in EVIDENCE if hits[kind].words]
+    values["covered"] = max(
+        (coverage(hits[kind].words[0][1], asked.frequencies[kind], asked.terms, asked.counts[kind]) for kind in found),
+        default=0.0,
+    )
+    if agreed := [max(shares[kind].values()) for kind in EVIDENCE if hits[kind].meaning]:
+        values["agreed"] = fmean(agreed)
+    near = [kind for kind in EVIDENCE if hits[kind].meaning]
+    distance, speakers = (spread[0]["distance"], spread[0]["speakers"]) if spread else (None, ())
+    if near and distance is not None:
+        values["nearest"] = max(nearness(hits[kind].meaning, distance, MEANING_SCALE[kind]) for kind in near)
+        kind = near[0]  # facts only where episodes are not searched
+        values["lines"] = nearness(hits[kind].meaning, distance, MEANING_SCALE[kind], asked.counts[kind])
+    return Evidence(**values, told=_lead(shares["facts"], tellers, speakers, asked))
+
+
+def _shares(hits: Hits) -> dict[str, float]:
+    """Return the scores of *hits* by words and by meaning together: 1 for the first by both."""
+    return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
+
+
+def _lead(shares: Mapping[str, float], tellers: Sequence[Row], speakers: Iterable[str], asked: Asked) -> float:
+    """Return how much better the best fact is that somebody named told than the best of the others.
+
+    Who asks is nobody named where the memory does not know them: not one of *speakers*.
+    """
+    told = {row["id"]: not asked.subjects.isdisjoint(map(alias_key, row["speakers"])) for row in tellers}
+    if not any(told.values()) and not asked.named and asked.subjects.isdisjoint(map(alias_key, speakers)):
+        return 0.0
+    own = max((shares[id_] for id_, is_own in told.items() if is_own), default=0.0)
+    return own - max((shares[id_] for id_, is_own in told.items() if not is_own), default=0.0)
+
+
+def nearness(hits: Sequence[Scored], distance: float, scale: float = 1.0, count: int = 1) -> float:
+    """Return how near the first of *hits* are, 0 to 1: 0.5 where they are *distance* away, as two episodes are.
+
+    Of *count* nodes in all, one in `NEAREST_SHARE` is taken, `NEAREST` at most.
+    """
+    most = min(max(count // NEAREST_SHARE, 1), NEAREST)
+    away = max(1 - fmean(score for _, score in hits[:most]) / scale, 0.0)
+    usual = max(distance, LEAST_SPREAD)
+    return usual / (usual + away)
+
+
+def likelihood(evidence: Evidence) -> tuple[float, float]:
+    """Return how likely the memory knows the subject, and then the detail, each 0 to 1: a logistic of *evidence*."""
+    subject, detail = (
+        BIASES[level] + sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names)
+        for level, names in (("subject", SUBJECT), ("detail", DETAIL))
+    )
+    return 1 / (1 + math.exp(-subject)), 1 / (1 + math.exp(-detail))
+
+
+def probability(evidence: Evidence) -> float:
+    """Return how likely there is an answer, 0 to 1, if half of all questions have one.
+
+    It is the geometric mean of both likelihoods: their product is too low, as they go by much the same.
+    """
+    return round(math.sqrt(math.prod(likelihood(evidence))), 4)
+
+
+def judge(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
+    """Return whether there is an answer, by a search's relevance and doubt; None where it has no relevance."""
+    if relevance is None:
+        return None
+    abstains = relevance < abstain_below
+    if relevance >= UNLIKELY and not abstains:
+        return Answerable(value="yes")
+    return Answerable(value="no" if relevance < NO else "unlikely", reason=doubt, abstains=abstains)
+
+
+# The reason
+
+EMPTY = "nothing is stored here yet"
+WORDLESS = "the question has no words to look for"
+FAR = "nothing here is close to the question"
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_SENTENCE_ENDS = ".?!:"
+LONGEST_WORD = 40
+
+
+def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
+    """Return why there may be no answer: a name that is unknown, else what is not told, in a few plain words."""
+    if not asked.terms:
+        return WORDLESS
+    unknown = list(_unknown_words(question, asked))
+    for is_name, word in unknown:
+        if is_name:
+            return f"nothing here is about {word}"
+    reason = f'nothing here tells of "{unknown[0][1]}"' if unknown else FAR
+    subject = _find_subject(question, asked.subjects)
+    if subject and not unknown and evidence.told < 0:
+        reason = "what comes close was told by others"
+    return f"{subject} is known, but {reason}" if subject else reason
+
+
+def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
+    """Yield the words of *question* of which nothing stored has any term, and whether each is written as a name."""
+    for match in _WORD.finditer(question):
+        word = _POSSESSIVE.sub("", match[0])
+        own = terms(word)
+        if own and len(word) <= LONGEST_WORD and not any(map(asked.is_known, own)):
+            before = question[: match.start()].rstrip()
+            yield word[0].isupper() and bool(before) and before[-1] not in _SENTENCE_ENDS, word
+
+
+def _find_subject(question: str, subjects: Collection[str]) -> str:
+    """Return the first word of *question* that is a name of *subjects*; "" if there is none."""
+    for match in _WORD.finditer(question):
+        word = _POSSESSIVE.sub("", match[0])
+        if alias_key(word) in subjects and terms(word):
+            return word
+    return ""
+
+
+def _read_if(needed: object, query: str, **params: Any) -> Flow[list[Row]]:
+    rows: list[Row] = []
+    if needed:
+        rows += yield from read(query, **params)
+    return rows
