@@ -23,7 +23,7 @@ from graphiti_core.nodes import EntityNode
 from graphiti_core.utils.maintenance.community_operations import update_community
 
 from benchmarks.communities_data import name, planted, strangers
-from benchmarks.graphiti_parts import NoRanker, connected
+from kg_memory.evaluation.systems.graphiti import NoRanker, connect
 
 GROUP = "graphiti_communities"
 SIZE = 20
@@ -64,7 +64,7 @@ async def main(socket: str, facts: int, inside: float) -> None:
     model = Counting()
     group = f"{GROUP}_{facts}"
     graphiti = Graphiti(
-        graph_driver=await connected(socket, group),
+        graph_driver=await connect(socket, group),
         llm_client=model,
         embedder=Same(),
         cross_encoder=NoRanker(),

@@ -12,8 +12,8 @@ from graphiti_core.nodes import EpisodeType
 
 from benchmarks.consequences import moment
 from benchmarks.consequences_stories import Asked, Story
-from benchmarks.graphiti_parts import NoRanker, connected
 from benchmarks.temporal_graphiti import READINGS, Edge, GraphitiEmbedder, Reader, Reading, ended, to_edge
+from kg_memory.evaluation.systems.graphiti import NoRanker, connect
 from tests.scripted import HashEmbeddings
 
 EDGES = """MATCH (a:Entity)-[e:RELATES_TO]->(:Entity)
@@ -39,7 +39,7 @@ async def run(story: Story, place: int, socket: str, embeddings: HashEmbeddings)
 
 
 async def _ingest(story: Story, group: str, socket: str, embeddings: HashEmbeddings, *, dated: bool) -> list[Stated]:
-    driver = await connected(socket, group)
+    driver = await connect(socket, group)
     model = Reader(story.scenario, dated=dated)
     graphiti = Graphiti(
         graph_driver=driver, llm_client=model, embedder=GraphitiEmbedder(embeddings), cross_encoder=NoRanker()

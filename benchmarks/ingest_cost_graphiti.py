@@ -13,7 +13,7 @@ from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
 from graphiti_core.nodes import EpisodeType
 
-from benchmarks.graphiti_parts import NoRanker, connected
+from kg_memory.evaluation.systems.graphiti import NoRanker, connect
 from kg_memory.models.graph import EpisodeInput
 
 
@@ -22,7 +22,7 @@ async def opened(socket: str, model: str, group: str) -> Graphiti:
     config = LLMConfig(api_key="none", model="scripted", small_model="scripted", base_url=model)
     embedder = OpenAIEmbedder(OpenAIEmbedderConfig(api_key="none", embedding_model="local", base_url=model))
     return Graphiti(
-        graph_driver=await connected(socket, group),
+        graph_driver=await connect(socket, group),
         llm_client=OpenAIGenericClient(config),
         embedder=embedder,
         cross_encoder=NoRanker(),

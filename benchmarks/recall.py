@@ -11,6 +11,7 @@ from typing import Any
 from conversations import Conversation, turn
 
 from kg_memory import GraphMemory
+from kg_memory.evaluation.metrics import recall
 
 DEPTHS = (5, 10, 20)
 Find = Callable[[Conversation, str], list[str]]
@@ -37,9 +38,8 @@ def measure(conversations: Iterable[Conversation], find: Find, step: int = 1) ->
             turns = find(conversation, question.text)
             seconds.append(time.perf_counter() - began)
             for depth in DEPTHS:
-                recall = len(question.evidence.intersection(turns[:depth])) / len(question.evidence)
                 for group in ("", f"_{question.category}", f"_{conversation.name}"):
-                    recalls[f"recall_at_{depth}{group}"].append(recall)
+                    recalls[f"recall_at_{depth}{group}"].append(recall(turns, question.evidence, depth))
     cuts = quantiles(seconds, n=20, method="inclusive")
     return {
         "questions": len(seconds),

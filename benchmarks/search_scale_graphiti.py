@@ -22,9 +22,9 @@ from graphiti_core.models.nodes.node_db_queries import get_entity_node_save_bulk
 from graphiti_core.search.search_config import EdgeSearchMethod, NodeSearchMethod
 from graphiti_core.search.search_config_recipes import COMBINED_HYBRID_SEARCH_RRF
 
-from benchmarks.graphiti_parts import NoRanker, connected
 from benchmarks.search_scale_data import Data, Prepared, Row, identifier, moment
 from benchmarks.search_scale_load import Texts, blocks_of
+from kg_memory.evaluation.systems.graphiti import NoRanker, connect
 
 GROUP = "scale"
 BATCH = 500
@@ -118,7 +118,7 @@ class _NoModel(LLMClient):
 
 async def _open(socket: str, embeddings: Prepared) -> Graphiti:
     return Graphiti(
-        graph_driver=await connected(socket, GROUP),
+        graph_driver=await connect(socket, GROUP),
         llm_client=_NoModel(),
         embedder=_Embedder(embeddings),
         cross_encoder=NoRanker(),

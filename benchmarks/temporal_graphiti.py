@@ -20,8 +20,8 @@ from graphiti_core.llm_client.client import LLMClient
 from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.nodes import EpisodeType
 
-from benchmarks.graphiti_parts import connected
 from benchmarks.graphiti_prompts import block
+from kg_memory.evaluation.systems.graphiti import connect
 from tests.scripted import HashEmbeddings
 from tests.time.reader import names
 from tests.time.scenarios import Point, Said, Scenario, Told
@@ -179,7 +179,7 @@ async def _ingest(
     scenario: Scenario, model: Reader, group: str, socket: str, embeddings: HashEmbeddings
 ) -> tuple[list[Edge], list[datetime]]:
     """Return the edges about whom *scenario* is about, and the instants between the arrivals."""
-    driver = await connected(socket, group)
+    driver = await connect(socket, group)
     embedder = GraphitiEmbedder(embeddings)
     graphiti = Graphiti(graph_driver=driver, llm_client=model, embedder=embedder, cross_encoder=_Ranker())
     clock = [datetime.now(UTC)]

@@ -13,8 +13,7 @@ the interval is by bootstrap over the conversations.
 from __future__ import annotations
 
 import argparse
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -25,8 +24,9 @@ from conversations import beam_conversations, locomo_conversations, turn
 from opening import ingest, kept, opened, write
 
 from kg_memory import GraphMemory
+from kg_memory.evaluation.metrics import bootstrap, recall
 from kg_memory.evaluation.records import Conversation
-from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, fuse
+from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.graph import decode_search, search
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.records import RetrievalState
@@ -35,7 +35,6 @@ from kg_memory.runtime.flow import Flow
 
 GRID = (0.3, 0.5, 0.7, 1.0, 1.4)
 DEPTH = 10
-RESAMPLES = 2000
 Weights = Mapping[Retriever, float]
 SOURCES = "UNWIND $ids AS id MATCH (e:Episode {id: id}) RETURN id, e.source_id AS source"
 
@@ -52,8 +51,7 @@ class Asked:
     def recall(self, weights: Weights) -> float:
         """Return the share of the evidence among the first `DEPTH` by these weights."""
         rankings = [self.hits.of(retriever) for retriever in weights]
-        best = fuse(rankings, list(weights.values()), "scores", 1.0)[:DEPTH]
-        return len(self.evidence & {id_ for id_, _ in best}) / len(self.evidence)
+        return recall(ids_of(fuse(rankings, list(weights.values()), "scores", 1.0)), self.evidence, DEPTH)
 
 
 def main() -> None:
@@ -137,18 +135,12 @@ def weigh_parts(asked: Sequence[Asked]) -> dict[str, Any]:
             rest = {name: weight for name, weight in weights.items() if name != part}
             lost = [each.recall(weights) - each.recall(rest) for each in asked]
             means = _by_conversation(asked, lost, data)
-            low, high = interval(means, fmean)
-            cells += [f"{fmean(means):.4f}", f"{low:.4f} to {high:.4f}", f"{sum(x > 0 for x in means)}/{len(means)}"]
+            worth = bootstrap(means)
+            worse = f"{sum(mean > 0 for mean in means)}/{len(means)}"
+            cells += [f"{worth.mean:.4f}", f"{worth.low:.4f} to {worth.high:.4f}", worse]
         figures[part] = cells
         print(f"| {part} | {' | '.join(cells)} |")
     return figures
-
-
-def interval(values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> tuple[float, float]:
-    """Return where 95 of 100 resamples of *values* have the *statistic*."""
-    chance = random.Random(0)
-    drawn = sorted(statistic(chance.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return drawn[RESAMPLES * 25 // 1000], drawn[RESAMPLES * 975 // 1000]
 
 
 def _mean_by_data(asked: Sequence[Asked], recalls: Sequence[float], places: Sequence[int]) -> float:

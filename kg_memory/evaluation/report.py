@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,8 +61,8 @@ def figures(results: Results, systems: Iterable[str], judge: str | None, wanted:
     """Return the figures of the *systems* that have results, for the questions *wanted*, by key."""
     found = []
     for system in systems:
-        kind = "retrieval" if judge is None else "answer"
-        rows = {row["question"]: row for row in results.of(kind, system) if row["question"] in wanted}
+        latest = results.retrievals(system) if judge is None else results.answers(system)
+        rows = {key: row for key, row in latest.items() if key in wanted}
         if not rows:
             continue
         verdicts = results.verdicts(system, judge) if judge else {}
@@ -129,9 +128,6 @@ def modes(found: Sequence[Figures]) -> list[str]:
 
 
 def _by_category(found: Sequence[Figures], mode: str) -> Table:
-    counts: defaultdict[str, int] = defaultdict(int)
-    for row in found[0].judged:
-        counts[row["category"]] += 1
     rows = [["category", "questions", *(figure.system for figure in found)]]
     for category in sorted({row["category"] for figure in found for row in figure.judged}):
         scores = [list(figure.scores(mode, category).values()) for figure in found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
@@ -46,6 +47,7 @@ class Results:
         self.folder = folder
         self.path = folder / FILE
         self.rows: list[Row] = []
+        self._latest: defaultdict[tuple[str | None, ...], dict[str, Row]] = defaultdict(dict)
         self._file = self.path.open("a+b")
         self._lock = Lock()
         try:
@@ -66,7 +68,7 @@ class Results:
                 row = json.loads(line)
             except ValueError:
                 raise InputError(f"{self.path}:{number}: not valid JSON; correct the line, or delete it") from None
-            self.rows.append(row)
+            self._note(row)
             whole += len(line)
         self._file.truncate(whole)
         self._file.seek(0, os.SEEK_END)
@@ -89,7 +91,7 @@ class Results:
         row = {"kind": kind, **fields}
         line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
         with self._lock:
-            self.rows.append(row)
+            self._note(row)
             self._file.write(line)
             self._file.flush()
 
@@ -98,14 +100,26 @@ class Results:
         with self._lock:
             return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
 
-    def answers(self, system: str) -> dict[str, Row]:
-        """Return the answers of a system by the question's key."""
-        return {row["question"]: row for row in self.of("answer", system)}
+    def retrievals(self, system: str) -> Mapping[str, Row]:
+        """Return the retrievals of a system by the question's key."""
+        return self._latest["retrieval", system, None]
 
-    def verdicts(self, system: str, judge: str) -> dict[str, Row]:
+    def answers(self, system: str) -> Mapping[str, Row]:
+        """Return the answers of a system by the question's key."""
+        return self._latest["answer", system, None]
+
+    def verdicts(self, system: str, judge: str) -> Mapping[str, Row]:
         """Return the verdicts of *judge* that could be read, by the question's key."""
-        rows = {row["question"]: row for row in self.of("verdict", system) if row["judge"] == judge}
-        return {key: row for key, row in rows.items() if None not in row["verdict"].values()}
+        return self._latest["verdict", system, judge]
+
+    def _note(self, row: Row) -> None:
+        """Keep *row*; the latest of its kind is that of its question, and a verdict that could not be read is none."""
+        self.rows.append(row)
+        if "question" in row:
+            latest = self._latest[row["kind"], row["system"], row.get("judge")]
+            latest[row["question"]] = row
+            if None in row.get("verdict", {}).values():
+                del latest[row["question"]]
 
     def close(self) -> None:
         """Close the file."""

@@ -104,10 +104,7 @@ def _day(match: re.Match[str]) -> str | None:
 
 def _figure(token: str) -> str:
     """Return a number without leading zeros and without zeros behind the point."""
-    try:
-        return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
-    except ValueError:
-        return token
+    return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
 
 
 def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:

@@ -206,7 +206,7 @@ class Evaluation:
     def _is_left(self, contender: Contender, conversation: Conversation, question: Question) -> bool:
         key = question_key(conversation, question)
         if self.options.retrieval_only or self.judge is None:
-            return all(row["question"] != key for row in self.results.of("retrieval", contender.name))
+            return key not in self.results.retrievals(contender.name)
         return key not in self.results.verdicts(contender.name, self.judge.name)
 
     def _fail(self, error: KGMemoryError) -> None:
@@ -287,7 +287,8 @@ def _manifest(options: Options) -> dict[str, Any]:
     data = options.data
     digest = None
     if data is not None and data.is_file():
-        digest = hashlib.sha256(data.read_bytes()).hexdigest()[:16]
+        with data.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "dataset": options.dataset,

@@ -48,8 +48,7 @@ class Ledger:
     def reserve(self) -> None:
         """Note that a call begins. Raises: `BudgetSpent` if a limit is reached."""
         with self._lock:
-            if exceeded := self._exceeded():
-                raise BudgetSpent(exceeded)
+            self._refuse()
             self._open += 1
 
     def release(self) -> None:
@@ -60,19 +59,18 @@ class Ledger:
     def check(self) -> None:
         """Raises: `BudgetSpent` if a limit is reached."""
         with self._lock:
-            if exceeded := self._exceeded():
-                raise BudgetSpent(exceeded)
+            self._refuse()
 
-    def _exceeded(self) -> str | None:
+    def _refuse(self) -> None:
+        """Raises: `BudgetSpent` if a limit is reached."""
         tokens = self.total.input_tokens + self.total.output_tokens
         spent = {"calls": self.total.calls + self._open, "tokens": tokens, "money": self.money}
         for name, limit in self._limits.items():
             if spent[name] >= limit:
-                return (
+                raise BudgetSpent(
                     f"the budget of {limit:,.6g} {name} is spent: raise --budget and run the same command again, it "
                     "goes on from here"
                 )
-        return None
 
 
 _measured: ContextVar[list[Cost] | None] = ContextVar("measured", default=None)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 
 from kg_memory.ingestion.receive import local_time
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact
@@ -112,33 +112,26 @@ def _without_invented_dates(
     if fact.kind == "plan":
         return fact
     zone = reference.tzinfo or UTC
-
-    def is_told(text: str | None) -> bool:
-        period = parse_period(text, zone)
-        return not _is_now(period, reference) or _is_named(period, content, everywhere, zone)
-
-    start = fact.stated_from if is_told(fact.stated_from) else None
-    until = parse_period(fact.stated_until, zone)
+    first, until = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
+    if _is_invented(first, content, everywhere, reference):
+        fact = replace(fact, stated_from=None)
     is_instant = fact.kind == "former" and until is not None and until.precision == "instant"
-    end = None if is_instant and not is_told(fact.stated_until) else fact.stated_until
-    return replace(fact, stated_from=start, stated_until=end)
+    if is_instant and _is_invented(until, content, everywhere, reference):
+        fact = replace(fact, stated_until=None)
+    return fact
 
 
-def _is_now(period: Interval | None, reference: datetime) -> bool:
+def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
+    """Return whether *period* is the time of speaking, or the day, which no words or figures of *content* name."""
     if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
         return False
     now = reference.astimezone(UTC)
-    return period.start <= now < (period.end or now) or abs(period.start - now).total_seconds() < 60
-
-
-def _is_named(period: Interval | None, content: str, everywhere: Iterable[DateMention], zone: tzinfo) -> bool:
-    """Return whether words or figures of *content* name the day of *period*."""
-    if period is None or period.start is None:
-        return False
-    day = period.start.astimezone(zone).day
-    return any(_starts_within(mention.interval, period) for mention in everywhere) or any(
+    is_now = period.start <= now < (period.end or now) or abs(period.start - now).total_seconds() < 60
+    day = period.start.astimezone(reference.tzinfo).day
+    is_named = any(_starts_within(mention.interval, period) for mention in everywhere) or any(
         match["now"] or day in map(int, filter(str.isdigit, match.groups(""))) for match in _NOW.finditer(content)
     )
+    return is_now and not is_named
 
 
 def _starts_within(named: Interval, period: Interval) -> bool:

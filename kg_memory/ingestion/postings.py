@@ -14,6 +14,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
 from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant
 from kg_memory.text import tokenise
+from kg_memory.text.identity import spoken_line
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """The weights of a word for its own episode, for those next to it and for those two away."""
@@ -85,7 +86,7 @@ def length(episode: Row) -> int:
 
 def line(episode: Row) -> str:
     """Return the episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
-    return f"{episode['speaker']}: {episode['content']}" if episode["speaker"] else str(episode["content"])
+    return spoken_line(episode["speaker"], episode["content"])
 
 
 def date_words(at: int) -> str:

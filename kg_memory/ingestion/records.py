@@ -10,7 +10,7 @@ from kg_memory.ingestion.codec import to_plain
 from kg_memory.llm.prompts.answers import StatedKind
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
-from kg_memory.text.identity import name_of_speaker
+from kg_memory.text.identity import name_of_speaker, spoken_line
 from kg_memory.text.message_fields import parse_facts
 
 JSON = dict[str, Any]
@@ -55,7 +55,7 @@ class EpisodeRecord:
         if self.is_declared:
             sentences = (str(row.get("sentence") or "") for row in parse_facts(self.content) or ())
             return " ".join(filter(None, sentences)) or self.content
-        return f"{self.speaker}: {self.content}" if self.speaker else self.content
+        return spoken_line(self.speaker, self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PreviousMessage:
     @property
     def line(self) -> str:
         """The message as one line of conversation."""
-        return f"{self.speaker}: {self.content}" if self.speaker else self.content
+        return spoken_line(self.speaker, self.content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from kg_memory.offline.statements import FORMER, PERSON, STATES, Mention, Span, Statement
 from kg_memory.text import lexicon
 from kg_memory.text.dates import DateMention
+from kg_memory.text.identity import spoken_line
 
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _PRECISIONS = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}
@@ -62,7 +63,7 @@ def write_sentence(
     spelled out.
     """
     clause = _spell_out(content, statement.quote, planned or {})
-    spoken = f"{speaker}: {clause}" if speaker else clause
+    spoken = spoken_line(speaker, clause)
     kin = statement.predicate.removeprefix("HAS_").lower()
     if kin in lexicon.KIN:
         return f"{statement.objects[0].name} is {statement.subject.name}'s {kin}"

@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from kg_memory.falkor.queries import features
 from kg_memory.falkor.rows import Row
@@ -20,9 +19,9 @@ from kg_memory.models.graph import Kind
 from kg_memory.models.results import Answerable
 from kg_memory.retrieval.fuse import Hits, Scored, ids_of, relative_shares
 from kg_memory.retrieval.retrievers import NEIGHBOUR_SHARE, Frequencies, coverage
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import read_if
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key
+from kg_memory.text.identity import alias_key, without_possessive
 from kg_memory.text.tokenise import terms
 
 EVIDENCE: tuple[Kind, ...] = ("episodes", "facts")
@@ -83,15 +82,15 @@ UNLIKELY, NO = 0.2, 0.1
 """Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 3 are below."""
 
 
-def read_spread(*, needed: bool) -> Flow[list[Row]]:
+def read_spread(*, needed: bool) -> Flow[Sequence[Row]]:
     """Read how far apart some episodes are, and who spoke them."""
-    return _read_if(needed, features.SPREAD, sample=SAMPLE)
+    return read_if(needed, features.SPREAD, sample=SAMPLE)
 
 
-def read_tellers(asked: Asked, hits: Mapping[Kind, Hits]) -> Flow[list[Row]]:
+def read_tellers(asked: Asked, hits: Mapping[Kind, Hits]) -> Flow[Sequence[Row]]:
     """Read who told the best facts, if the question is about somebody."""
     best = sorted(_shares(hits["facts"]).items(), key=lambda hit: (-hit[1], hit[0]))[:STATED]
-    return _read_if(asked.subjects and best, features.TOLD_BY, ids=ids_of(best))
+    return read_if(asked.subjects and best, features.TOLD_BY, ids=ids_of(best))
 
 
 def weigh(asked: Asked, hits: Mapping[Kind, Hits], tellers: Sequence[Row] = (), spread: Sequence[Row] = ()) -> Evidence:
@@ -177,7 +176,6 @@ EMPTY = "nothing is stored here yet"
 WORDLESS = "the question has no words to look for"
 FAR = "nothing here is close to the question"
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_POSSESSIVE = re.compile(r"['’]s?$")
 _SENTENCE_ENDS = ".?!:"
 LONGEST_WORD = 40
 
@@ -199,25 +197,20 @@ def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
 
 def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
     """Yield the words of *question* of which nothing stored has any term, and whether each is written as a name."""
-    for match in _WORD.finditer(question):
-        word = _POSSESSIVE.sub("", match[0])
-        own = terms(word)
-        if own and len(word) <= LONGEST_WORD and not any(map(asked.is_known, own)):
-            before = question[: match.start()].rstrip()
+    for start, word in _words(question):
+        if len(word) <= LONGEST_WORD and not any(map(asked.is_known, terms(word))):
+            before = question[:start].rstrip()
             yield word[0].isupper() and bool(before) and before[-1] not in _SENTENCE_ENDS, word
 
 
 def _find_subject(question: str, subjects: Collection[str]) -> str:
     """Return the first word of *question* that is a name of *subjects*; "" if there is none."""
+    return next((word for _, word in _words(question) if alias_key(word) in subjects), "")
+
+
+def _words(question: str) -> Iterator[tuple[int, str]]:
+    """Yield the words of *question* that are more than stop words, with their places."""
     for match in _WORD.finditer(question):
-        word = _POSSESSIVE.sub("", match[0])
-        if alias_key(word) in subjects and terms(word):
-            return word
-    return ""
-
-
-def _read_if(needed: object, query: str, **params: Any) -> Flow[list[Row]]:
-    rows: list[Row] = []
-    if needed:
-        rows += yield from read(query, **params)
-    return rows
+        word = without_possessive(match[0])
+        if terms(word):
+            yield match.start(), word

@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
@@ -35,9 +34,9 @@ from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import QuestionTime, Request, Search
 from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_meaning, search_words
 from kg_memory.retrieval.traversal import Origins, add_graph_hits
-from kg_memory.runtime.effects import Vector, embed, in_step, read
+from kg_memory.runtime.effects import Vector, embed, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
+from kg_memory.text.identity import alias_key, replace_unstorable, thread_key, without_possessive
 from kg_memory.text.pronouns import is_first_person, is_subject, name_asker
 from kg_memory.text.tokenise import terms
 
@@ -122,9 +121,9 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
     by_words = [kind for kind in KINDS if recipe.weights(kind).words]
     by_meaning = any(recipe.weights(kind).meaning for kind in KINDS)
     thread = thread_key(replace_unstorable(request.thread or ""))
-    named_entities = _read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
-    contained = _read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
-    recent_entities = _read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
+    named_entities = read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
+    contained = read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
+    recent_entities = read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = read(cypher.word_statistics(by_words), terms=words)
     unread_exist = read(cypher.IS_ANY_UNREAD)
     rows, named, parts, recent, names, unread = yield from in_step(
@@ -168,7 +167,7 @@ def _find_unread(episodes: Hits) -> Flow[list[str]]:
     """Return those of *episodes* that are not read yet: no other retriever than that by words can find them."""
     near = {id_ for id_, _ in episodes.meaning}
     ids = [id_ for id_, _ in episodes.words if id_ not in near]
-    rows = yield from _read_if(ids, cypher.UNREAD_AMONG, ids=ids)
+    rows = yield from read_if(ids, cypher.UNREAD_AMONG, ids=ids)
     return [row["id"] for row in rows]
 
 
@@ -189,13 +188,6 @@ def _needs_names(recipe: Recipe) -> bool:
     """Return whether it matters which entities a question names: they are walked from, or to be near to."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
-
-
-def _read_if(needed: object, query: str, **params: Any) -> Flow[list[Row]]:
-    rows: list[Row] = []
-    if needed:
-        rows += yield from read(query, **params)
-    return rows
 
 
 def _read_names(where: Filter | None) -> Flow[Names]:
@@ -227,7 +219,6 @@ LONGEST_UNSPACED = 8
 MOST_WORDS = 200
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
-_POSSESSIVE = re.compile(r"['’]s?$")
 
 
 def name_keys(text: str) -> list[str]:
@@ -259,7 +250,7 @@ def _has_terms(word: str) -> bool:
 def _forms(stretch: str) -> list[str]:
     """Return *stretch* without the punctuation around it, without a possessive ending, and with or without hyphens."""
     bare = _EDGES.sub("", stretch)
-    plain = _POSSESSIVE.sub("", bare)
+    plain = without_possessive(bare)
     forms = [stretch, bare, plain, plain.replace("-", " ")]
     if plain.count(" ") in HYPHENS:
         forms.append(plain.replace(" ", "-"))

@@ -18,7 +18,7 @@ from kg_memory.retrieval.context.lines import date_in_words, one_line, period_in
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.text.identity import replace_unstorable
+from kg_memory.text.identity import replace_unstorable, spoken_line
 
 log = logging.getLogger("kg_memory.retrieval")
 
@@ -75,11 +75,8 @@ def describe(value: Any) -> str:
             text = f"{value.sentence} ({period})" if period else value.sentence
         case Episode():
             content, speaker = tell_episode(value)
-            text = (
-                f"{date_in_words(value.at)}, {speaker}: {content}"
-                if speaker
-                else f"{date_in_words(value.at)}: {content}"
-            )
+            day = date_in_words(value.at)
+            text = spoken_line(f"{day}, {speaker}" if speaker else day, content)
         case Entity() | Community():
             text = f"{value.name}: {value.summary}" if value.summary else value.name
         case _:

@@ -20,7 +20,7 @@ from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
 from kg_memory.retrieval.walks import Synapse
 from kg_memory.retrieval.walks.bfs import links_of
-from kg_memory.runtime.effects import in_step, read
+from kg_memory.runtime.effects import in_step, read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, is_assistant
 
@@ -148,9 +148,7 @@ def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
 
 def find_only_named(ids: Sequence[str], instants: Instants) -> Flow[dict[str, Sequence[str]]]:
     """Return the facts whose sentences name the places and things *ids* that are not among their ends, with these."""
-    if not ids:
-        return {}
-    rows = yield from read(cypher.NAMED_IN_FACTS, ids=list(ids), most=SELDOM, **instants.params)
+    rows = yield from read_if(ids, cypher.NAMED_IN_FACTS, ids=list(ids), most=SELDOM, **instants.params)
     return {row["id"]: row["entities"] for row in rows}
 
 

@@ -264,6 +264,14 @@ def read(cypher: str, **params: Any) -> Flow[list[Row]]:
     return rows
 
 
+def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
+    """`read` where it is *needed*; no rows, and no query, where it is not."""
+    rows: list[Row] = []
+    if needed:
+        rows += yield from read(cypher, **params)
+    return rows
+
+
 def read_once(changed_at: int | None, cypher: str, **params: Any) -> Flow[list[Row]]:
     """`read`, if it was not done since *changed_at*, when what it reads was changed last; ``None`` reads always."""
     rows: list[Row] = yield Query(cypher, params, as_of=changed_at)

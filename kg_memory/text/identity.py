@@ -26,6 +26,7 @@ _NO_NAME = re.compile(
     r"|\((?:since|until|from|no longer|ended|on|in|by|about|said|as of|doubtful)\s[^)]*\)"  # and a time
 )
 _ASSISTANTS = frozenset({"assistant", "ai", "ai assistant", "bot", "chatbot", "system", "tool", "助手", "机器人"})
+_POSSESSIVE = re.compile(r"['’]s?$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
@@ -143,6 +144,16 @@ def _namespace_id(namespace: str) -> UUID:
 def _hash(*parts: str) -> str:
     joined = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def without_possessive(name: str) -> str:
+    """Return *name* without "'s" or "'" at its end."""
+    return _POSSESSIVE.sub("", name)
+
+
+def spoken_line(speaker: str | None, content: str) -> str:
+    """Return *content* as a line of conversation, with who speaks before it (Zep 2.1: ``speaker: utterance``)."""
+    return f"{speaker}: {content}" if speaker else content
 
 
 def is_assistant(speaker: str | None) -> bool:

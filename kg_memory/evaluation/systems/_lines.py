@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from kg_memory.errors import InputError
 from kg_memory.evaluation.records import Conversation, Retrieved, Tools
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.text.identity import spoken_line
 from kg_memory.text.tokenise import estimate_tokens
 
 
@@ -37,7 +38,12 @@ def dated(episode: EpisodeInput) -> str:
 
 def spoken(episode: EpisodeInput) -> str:
     """Return a message with its speaker before it."""
-    return f"{episode.speaker}: {episode.content}" if episode.speaker else episode.content
+    return spoken_line(episode.speaker, episode.content)
+
+
+def role(episode: EpisodeInput) -> str:
+    """Return the role of a message's speaker."""
+    return "assistant" if episode.speaker == "assistant" else "user"
 
 
 def fill(lines: Iterable[tuple[str, Iterable[str]]], max_tokens: int) -> Retrieved:

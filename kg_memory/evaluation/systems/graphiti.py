@@ -46,7 +46,6 @@ class Graphiti:
     name = "graphiti"
 
     def __init__(self, tools: Tools) -> None:
-        logging.getLogger("graphiti_core").setLevel(logging.ERROR)
         self._chat, self._embedder = _Chat(model_of(tools, self.name)), _Embedder(tools.embeddings)
         self._journal = Journal(tools.folder)
         self._open: dict[str, Library] = {}
@@ -109,12 +108,10 @@ class Graphiti:
         """Return Graphiti on the graph of a conversation, with its indices."""
         group = key(conversation)
         if group not in self._open:
-            driver = FalkorDriver(falkor_db=FalkorDB(unix_socket_path=self._server.socket), database=group)
+            driver = await connect(self._server.socket, group)
             self._open[group] = Library(
-                graph_driver=driver, llm_client=self._chat, embedder=self._embedder, cross_encoder=_NoRanker()
+                graph_driver=driver, llm_client=self._chat, embedder=self._embedder, cross_encoder=NoRanker()
             )
-            if driver._init_task:  # noqa: SLF001 - it builds its indices in the background; no other way to wait
-                await driver._init_task  # noqa: SLF001
         return self._open[group]
 
 
@@ -156,11 +153,20 @@ class _Embedder(EmbedderClient):
         return await self._embeddings.aembed_documents(input_data_list)
 
 
-class _NoRanker(CrossEncoderClient):
+class NoRanker(CrossEncoderClient):
     """Is not asked by the recipe; Graphiti opens OpenAI's where it gets none."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
         raise NotImplementedError
+
+
+async def connect(socket: str, group: str) -> FalkorDriver:
+    """Return a driver for *group* on the database at *socket*, its indices made; Graphiti tells of errors only."""
+    logging.getLogger("graphiti_core").setLevel(logging.ERROR)
+    driver = FalkorDriver(falkor_db=FalkorDB(unix_socket_path=socket), database=group)
+    if driver._init_task:  # noqa: SLF001 - it builds its indices in the background; no other way to wait
+        await driver._init_task  # noqa: SLF001
+    return driver
 
 
 def _day(at: datetime | None) -> str:

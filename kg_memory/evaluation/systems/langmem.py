@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from langmem import create_memory_store_manager
 
 from kg_memory.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.evaluation.systems._lines import dated, fill, key, model_of
+from kg_memory.evaluation.systems._lines import dated, fill, key, model_of, role
 from kg_memory.models.graph import EpisodeInput
 
 LIMIT = 50
@@ -41,10 +41,7 @@ class LangMem:
             return
         config: Any = {"configurable": {"conversation": key(conversation)}}
         for several in _batches(conversation.episodes):
-            said = [
-                {"role": "assistant" if message.speaker == "assistant" else "user", "content": dated(message)}
-                for message in several
-            ]
+            said = [{"role": role(message), "content": dated(message)} for message in several]
             self._manager.invoke({"messages": said}, config=config)
         self._read.add(conversation.name)
 

@@ -14,7 +14,7 @@ os.environ.setdefault("MEM0_TELEMETRY", "False")
 from mem0 import Memory
 
 from kg_memory.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.evaluation.systems._lines import Journal, dated, fill, key, model_of
+from kg_memory.evaluation.systems._lines import Journal, dated, fill, key, model_of, role
 
 LIMIT = 50
 """Memories that are searched for; as many as fit are in a context."""
@@ -49,9 +49,8 @@ class Mem0:
 
     def ingest(self, conversation: Conversation) -> None:
         for episode in self._journal.unread(conversation):
-            role = "assistant" if episode.speaker == "assistant" else "user"
             self._memory.add(
-                [{"role": role, "content": dated(episode)}],
+                [{"role": role(episode), "content": dated(episode)}],
                 user_id=key(conversation),
                 prompt=_TIMES,
                 metadata={"source": episode.source_id},

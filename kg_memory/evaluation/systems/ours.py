@@ -6,13 +6,12 @@ import logging
 
 from kg_memory.errors import InputError, ModelError
 from kg_memory.evaluation.records import Conversation, Cost, Question, Retrieved, System, Tools
-from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.memory import TOKENS_A_LINE, GraphMemory
 from kg_memory.models.operations import AddResult
 from kg_memory.settings import OFFLINE, PLANS, Settings
 
 DEPTH = 20
 """Episodes that are asked for at least, for the retrieval figures."""
-TOKENS_A_LINE = 60
 MAX_UNREAD = 0.05
 """The share of messages that may stay unread, as when a model declines to answer."""
 
