@@ -97,7 +97,8 @@ PARAMS: dict[str, Any] = {
     ),
     **dict.fromkeys(("edited_from", "edited_until", "edited_precision", "edited_end_precision"), 1_700_000_000_000_000),
     **dict.fromkeys(
-        ("limit", "most", "nearest", "length", "depth", "hub", "sources", "words", "version", "interrupted"), 10
+        ("limit", "most", "sample", "nearest", "length", "depth", "hub", "sources", "words", "version", "interrupted"),
+        10,
     ),
     **dict.fromkeys(("unreviewed", "single_valued", "reading", "kept"), False),
     **{each: [ID] for each in ("known", "reopened", "subjects", "rulings", "kinds", "statuses", "plans", "ends")},

@@ -191,13 +191,14 @@ RETURN id, collect(DISTINCT d.speaker) AS speakers
 
 SPREAD = """
 MATCH (d:Episode)
-WHERE d.embedding IS NOT NULL
+WHERE d.created_at >= 0 AND d.embedding IS NOT NULL
 WITH d LIMIT $sample
 WITH collect(d) AS some, collect(DISTINCT d.speaker) AS speakers
 UNWIND some AS one
 UNWIND some AS other
 WITH one, other, speakers
 WHERE id(one) < id(other)
-RETURN avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance, speakers
+WITH avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance, speakers
+RETURN distance, speakers
 """
 """The usual distance of two episodes, by the first ones, and the speakers of these; no row without two."""
