@@ -48,6 +48,7 @@ FIELDS = {
     "known": ["LIVES_IN"],
     "question": "Where does Ann live?",
     "texts": [{"id": 0, "text": "Ann Berg lives in Oslo."}],
+    "lines": [{"id": 1, "text": "Ann Berg lives in Oslo (since May 2024)"}],
     "communities": [{"id": 0, "level": 0, "members": ["Ann Berg", "Oslo"], "facts": ["Ann Berg lives in Oslo."]}],
 }
 ONE_FOR_EACH_ANSWER = {
