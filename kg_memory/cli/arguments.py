@@ -14,6 +14,7 @@ from kg_memory.cli import help_texts as texts
 from kg_memory.cli.readers.reading import FORMATS
 from kg_memory.errors import InputError
 from kg_memory.evaluation import command as evaluation
+from kg_memory.server import arguments as server
 from kg_memory.text.message_fields import parse_time
 
 Command = Callable[..., argparse.ArgumentParser]
@@ -25,7 +26,7 @@ VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 FORMS = ("jsonl", "graphml", "cytoscape")
 ORIGINS = ("kg-memory", "graphiti", "mem0", "langmem")
 DAYS = 90.0
-_GROUPS = ("remember and ask", "look back", "review", "set up")
+_GROUPS = ("remember and ask", "look back", "review", "set up", "serve")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -56,10 +57,11 @@ def parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    for group, add in zip(_GROUPS, (_add_remember_and_ask, _add_look_back, _add_review, _add_set_up), strict=True):
+    groups = (_add_remember_and_ask, _add_look_back, _add_review, _add_set_up, server.add_commands)
+    for group, add in zip(_GROUPS, groups, strict=True):
         add(partial(command, group))
-    groups = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
-    top.description = "\n\n".join((_ABOUT, *groups, "kg-memory COMMAND --help has more of each, with examples."))
+    lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
+    top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help has more of each, with examples."))
     return top
 
 
@@ -185,9 +187,8 @@ def _add_ask(command: Command) -> None:
     ask.add_argument("--where", type=_filter, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}')
     ask.add_argument("--asker", metavar="NAME", help="who asks: whom I and my in the question mean")
     ask.add_argument("--near", action="append", metavar="NAME", help="look near this person or thing; may be repeated")
-    ask.add_argument(
-        "--recipe", choices=texts.RECIPES, metavar="NAME", help="how to search and rank (default: default)"
-    )
+    about = "how to search and rank (default: default)"
+    ask.add_argument("--recipe", choices=texts.RECIPES, metavar="NAME", help=about)
     form = ask.add_mutually_exclusive_group()
     form.add_argument(
         "--template", choices=texts.TEMPLATES, metavar="NAME", help="print the context for a prompt, so written"
@@ -347,9 +348,8 @@ def _add_set_up(command: Command) -> None:
     made.add_argument("file", metavar="FILE", help="the file, - for standard input, or the URL of Graphiti's server")
     made.add_argument("--from", dest="origin", choices=ORIGINS, default=ORIGINS[0], help="what it is of")
     made.add_argument("--replace", action="store_true", help="let go of what the namespace holds")
-    made.add_argument(
-        "--no-embeddings", action="store_true", help="do not take the vectors of the file: make them anew"
-    )
+    about = "do not take the vectors of the file: make them anew"
+    made.add_argument("--no-embeddings", action="store_true", help=about)
     made.add_argument("--graph", metavar="NAME", help="what Graphiti calls its graph (default: default_db)")
     about = "Graphiti's group_id, Mem0's user_id or LangMem's namespace (a/b) that is meant, where there are several"
     made.add_argument("--group", metavar="NAME", help=about)

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Literal
 
 from kg_memory.cli.command import namespace_of, open_memory
-from kg_memory.cli.keys import END, Keys
+from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import SHORT, Cell, Screen, cell, count_noun, login, when
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Entity, IdentityDecision
@@ -185,7 +185,7 @@ def _describe_side(side: int, doubt: IdentityDecision) -> str:
     return f"{entity.name if entity else ''}: {' '.join(doubt.latest[1 - side])}"
 
 
-def sit(memory: GraphMemory, namespace: str, by: str, screen: Screen, keys: Keys) -> None:
+def sit(memory: GraphMemory, namespace: str, by: str, screen: Screen, keys: Keyboard) -> None:
     """Ask about each doubt that waits, until the person quits."""
     for doubt in memory.reviews.identities(namespace=namespace, limit=_DECISIONS):
         screen.line()

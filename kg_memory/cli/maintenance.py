@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.command import namespace_of, open_memory
-from kg_memory.cli.keys import Keys
+from kg_memory.cli.keyboard import Keyboard
 from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
 from kg_memory.errors import InputError
 from kg_memory.maintenance.eviction import EvictionRequest
@@ -38,7 +38,7 @@ def forget(arguments: Namespace, screen: Screen) -> int:
             _show(look, screen)
             if arguments.dry_run:
                 return 0
-            if Keys().key("Forget this for good? [y/N] ") != "y":
+            if Keyboard().key("Forget this for good? [y/N] ") != "y":
                 screen.note("Nothing was forgotten.")
                 return 1
         done = memory.privacy.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli import identities
 from kg_memory.cli.command import namespace_of, open_memory, review_command
-from kg_memory.cli.keys import END, Keys
+from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import (
     SHORT,
     Screen,
@@ -47,7 +47,7 @@ def review(arguments: Namespace, screen: Screen) -> int:
         if choice is not None:
             _decide(memory, arguments, choice, screen)
         elif terminal and not (arguments.list or decided):
-            place, keys = (namespace_of(arguments), arguments.by or login()), Keys()
+            place, keys = (namespace_of(arguments), arguments.by or login()), Keyboard()
             session = ReviewSession(memory, *place, screen, keys)
             session.sit()
             if not session.quitted:
@@ -200,7 +200,7 @@ _SOURCES = 3
 class ReviewSession:
     """Asks about the waiting verdicts one by one, and can undo the decisions of this session."""
 
-    def __init__(self, memory: GraphMemory, namespace: str, by: str, screen: Screen, keys: Keys) -> None:
+    def __init__(self, memory: GraphMemory, namespace: str, by: str, screen: Screen, keys: Keyboard) -> None:
         self._memory = memory
         self._namespace = namespace
         self._by = by

@@ -24,7 +24,7 @@ _PAUSE = 0.02
 """Seconds within which the rest of an arrow or function key follows its first character."""
 
 
-class Keys:
+class Keyboard:
     """Reads keys and lines from the standard input.
 
     The terminal waits for single keys only while one is read, so whatever stops the program then or later finds it as

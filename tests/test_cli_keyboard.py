@@ -1,4 +1,4 @@
-"""Keys that are pressed while signals come."""
+"""Keyboard that are pressed while signals come."""
 
 import io
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.cli.keys import Keys
+from kg_memory.cli.keyboard import Keyboard
 
 
 class Stopped(io.FileIO):
@@ -37,7 +37,7 @@ def test_a_program_that_goes_on_while_it_asks_asks_again_and_takes_the_key(
         with io.TextIOWrapper(io.BufferedWriter(Stopped(shown, person)), "utf-8") as screen:
             monkeypatch.setattr(sys, "stdin", keyboard)
             monkeypatch.setattr(sys, "stdout", screen)
-            assert Keys().key("which one? ") == "s"
+            assert Keyboard().key("which one? ") == "s"
             monkeypatch.undo()
         os.close(person)
     assert shown.read_text("utf-8").count("which one? ") == 2

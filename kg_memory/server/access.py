@@ -1,0 +1,121 @@
+"""Access: the key of a request, its scopes and namespaces, and how often it may ask."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import Depends, Request
+from fastapi.security import APIKeyHeader, HTTPBearer
+from fastapi.security.http import HTTPAuthorizationCredentials
+
+from kg_memory.server.keys import ApiKey, KeyRing, Scope
+from kg_memory.server.problems import ProblemError
+from kg_memory.validation import validate_namespace
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.fromtimestamp(0, UTC))
+"""The key of requests from this machine while no key was ever made."""
+MOST_BUCKETS = 10_000
+
+BEARER = HTTPBearer(auto_error=False, description="A key made by `kg-memory keys create`")
+HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same key, for clients without a bearer")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The access of a request: its `key`, and the `namespace` that it is about."""
+
+    key: ApiKey
+    namespace: str
+
+
+Check = Callable[..., Awaitable[Access]]
+
+
+class RateLimit:
+    """A bucket of tokens for each key: *burst* requests at once, and then *rate* a second."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, float(burst)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> float:
+        """Take a token of *name*; return 0, or after how many seconds there will be one."""
+        now = time.monotonic()
+        tokens, before = self._buckets.pop(name, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - before) * self._rate)
+        wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
+        self._buckets[name] = (tokens if wait else tokens - 1, now)
+        if len(self._buckets) > MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        return wait
+
+
+class Guard:
+    """Checks the keys of requests against *keys*, and counts them against *limit*."""
+
+    def __init__(self, keys: KeyRing, limit: RateLimit) -> None:
+        self.keys, self._limit = keys, limit
+
+    async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
+        """Return the key of a request. Raises `ProblemError` 401 or 429."""
+        key = await self.keys.afind(secret) if secret else None
+        if key is None and secret is None and is_local(request) and not await self.keys.aexist():
+            key = OPEN
+        if key is None:
+            detail = "give a key as `Authorization: Bearer kgm_...`; `kg-memory keys create` makes one"
+            raise ProblemError(401, detail, headers={"WWW-Authenticate": "Bearer"})
+        if wait := self._limit.take(key.id):
+            seconds = max(1, round(wait))
+            raise ProblemError(
+                429, f"too many requests; try again in {seconds} s", headers={"Retry-After": str(seconds)}
+            )
+        return key
+
+    def require(self, scope: Scope) -> Check:
+        """Return a dependency that lets a request with *scope* pass, in the namespace of its path if that has one."""
+
+        async def check(
+            request: Request,
+            bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
+            header: Annotated[str | None, Depends(HEADER)],
+        ) -> Access:
+            key = await self.authenticate(bearer.credentials if bearer else header, request)
+            return authorize(key, scope, unquote(request.path_params.get("namespace", "")))
+
+        return check
+
+
+def authorize(key: ApiKey, scope: Scope, namespace: str = "") -> Access:
+    """Return the access of *key* to *namespace*, if one is meant.
+
+    Raises `ProblemError` 403, whether the namespace holds anything or not.
+    """
+    if not key.has(scope):
+        raise ProblemError(403, f"this key does not have the scope {scope}")
+    if namespace and not key.reaches(validate_namespace(namespace)):
+        raise ProblemError(403, "this key does not reach this namespace")
+    return Access(key, namespace)
+
+
+def is_local(request: Request) -> bool:
+    """Return whether a request comes from this machine, to a name of this machine, and through no proxy."""
+    client = request.client.host if request.client else ""
+    forwarded = any(name in request.headers for name in FORWARDED)
+    return is_loopback(client) and is_loopback(request.url.hostname or "") and not forwarded
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether *host* is a name or an address of this machine."""
+    try:
+        return host in LOOPBACK or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

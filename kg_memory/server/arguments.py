@@ -1,0 +1,52 @@
+"""The arguments of ``kg-memory serve`` and ``kg-memory keys``."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+
+SERVE_EPILOG = """\
+Without any key it answers this machine alone. Once a key was made, every request needs one.
+
+examples:
+  kg-memory serve
+  kg-memory serve --host 0.0.0.0 --port 8080 --allow-host memory.example.com
+  curl http://127.0.0.1:8420/v1/namespaces/ann/stats
+"""
+KEYS_EPILOG = """\
+The key is shown once: the database has only its hash. In a pattern of namespaces * stands for any characters.
+
+examples:
+  kg-memory keys create "chat agent"
+  kg-memory keys create "support desk" --scope read,review --namespaces "support/*"
+  kg-memory keys list
+  kg-memory keys revoke 3f2a9c0d1e4b
+"""
+HOST, PORT = "127.0.0.1", 8420
+
+
+def add_commands(command: Callable[..., ArgumentParser]) -> None:
+    """Add ``serve`` and ``keys``, each made by *command*."""
+    _add_serve(command("serve", "kg_memory.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
+    about = "make, list and revoke the keys of the server"
+    _add_keys(command("keys", "kg_memory.server.command:keys", about, KEYS_EPILOG))
+
+
+def _add_serve(command: ArgumentParser) -> None:
+    command.add_argument("--host", default=HOST, help=f"the address to listen at (default: {HOST})")
+    command.add_argument("--port", type=int, default=PORT, help=f"(default: {PORT})")
+    about = "a name by which clients reach it, where that is not --host; * allows all"
+    command.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=about)
+    about = "the pages of another server that may ask, such as https://app.example.com"
+    command.add_argument("--allow-origin", action="append", default=[], metavar="URL", help=about)
+
+
+def _add_keys(command: ArgumentParser) -> None:
+    command.add_argument(
+        "action", nargs="?", choices=("create", "list", "revoke"), default="list", help="(default: list)"
+    )
+    command.add_argument("subject", nargs="?", metavar="NAME|ID", help="create: what the key is for; revoke: its id")
+    about = "read, write, review, forget or admin, several with commas (default: read,write)"
+    command.add_argument("--scope", default="read,write", metavar="SCOPES", help=about)
+    about = "the namespaces that it reaches, several with commas (default: *, all)"
+    command.add_argument("--namespaces", default="*", metavar="PATTERNS", help=about)

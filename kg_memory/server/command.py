@@ -1,0 +1,84 @@
+"""``kg-memory serve`` and ``kg-memory keys``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kg_memory.cli.command import open_memory, settings_of
+from kg_memory.cli.output import Screen
+from kg_memory.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from kg_memory.server.keys import ApiKey
+
+
+def serve(arguments: Namespace, screen: Screen) -> int:
+    """Serve until it is stopped."""
+    try:
+        import uvicorn  # noqa: PLC0415 - an extra
+
+        from kg_memory.server.access import is_loopback  # noqa: PLC0415
+        from kg_memory.server.app import Options, create_app  # noqa: PLC0415
+        from kg_memory.server.keys import KeyRing  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"serve needs {error.name}: pip install 'kg-memory[server]'") from None
+    memory = open_memory(arguments, screen)
+    locked = KeyRing(memory.driver.store.database).exist()
+    if not locked and not is_loopback(arguments.host):
+        memory.close()
+        raise InputError(
+            f"host must be 127.0.0.1 while there is no key, got {arguments.host!r}; "
+            "make a key first: kg-memory keys create NAME"
+        )
+    if not locked:
+        screen.note("There is no key, so only this machine is answered: kg-memory keys create NAME makes one.")
+    options = Options(hosts=(arguments.host, *arguments.allow_host), origins=tuple(arguments.allow_origin))
+    app = create_app(memory, options, close_memory=True)
+    screen.note(f"Serving http://{arguments.host}:{arguments.port}, described at /docs; Ctrl-C ends it.")
+    uvicorn.run(app, host=arguments.host, port=arguments.port, log_level="warning", server_header=False)
+    return 0
+
+
+def keys(arguments: Namespace, screen: Screen) -> int:
+    """Make, list or revoke keys."""
+    from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
+    from kg_memory.server.keys import KeyRing  # noqa: PLC0415
+
+    if arguments.action != "list" and not arguments.subject:
+        raise InputError(
+            "create needs what the key is for, and revoke the id of one: kg-memory keys list shows the ids"
+        )
+    with closing(opening.database(settings_of(arguments), screen.note)) as database:
+        ring = KeyRing(database)
+        if arguments.action == "create":
+            scopes, namespaces = arguments.scope.split(","), arguments.namespaces.split(",")
+            key, secret = ring.create(arguments.subject, scopes, namespaces)
+            if screen.as_json:
+                screen.json({**key.model_dump(mode="json"), "secret": secret})
+            else:
+                screen.note(f"The key {key.id} ({key.name}), which is shown only now:")
+                screen.line(secret)
+        elif arguments.action == "revoke":
+            revoked = ring.revoke(arguments.subject)
+            screen.note(f"The key {revoked.id} ({revoked.name}) is revoked.")
+        else:
+            _list(ring.list(), screen)
+    return 0
+
+
+def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
+    columns = ("name", "id", "scopes", "namespaces", "made", "revoked")
+    rows = [
+        (key.name, key.id, ",".join(key.scopes), ",".join(key.namespaces), _day(key.created_at), _day(key.revoked_at))
+        for key in stored
+    ]
+    empty = "There is no key: kg-memory keys create NAME makes one."
+    screen.values(stored, columns, rows, ("bold", "dim", "", "", "", "red"), empty=empty)
+
+
+def _day(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%d") if at else ""

@@ -1,0 +1,234 @@
+"""The way from a verb of the memory to a route: parameters and answers follow from the verb's signature."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from starlette.responses import Response
+
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.results import Context
+from kg_memory.server.access import Access, Guard
+from kg_memory.server.keys import Scope
+from kg_memory.server.pages import MOST, Page, Place, cut_page
+from kg_memory.server.parameters import NAMES
+from kg_memory.server.problems import Problem, ProblemError
+from kg_memory.server.views import ContextView, view_context
+
+NAMESPACE = "/v1/namespaces/{namespace}"
+PathText = Annotated[str, AfterValidator(unquote)]
+"""A parameter of a path, which is decoded only here; see `kg_memory.server.gate`."""
+Arguments = dict[str, Any]
+HIDDEN = frozenset({"namespace", "progress", "skip", "mapping", "checkpointer", "store"})
+"""Parameters of verbs that a request does not have, or not by that name."""
+WHOLE = 10_000
+"""The items from which pages are cut where a longer list would begin otherwise."""
+PROBLEMS = {401: "no valid key", 403: "not allowed", 404: "not there", 422: "invalid", 429: "too many requests"}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route to the *verb* of that name, whose parameters in the path are called as those of the verb.
+
+    *whole* is a list of which only a part with all its items in order can be cut into pages.
+    """
+
+    method: str
+    path: str
+    verb: str
+    scope: Scope = "read"
+    status: int = 200
+    whole: bool = False
+    constants: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    """A verb as a route needs it: its async form, its parameters, and the type of its result."""
+
+    call: Callable[..., Awaitable[Any]]
+    parameters: Mapping[str, inspect.Parameter]
+    hints: Mapping[str, Any]
+    about: str
+
+    @classmethod
+    def find(cls, memory: GraphMemory, name: str) -> _Verb:
+        group, _, last = name.rpartition(".")
+        call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
+        return cls(call, inspect.signature(call).parameters, get_type_hints(call), inspect.getdoc(call) or "")
+
+    @property
+    def item(self) -> Any:
+        """The type of the items of a list; ``None`` for another result."""
+        result = self.hints["return"]
+        return get_args(result)[0] if get_origin(result) is list else None
+
+    def type_of(self, name: str, *, in_query: bool) -> Any:
+        parameter = NAMES[name]
+        return (in_query and parameter.in_query) or parameter.type or self.hints[name]
+
+    def default_of(self, name: str) -> Any:
+        default = self.parameters[name].default
+        return ... if default is inspect.Parameter.empty else None if name == "by" else default
+
+
+def add_route(router: APIRouter, memory: GraphMemory, guard: Guard, route: Route) -> None:
+    """Add *route* to *router*."""
+    verb = _Verb.find(memory, route.verb)
+    taken = {*HIDDEN, *route.constants, *_names_in(route.path)}
+    offered = [name for name in verb.parameters if name not in taken]
+    answer = _Answer(verb, route)
+
+    async def endpoint(request: Request, access: Access, **values: Any) -> Response:
+        place, body = Place.from_cursor(values.pop("cursor", None)), values.pop("body", None)
+        if body is not None:
+            values |= {name: getattr(body, name) for name in offered}
+        arguments = {name: _to_argument(name, value) for name, value in values.items() if value is not None}
+        if "by" in offered:
+            arguments.setdefault("by", access.key.name)
+        if "namespace" in verb.parameters:
+            arguments["namespace"] = access.namespace
+        return await answer(request, {**arguments, **route.constants}, place)
+
+    parameters = [
+        _parameter("request", Request),
+        _parameter("access", Access, Depends(guard.require(route.scope))),
+        *(_parameter(name, PathText, Path(description=_about(name))) for name in _names_in(route.path)),
+    ]
+    if route.method == "GET":
+        parameters += _query_parameters(verb, offered, paged=verb.item is not None)
+    elif offered:
+        model = _body_model(verb, route, offered)
+        required = any(field.is_required() for field in model.model_fields.values())
+        parameters.append(_parameter("body", model, Body() if required else Body(default=model())))
+    endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    summary, _, rest = verb.about.partition("\n\n")
+    router.add_api_route(
+        NAMESPACE + route.path,
+        endpoint,
+        methods=[route.method],
+        operation_id=route.verb,
+        summary=" ".join(summary.split()),
+        description=rest,
+        status_code=route.status,
+        response_model=answer.model,
+        responses=describe_problems(),
+        tags=[route.verb.rpartition(".")[0] or "memory"],
+    )
+
+
+class _Answer:
+    """Calls a verb, and answers with its result as JSON."""
+
+    def __init__(self, verb: _Verb, route: Route) -> None:
+        self._verb, self._route, result = verb, route, verb.hints["return"]
+        self._paged = verb.item is not None
+        self.model: Any = Page[verb.item] if self._paged else ContextView if result is Context else result  # type: ignore[name-defined]
+        self._adapter = TypeAdapter(self.model)
+
+    async def __call__(self, request: Request, arguments: Arguments, place: Place) -> Response:
+        if self._paged:
+            value: Any = await self._page(arguments, place)
+        else:
+            value = await self._verb.call(**arguments)
+            if value is None:
+                raise ProblemError(404, "there is no such thing in this namespace")
+            value = view_context(value) if isinstance(value, Context) else value
+        return json_response(request, self._adapter.dump_json(value), self._route.status)
+
+    async def _page(self, arguments: Arguments, place: Place) -> Page[Any]:
+        """Return a page; all pages of a list are of what was believed when the first was read."""
+        limit, parameters = arguments.get("limit", MOST), self._verb.parameters
+        if "believed_at" in parameters:
+            pinned = place.believed_at or arguments.get("believed_at") or datetime.now(UTC).isoformat()
+            place, arguments = Place(place.skip, pinned), {**arguments, "believed_at": pinned}
+        if "skip" in parameters:
+            return cut_page(
+                await self._verb.call(**{**arguments, "skip": place.skip, "limit": limit + 1}), place, limit
+            )
+        if "limit" in parameters:
+            arguments = {**arguments, "limit": WHOLE if self._route.whole else place.skip + limit + 1}
+        return cut_page((await self._verb.call(**arguments))[place.skip :], place, limit)
+
+
+def json_response(request: Request, body: bytes, status: int = 200) -> Response:
+    """Return *body* with its tag, or 304 where the reader of a GET has it already."""
+    headers = {"Cache-Control": "private, no-cache"}
+    if request.method == "GET":
+        headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+    return Response(body, status, headers, "application/json")
+
+
+def describe_problems(*statuses: int) -> dict[int | str, Arguments]:
+    """Return how the problems of a route are described: those that any may have, or these."""
+    return {status: {"model": Problem, "description": PROBLEMS[status]} for status in statuses or PROBLEMS}
+
+
+def _to_argument(name: str, value: Any) -> Any:
+    """Return the argument *name* as the verb takes it."""
+    if name == "during" and isinstance(value, str) and ".." in value:
+        return tuple(end.strip() or None for end in value.split("..", 1))
+    if name == "where" and isinstance(value, str):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise ProblemError(422, f'where must be JSON such as {{"speaker": "Ann"}} ({error})') from None
+    return value
+
+
+def _names_in(path: str) -> list[str]:
+    """Return the names of the parameters in *path*."""
+    return [part[1:-1] for part in path.split("/") if part.startswith("{")]
+
+
+def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _about(name: str) -> str:
+    return NAMES[name].about if name in NAMES else f"The id of the {name}."
+
+
+def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> list[inspect.Parameter]:
+    parameters = []
+    for name in offered:
+        query = Query(verb.default_of(name), description=_about(name), **_example(name, in_query=True), **_bounds(name))
+        parameters.append(_parameter(name, verb.type_of(name, in_query=True), query))
+    if paged:
+        about = "The `next` of the page before; only with the parameters of that page."
+        parameters.append(_parameter("cursor", str | None, Query(None, description=about, max_length=500)))
+    return parameters
+
+
+def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for name in offered:
+        details = Field(
+            verb.default_of(name), description=_about(name), **_example(name, in_query=False), **_bounds(name)
+        )
+        fields[name] = (verb.type_of(name, in_query=False), details)
+    title = "".join(word.capitalize() for word in route.verb.replace(".", "_").split("_"))
+    return create_model(f"{title}Request", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _example(name: str, *, in_query: bool) -> Arguments:
+    example = NAMES[name].example
+    if example is None:
+        return {}
+    return {"examples": [json.dumps(example) if in_query and isinstance(example, dict) else example]}
+
+
+def _bounds(name: str) -> Arguments:
+    return {"ge": 1, "le": MOST} if name == "limit" else {}

@@ -1,0 +1,100 @@
+"""Errors as the API answers them: problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from kg_memory import errors
+from kg_memory.runtime.telemetry import describe_error
+
+logger = logging.getLogger("kg_memory.server")
+
+MEDIA_TYPE = "application/problem+json"
+LONGEST_DETAIL = 1000
+RETRY_SECONDS = 5
+STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (errors.InputError, 422),
+    (errors.BudgetSpent, 429),
+    (errors.DatabaseUnavailable, 503),
+    (errors.DatabaseClosed, 503),
+    (errors.ModelUnavailable, 503),
+    (errors.EmbeddingUnavailable, 503),
+    (errors.EmbeddingMismatch, 409),
+    (errors.ModelError, 502),
+    (errors.EmbeddingError, 502),
+)
+"""The status of each kind of error; the first that fits counts, and the rest are 500."""
+
+
+class Problem(BaseModel):
+    """A problem; `detail` says what to do. `errors` are the fields that do not fit, if any."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str = ""
+    errors: list[dict[str, str]] | None = None
+
+
+class ProblemError(Exception):
+    """An answer of *status*, with *detail* as its text and more fields of its own."""
+
+    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers, self.fields = status, detail, headers, fields
+
+
+def problem_response(
+    status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
+) -> Response:
+    """Return the answer with that status, and with *detail* as its text."""
+    title = HTTPStatus(status).phrase
+    body = {"type": f"urn:kg-memory:{title.lower().replace(' ', '-')}", "title": title, "status": status}
+    body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
+    return Response(json.dumps(body), status, headers, MEDIA_TYPE)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Have *app* answer every error with a problem."""
+
+    def answer(request: Request, status: int, detail: str, **more: Any) -> Response:
+        return problem_response(status, detail, getattr(request.state, "request_id", ""), **more)
+
+    @app.exception_handler(ProblemError)
+    async def handle_problem(request: Request, error: ProblemError) -> Response:
+        return answer(request, error.status, error.detail, headers=error.headers, **error.fields)
+
+    @app.exception_handler(HTTPException)
+    async def handle_http(request: Request, error: HTTPException) -> Response:
+        return answer(request, error.status_code, str(error.detail), headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def handle_invalid(request: Request, error: RequestValidationError) -> Response:
+        found = [{"field": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()]
+        detail = "; ".join(f"{one['field']}: {one['message']}" for one in found)
+        return answer(request, 422, detail, errors=found)
+
+    @app.exception_handler(errors.KGMemoryError)
+    async def handle_ours(request: Request, error: errors.KGMemoryError) -> Response:
+        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+        if status == 500:
+            return await handle_fault(request, error)
+        headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
+        return answer(request, status, str(error), headers=headers)
+
+    @app.exception_handler(Exception)
+    async def handle_fault(request: Request, error: Exception) -> Response:
+        logger.error("%s failed: %s", request.url.path, describe_error(error))
+        logger.debug("%s failed", request.url.path, exc_info=error)
+        return answer(request, 500, "the server met a fault of its own; its log has it by the request id")

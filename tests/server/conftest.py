@@ -1,0 +1,78 @@
+"""A real server on a free port, with a memory that reads offline, and clients with keys."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Self
+
+import httpx
+import pytest
+import uvicorn
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.falkor import binaries
+from kg_memory.server.app import Options, create_app
+from kg_memory.server.keys import KEYS, KeyRing
+
+Client = Callable[..., httpx.Client]
+
+
+class Serving:
+    """A server that answers from a thread of this process; `url` is where."""
+
+    def __init__(self, memory: GraphMemory, options: Options) -> None:
+        config = uvicorn.Config(create_app(memory, options), host="127.0.0.1", port=0, log_level="warning")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        while not self._server.started:
+            assert self._thread.is_alive()
+        host, port = self._server.servers[0].sockets[0].getsockname()
+        self.url = f"http://{host}:{port}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphMemory]:
+    """A memory of its own that reads by rules."""
+    binaries.fetch()
+    settings = Settings(data_dir=tmp_path_factory.mktemp("memory"), idle_seconds=0, model="offline")
+    with GraphMemory.open(settings=settings, embeddings="offline") as memory:
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def ring(offline: GraphMemory) -> KeyRing:
+    return KeyRing(offline.driver.store.database)
+
+
+@pytest.fixture(scope="module")
+def serving(offline: GraphMemory) -> Iterator[Serving]:
+    with Serving(offline, Options(rate=1000, burst=10_000)) as running:
+        yield running
+
+
+@pytest.fixture
+def client(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Client]:
+    """Make clients: each has a key of its own, or none where it has no scopes; the keys are gone after the test."""
+    opened: list[httpx.Client] = []
+
+    def make(*scopes: str, namespaces: tuple[str, ...] = ("*",), **options: object) -> httpx.Client:
+        headers = {}
+        if scopes:
+            headers["Authorization"] = f"Bearer {ring.create('test', scopes, namespaces)[1]}"
+        opened.append(httpx.Client(base_url=serving.url, headers=headers, timeout=60, **options))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+    offline.driver.store.database.command("DEL", KEYS)
