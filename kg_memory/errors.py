@@ -4,6 +4,7 @@
     |-- SettingsError          a setting, a URL or an argument of ``open`` is wrong
     |-- MissingExtra           an optional dependency is not installed
     |-- InputError             an argument is invalid (also a ValueError)
+    |   `-- NotFound           an argument names something that is not in the namespace
     |-- EpisodeAborted         reading this episode ended the process too often
     |-- DatabaseError
     |   |-- DatabaseMissing    there is no FalkorDB here
@@ -47,6 +48,10 @@ class MissingExtra(KGMemoryError, ImportError):
 
 class InputError(KGMemoryError, ValueError):
     """An argument is invalid: it cannot be stored, or the question cannot be asked."""
+
+
+class NotFound(InputError):
+    """An argument names something that is not in the namespace, or not any more."""
 
 
 class EpisodeAborted(KGMemoryError):

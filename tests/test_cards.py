@@ -66,3 +66,11 @@ def test_a_page_of_found_entities_goes_on_where_the_last_ended(world):
     names = [each.name for found in page for each in found]
     assert len(names) == len(set(names))
     assert names == [each.name for each in world.memory.entities.list(namespace=world.namespace, like="ann")]
+
+
+def test_an_entity_is_shown_by_its_id_as_by_its_name(memory, namespace):
+    memory.facts.add("Ann", "LIVES_IN", "Oslo", namespace=namespace)
+    card = memory.entities.card("Ann", namespace=namespace)
+    assert memory.entities.card(card.entity.id, namespace=namespace) == card
+    assert memory.entities.around(card.entity.id, namespace=namespace).depths[card.entity.id] == 0
+    assert memory.entities.card("0" * 36, namespace=namespace) is None

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from kg_memory.cli import main
-from kg_memory.cli.watch import OVERLAP, Watch
 from kg_memory.errors import AnswerError, ModelUnavailable
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries import usage
 from kg_memory.llm.chat import open_chat_model
+from kg_memory.memory.changes import OVERLAP, Watch
 from kg_memory.memory.memory import GraphMemory
 from tests.cli_home import COMMAND
 from tests.openai_wire import BASE_URL, completion, openai_wire

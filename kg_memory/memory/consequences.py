@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as fact_queries
 from kg_memory.falkor.queries import premises as queries
@@ -37,7 +37,7 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
     limit = validate_count("limit", limit)
     root = replace_unstorable(fact)
     if not (yield from read(queries.STORED, ids=[root])):
-        raise InputError(f"namespace has no fact {fact!r}; give the id of one that a search found")
+        raise NotFound(f"namespace has no fact {fact!r}; give the id of one that a search found")
     time = (yield from now()) if believed_at is None else believed_at
     point = point_of(window, time)
     before = yield from read_resting([root], limit)

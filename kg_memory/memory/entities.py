@@ -11,6 +11,7 @@ from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as community_queries
 from kg_memory.falkor.queries import episodes as episode_queries
 from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.queries.search import ENTITIES_BY_ID
 from kg_memory.ingestion.extract import entity_type
 from kg_memory.maintenance.identities.decisions import list_identities, merge, split, undo
 from kg_memory.maintenance.identities.split import SplitRequest
@@ -73,21 +74,21 @@ class Entities(Group):
     ) -> Flow[EntityCard | None]:
         """Return the entity called *name* at a glance, with *limit* of each: latest facts, neighbours and mentions.
 
-        ``None`` if there is none. For times, see `Facts`.
+        *name* may also be its id. ``None`` if there is none. For times, see `Facts`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         limit = validate_count("limit", limit)
         near = yield from read_neighbourhood(name, 1, CARD_FACTS, window, believed)
-        alias = alias_key(replace_unstorable(name))
+        entities = [entity for entity in near.entities if near.depths[entity.id] == 0]
+        if not entities:
+            return None
+        alias = alias_key(entities[0].name if name == entities[0].id else replace_unstorable(name))
         episodes, communities = yield from in_step(
             (
                 read(episode_queries.EPISODES_ABOUT, alias=alias, limit=limit),
                 read(community_queries.COMMUNITIES_ABOUT, alias=alias),
             )
         )
-        entities = [entity for entity in near.entities if near.depths[entity.id] == 0]
-        if not entities:
-            return None
         return EntityCard(
             entity=entities[0],
             facts=near.facts[:limit],
@@ -111,7 +112,7 @@ class Entities(Group):
     ) -> Flow[Neighbourhood]:
         """Return what lies within *steps* of the entity called *name*, breadth-first, by what was so then, else now.
 
-        For times, see `Facts`.
+        *name* may also be its id. For times, see `Facts`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from read_neighbourhood(name, steps, limit, window, believed))
@@ -211,6 +212,8 @@ def read_neighbourhood(
         window = time, time + 1
     beliefs = yield from belief_params(window, believed_at)
     called = yield from read(queries.CALLED, alias=alias)
+    if not called:
+        called = yield from read(ENTITIES_BY_ID, ids=[name])
     entities: dict[str, rows.Row] = {row["entity"]["id"]: row["entity"] for row in called}
     depths = dict.fromkeys(entities, 0)
     facts: dict[str, Fact] = {}

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
+from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.falkor.rows import Row
-from kg_memory.maintenance.review.reviews import require_fact, validate_fact
+from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.adding import Progress, Tally
-from kg_memory.memory.consequences import read_consequences, read_doubt_changes
+from kg_memory.memory.changes import is_reviewed, read_changes
+from kg_memory.memory.consequences import read_consequences
 from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
 from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.predicates import read_predicate
+from kg_memory.models.filters import Filter, parse_filter
 from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
+from kg_memory.models.results import FactExplanation
 from kg_memory.retrieval.standing import add_standing, point_of
 from kg_memory.retrieval.time_window import Window, parse_moment, parse_window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
-from kg_memory.temporal.interval import EVER, OPEN_END
+from kg_memory.temporal.interval import EVER
 from kg_memory.temporal.policy import rivals_by
 from kg_memory.text.identity import alias_key, replace_unstorable
 from kg_memory.text.predicates import predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
 
+ALL_FACTS = "MATCH (d:Fact)\nWITH d"
+MOST_EXPLAINED = 1000
 MAX_CHAIN = 64
 """The number of periods that an evolution has at most (C53)."""
 NAME_HINT = "an entity's name or one of its aliases"
@@ -103,6 +110,60 @@ class Facts(Group):
 
     add_many, aadd_many = verb(_add_many)
 
+    def _list(
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        skip: int = 0,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
+    ) -> Flow[builtins.list[Fact]]:
+        """Return the facts, latest first: each period of each, past ones too; see `about`.
+
+        *where* is a filter, such as ``{"predicate": "LIVES_IN"}``: see `kg_memory.models.filters`.
+        """
+        window, believed = yield from read_times(as_of, during, believed_at)
+        page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+        seen = yield from belief_params(window or EVER, believed, unreviewed=unreviewed)
+        first = yield from _start_list(parse_filter(where))
+        rows_ = yield from read(queries.list_facts(first.cypher), sources=SOURCES, **page, **first.params, **seen)
+        return (yield from _to_facts(rows_, window, seen["believed_at"]))
+
+    list, alist = verb(_list)
+
+    def _get(
+        self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
+    ) -> Flow[Fact | None]:
+        """Return the latest period of the fact with that id, which may wait for review; ``None`` if there is none."""
+        _, believed = yield from read_times(None, None, believed_at)
+        seen = yield from belief_params(EVER, believed, unreviewed=True)
+        stored = yield from read(FACTS_BY_ID, ids=[validate_fact(fact)], sources=SOURCES, **seen)
+        return next(iter((yield from _to_facts(stored[-1:], None, seen["believed_at"]))), None)
+
+    get, aget = verb(_get)
+
+    def _explain(
+        self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
+    ) -> Flow[FactExplanation]:
+        """Return why the fact with that id is believed, or not: who stated it, and what ended or contradicted it.
+
+        At most 1,000 of each. Errors: `InputError` when there is no such fact.
+        """
+        _, believed = yield from read_times(None, None, believed_at)
+        return FactExplanation(
+            fact=(yield from self._get(fact, believed_at=believed_at)),
+            sources=tuple((yield from read_sources(fact, MOST_EXPLAINED, 0))),
+            verdicts=tuple((yield from list_verdicts(fact, MOST_EXPLAINED))),
+            evolution=tuple((yield from read_evolution(fact))),
+            consequences=tuple((yield from read_consequences(fact, MOST_EXPLAINED, None, believed))),
+        )
+
+    explain, aexplain = verb(_explain)
+
     def _about(
         self,
         name: str,
@@ -113,7 +174,7 @@ class Facts(Group):
         during: During | None = None,
         believed_at: Time | None = None,
         unreviewed: bool = False,
-    ) -> Flow[list[Fact]]:
+    ) -> Flow[builtins.list[Fact]]:
         """Return the facts about the entity called *name*, latest first: each period of each, past ones too.
 
         With *as_of*, only what was so then; with *during*, what was so at some time in it. *unreviewed* includes facts
@@ -132,7 +193,7 @@ class Facts(Group):
         namespace: str = DEFAULT_NAMESPACE,
         limit: int = 100,
         believed_at: Time | None = None,
-    ) -> Flow[list[Fact]]:
+    ) -> Flow[builtins.list[Fact]]:
         """Return the periods of what the entity called *name* was, did or had, newest first, with their sources.
 
         *predicate* restricts them to one relation, in any of its wordings ("lives in", ``RESIDES_IN``).
@@ -150,7 +211,7 @@ class Facts(Group):
 
     def _timeline(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
-    ) -> Flow[list[TimelineEvent]]:
+    ) -> Flow[builtins.list[TimelineEvent]]:
         """Return what began, ended and was said of the entity called *name*, earliest first, from *limit* periods."""
         _, believed = yield from read_times(None, None, believed_at)
         facts = yield from facts_about(name, limit, None, believed)
@@ -161,7 +222,7 @@ class Facts(Group):
 
     def _changes(
         self, since: Time, until: Time | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 1000
-    ) -> Flow[list[Change]]:
+    ) -> Flow[builtins.list[Change]]:
         """Return what was learned, ended, corrected, retracted, restored, or became doubtful or sure, earliest first.
 
         It is what changed in ``[since, until)``, which are times of the system's clock: when the memory came to believe
@@ -173,7 +234,7 @@ class Facts(Group):
 
     changes, achanges = verb(_changes)
 
-    def _evolution(self, fact: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[list[Fact]]:
+    def _evolution(self, fact: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[builtins.list[Fact]]:
         """Return what superseded what, earliest first: the fact with that id, and all that superseding links to it.
 
         At most 64 periods around it. Errors: `InputError` when there is no such fact.
@@ -184,7 +245,7 @@ class Facts(Group):
 
     def _sources(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
-    ) -> Flow[list[Source]]:
+    ) -> Flow[builtins.list[Source]]:
         """Return every statement of the fact with that id, earliest first; `Fact.sources` has the first five.
 
         Errors: `InputError` when there is no such fact.
@@ -201,7 +262,7 @@ class Facts(Group):
         limit: int = 1000,
         as_of: Time | None = None,
         believed_at: Time | None = None,
-    ) -> Flow[list[Consequence]]:
+    ) -> Flow[builtins.list[Consequence]]:
         """Return what rests on the fact with that id, the nearest first, over any number of steps, each with the way.
 
         Those that are doubtful then tell since when, and because of what. At most *limit*. Errors: `InputError` when
@@ -233,30 +294,21 @@ def facts_about(
     limit = validate_count("limit", limit)
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
     facts = yield from read(queries.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **seen)
-    standing = yield from add_standing(facts, point_of(window, seen["believed_at"]))
+    return (yield from _to_facts(facts, window, seen["believed_at"]))
+
+
+def _to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
+    standing = yield from add_standing(stored, point_of(window, believed_at))
     return [rows.to_fact(row) for row in standing]
 
 
-def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]]:
-    """Return what came to be believed, or ceased to be, in ``[since, until)`` of the system's clock, earliest first."""
-    limit = validate_count("limit", limit)
-    end = (yield from now()) + 1 if until is None else until
-    # A change is made of at most two beliefs.
-    changed = yield from read(queries.CHANGED_FACTS, since=since, until=end, limit=2 * limit)
-    stated = yield from read(queries.TELL_FACTS, ids=[row["id"] for row in changed], past=True, sources=SOURCES)
-    beliefs: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in stated:
-        if _is_reviewed(row):
-            beliefs[row["fact"]["id"]].append(row)
-    changes: list[Change] = []
-    for own in beliefs.values():
-        instants = {row["belief"][clock] for row in own for clock in ("created_at", "expired_at")}
-        for instant in sorted(instants):
-            if since <= instant < end:
-                changes += _changes_at(own, instant)
-    changes += yield from read_doubt_changes([row["id"] for row in changed], since, end, limit)
-    changes.sort(key=lambda change: (change.at, change.kind, _sentence(change)))
-    return changes[:limit]
+def _start_list(where: Filter | None) -> Flow[Step]:
+    """Return the beginning of a query of the facts that pass *where*, by an index if it has one."""
+    if where is None:
+        return Step(ALL_FACTS, {})
+    names = yield from read_names(where)
+    rest = filter_step(where, "facts", names, ("d",))
+    return start_step(where, "facts", names) or Step(ALL_FACTS + rest.cypher, rest.params)
 
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
@@ -264,7 +316,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
     history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
     beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES)
-    periods = [row for row in beliefs if _is_reviewed(row)]
+    periods = [row for row in beliefs if is_reviewed(row)]
     periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
     places = [place for place, row in enumerate(periods) if row["fact"]["id"] == fact]
     last = max(places, default=len(periods) - 1)
@@ -288,10 +340,6 @@ def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool =
     return {"since": since, "until": until, "believed_at": time, "unreviewed": unreviewed}
 
 
-def _is_reviewed(row: Row) -> bool:
-    return bool(row["belief"] and row["belief"]["reviewed"])
-
-
 def _events(fact: Fact) -> Iterable[TimelineEvent]:
     if fact.valid_at:
         yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
@@ -299,36 +347,6 @@ def _events(fact: Fact) -> Iterable[TimelineEvent]:
         yield TimelineEvent(at=fact.known_from, kind="said", fact=fact)
     if fact.invalid_at:
         yield TimelineEvent(at=fact.invalid_at, precision=fact.end_precision, kind="ended", fact=fact)
-
-
-def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
-    """Yield what changed in the *beliefs* of one fact at that instant."""
-    closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
-    made = [row for row in beliefs if row["belief"]["created_at"] == instant]
-    earlier = any(row["belief"]["created_at"] < instant for row in beliefs)
-    at = rows.to_datetime(instant)
-    for before in closed:
-        after = next((row for row in made if _touches(before, row)), None)
-        if after is None:
-            yield Change(at=at, kind="retracted", before=rows.to_fact(before))
-            continue
-        made.remove(after)
-        ended = before["belief"]["invalid_at"] == OPEN_END > after["belief"]["invalid_at"]
-        yield Change(
-            at=at, kind="ended" if ended else "corrected", before=rows.to_fact(before), after=rows.to_fact(after)
-        )
-    for after in made:
-        yield Change(at=at, kind="restored" if earlier else "learned", after=rows.to_fact(after))
-
-
-def _touches(row: Row, following: Row) -> bool:
-    first, second = row["belief"], following["belief"]
-    return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
-
-
-def _sentence(change: Change) -> str:
-    fact = change.after or change.before
-    return fact.sentence if fact else ""
 
 
 def _find_chain(history: History, fact: str) -> set[str]:

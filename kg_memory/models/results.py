@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, Self
 
-from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind, Value
+from kg_memory.models.graph import Community, Consequence, Entity, Episode, Fact, Kind, Review, Source, Value
 
 
 class QueryTime(Value):
@@ -142,6 +142,19 @@ class Neighbour(Value):
     name: str
     type: str = "Entity"
     facts: int
+
+
+class FactExplanation(Value):
+    """The reasons for a fact: its statements, the verdicts about it, what superseded what, and what rests on it.
+
+    `fact` is None where it was not believed at the time that is asked about.
+    """
+
+    fact: Fact | None
+    sources: tuple[Source, ...] = ()
+    verdicts: tuple[Review, ...] = ()
+    evolution: tuple[Fact, ...] = ()
+    consequences: tuple[Consequence, ...] = ()
 
 
 class CommunityCard(Value):

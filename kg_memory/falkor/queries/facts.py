@@ -296,6 +296,21 @@ LIMIT $limit
 ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id
 """
 
+
+def list_facts(first: str) -> str:
+    """Return the query of a page of the facts that *first* yields as ``d``, the latest first: each period of each."""
+    return f"""{first}
+MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH d AS f, h, b
+ORDER BY CASE WHEN b.known_from = {OPEN_START} THEN b.said_at ELSE b.known_from END DESC, f.id, b.id
+SKIP $skip LIMIT $limit
+{part.TELL_FACTS}
+ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id,
+  belief.id
+"""
+
+
 LIST_ENTITIES = f"""
 MATCH (e:Entity)
 WHERE e.evicted IS NULL

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import line
 from kg_memory.runtime.effects import read
@@ -69,7 +69,7 @@ class ForgetRequest:
 def not_found(kind: str, target: object) -> InputError:
     """Return the error that there is no *target* of *kind*."""
     hint = IDS_FROM.get(kind, f"memory.episodes() has each message with its {kind}")
-    return InputError(f"there is no {kind} {target!r} in this namespace, or it is forgotten: {hint}")
+    return NotFound(f"there is no {kind} {target!r} in this namespace, or it is forgotten: {hint}")
 
 
 def _validate_span(span: Any, kind: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
@@ -179,7 +179,7 @@ def find_entity(argument: str, name: object) -> Flow[str]:
     if text in ids:
         return text
     if not ids:
-        raise InputError(f"{argument} must be {NAME_HINT}, got {text!r}, which nothing is called")
+        raise NotFound(f"{argument} must be {NAME_HINT}, got {text!r}, which nothing is called")
     if len(ids) > 1:
         raise InputError(f"{text!r} names {len(ids)} entities ({', '.join(sorted(ids))}); give the id of one")
     return str(ids[0])
@@ -191,7 +191,7 @@ def read_identity(decision: object) -> Flow[Row]:
     if isinstance(decision, str) and decision:
         stored = yield from read(queries.IDENTITY, id=replace_unstorable(decision))
     if not stored or "one" not in _ends(stored[0]):
-        raise InputError(f"there is no decision {decision!r} in this namespace; entities.decisions lists them")
+        raise NotFound(f"there is no decision {decision!r} in this namespace; entities.decisions lists them")
     return stored[0]
 
 

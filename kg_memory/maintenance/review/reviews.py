@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Self, get_args
 
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
@@ -114,7 +114,7 @@ def require_fact(fact: str) -> Flow[History]:
     """Return the history of the fact with that id. Errors: `InputError` where there is none."""
     history = yield from read_history([validate_fact(fact)])
     if fact not in history.sentences:
-        raise InputError(f"namespace has no fact {fact!r}; give the id of one that a search found")
+        raise NotFound(f"namespace has no fact {fact!r}; give the id of one that a search found")
     return history
 
 
@@ -199,5 +199,5 @@ def read_verdict(review: object) -> Flow[StoredVerdict]:
     if isinstance(review, str) and review:
         stored = yield from read(queries.VERDICT, id=replace_unstorable(review))
     if not stored:
-        raise InputError(f"there is no review {review!r} in this namespace: memory.reviews.list() has those that wait")
+        raise NotFound(f"there is no review {review!r} in this namespace: memory.reviews.list() has those that wait")
     return StoredVerdict.from_row(stored[0])

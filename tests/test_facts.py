@@ -1,0 +1,44 @@
+"""Facts without a question: listed, by their ids, and explained."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.errors import InputError, NotFound
+
+
+@pytest.fixture
+def told(memory, namespace):
+    memory.facts.add("Ann", "LIVES_IN", "Oslo", valid_at="2019", at="2024-01-01", namespace=namespace)
+    memory.facts.add("Ann", "LIVES_IN", "Rome", valid_at="2022", at="2024-02-01", namespace=namespace)
+    memory.facts.add("Bob", "LIKES", "tea", source="crm", at="2024-03-01", namespace=namespace)
+    return {fact.sentence: fact for fact in memory.facts.list(namespace=namespace)}
+
+
+def test_all_facts_are_listed_latest_first_in_pages_and_with_filters_and_times(memory, namespace, told):
+    def objects(**how):
+        return [fact.objects[0] for fact in memory.facts.list(namespace=namespace, **how)]
+
+    assert objects() == ["tea", "Rome", "Oslo"]
+    assert [*objects(limit=2), *objects(limit=2, skip=2)] == objects()
+    assert objects(as_of="2020-06-01") == ["Oslo"]
+    assert objects(during="2019") == ["Oslo"]
+    assert objects(where={"predicate": "lives in"}) == ["Rome", "Oslo"]
+    assert objects(where={"$or": [{"source": "crm"}, {"name": "Rome"}]}) == ["tea", "Rome"]
+    assert objects(where={"$not": {"source": "crm"}}, as_of="2023-01-01") == ["Rome"]
+    assert objects(believed_at="2000-01-01") == []
+    with pytest.raises(InputError, match="colour"):
+        objects(where={"colour": "red"})
+
+
+def test_a_fact_is_returned_by_its_id_and_explained_by_who_stated_it_and_what_ended_it(memory, namespace, told):
+    oslo, rome = (next(fact for fact in told.values() if fact.objects == (name,)) for name in ("Oslo", "Rome"))
+    assert memory.facts.get(oslo.id, namespace=namespace) == oslo
+    assert memory.facts.get(oslo.id, namespace=namespace, believed_at="2000-01-01") is None
+    assert memory.facts.get(oslo.id, namespace="another") is None
+    why = memory.facts.explain(oslo.id, namespace=namespace)
+    assert why.fact == oslo
+    assert [source.episode for source in why.sources] == [oslo.sources[0].episode]
+    assert [fact.id for fact in why.evolution] == [oslo.id, rome.id]
+    with pytest.raises(NotFound, match="no fact"):
+        memory.facts.explain("nothing", namespace=namespace)
