@@ -37,9 +37,6 @@ class Access:
     namespace: str
 
 
-Check = Callable[..., Awaitable[Access]]
-
-
 class RateLimit:
     """A bucket of tokens for each key: *burst* requests at once, and then *rate* a second."""
 
@@ -80,26 +77,38 @@ class Guard:
             )
         return key
 
-    def require(self, scope: Scope) -> Check:
-        """Return a dependency that lets a request with *scope* pass, in the namespace of its path if that has one."""
 
-        async def check(
-            request: Request,
-            bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
-            header: Annotated[str | None, Depends(HEADER)],
-        ) -> Access:
-            key = await self.authenticate(bearer.credentials if bearer else header, request)
-            return authorize(key, scope, unquote(request.path_params.get("namespace", "")))
+def require(scope: Scope | None = None) -> Callable[..., Awaitable[Access]]:
+    """Return a dependency that lets a request with *scope* pass, in the namespace of its path if that has one.
 
-        return check
+    Without a scope every key passes.
+    """
+
+    async def check(
+        request: Request,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
+        header: Annotated[str | None, Depends(HEADER)],
+    ) -> Access:
+        guard: Guard = request.app.state.service.guard
+        key = await guard.authenticate(bearer.credentials if bearer else header, request)
+        return authorize(key, scope, unquote(request.path_params.get("namespace", "")))
+
+    return check
 
 
-def authorize(key: ApiKey, scope: Scope, namespace: str = "") -> Access:
+AnyKey = Annotated[Access, Depends(require())]
+Reading = Annotated[Access, Depends(require("read"))]
+Writing = Annotated[Access, Depends(require("write"))]
+Forgetting = Annotated[Access, Depends(require("forget"))]
+Ruling = Annotated[Access, Depends(require("admin"))]
+
+
+def authorize(key: ApiKey, scope: Scope | None, namespace: str = "") -> Access:
     """Return the access of *key* to *namespace*, if one is meant.
 
     Raises `ProblemError` 403, whether the namespace holds anything or not.
     """
-    if not key.has(scope):
+    if scope is not None and not key.has(scope):
         raise ProblemError(403, f"this key does not have the scope {scope}")
     if namespace and not key.reaches(validate_namespace(namespace)):
         raise ProblemError(403, "this key does not reach this namespace")

@@ -4,66 +4,95 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Path, Query
+from starlette.middleware.cors import CORSMiddleware
 
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.server.access import Guard, RateLimit
-from kg_memory.server.endpoints import add_route
+from kg_memory.server import episodes, events, forgetting, graph, transfer
+from kg_memory.server.access import AnyKey, Reading
+from kg_memory.server.endpoints import add_route, describe_problems
 from kg_memory.server.gate import Gate
-from kg_memory.server.keys import KeyRing
+from kg_memory.server.keys import ApiKey
+from kg_memory.server.pages import MOST, Page, Place, cut_page
 from kg_memory.server.problems import add_handlers
 from kg_memory.server.routes import ROUTES
+from kg_memory.server.service import Options, Service
 
 ABOUT = """\
 Long-term memory for LLM agents as a temporal knowledge graph. The operations are the verbs of the Python library, by
 the same names. A list comes in pages: give the `next` of one as the `cursor` of the following one.
 """
-PATHS = ("/v1/", "/healthz")
+PATHS = ("/v1/", "/api/graph/", "/healthz")
 """Beginnings of the paths that are ours: an application around ours may have others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the server: the hosts and pages that it answers, and its limits."""
-
-    hosts: tuple[str, ...] = ()
-    """Names in ``Host`` that are answered beside those of this machine; ``*`` is all."""
-    origins: tuple[str, ...] = ()
-    """Pages of other servers that may ask, such as ``https://app.example.com``."""
-    max_body: int = 10_000_000
-    """Bytes of a request, but for imports."""
-    rate: float = 50.0
-    """Requests a second of a key."""
-    burst: int = 200
-    """Requests of a key at once."""
-
-
 DEFAULT = Options()
 
 
 def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory: bool = False) -> FastAPI:
-    """Return the application that serves *memory*, and closes it at its end if it should."""
-    guard = Guard(KeyRing(memory.driver.store.database), RateLimit(options.rate, options.burst))
+    """Return the application that serves *memory*, and closes it at its end if it should.
+
+    Its `state.service` is the `Service`.
+    """
+    service = Service(memory, options)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.reader.start()
         yield
+        service.stopping = True
+        await service.reader.stop(options.stop_seconds)
         if close_memory:
             await memory.aclose()
 
     app = FastAPI(title="kg-memory", version="1", description=ABOUT, lifespan=lifespan, redoc_url=None)
-    app.add_middleware(Gate, paths=PATHS, hosts=options.hosts, origins=options.origins, max_body=options.max_body)
+    app.state.service = service
+    app.add_middleware(Gate, paths=PATHS, options=options)
+    if options.origins:
+        exposed = ("ETag", "Location", "Retry-After", "X-Request-ID")
+        app.add_middleware(
+            CORSMiddleware, allow_origins=options.origins, allow_methods="*", allow_headers="*", expose_headers=exposed
+        )
     add_handlers(app)
-    router = APIRouter()
-    for route in ROUTES:
-        add_route(router, memory, guard, route)
-    app.include_router(router)
+    app.include_router(_make_router(service))
+    return app
 
-    @app.get("/healthz", tags=["server"], operation_id="server.health")
-    async def health() -> dict[str, str]:
+
+def describe_namespace(
+    namespace: Annotated[str, Path(min_length=1, description="Whose memory it is; a slash in it is `%2F`.")],
+) -> None:
+    """Declare the parameter that all paths of a namespace have; `access` reads it."""
+
+
+def _make_router(service: Service) -> APIRouter:
+    router = APIRouter()
+    graph.add_routes(router, service)
+    inner = APIRouter(prefix="/v1/namespaces/{namespace}", dependencies=[Depends(describe_namespace)])
+    for part in (episodes, forgetting, transfer, events):
+        part.add_routes(inner, service)
+    for route in ROUTES:
+        add_route(inner, service, route)
+    router.include_router(inner)
+
+    @router.get("/v1/namespaces", tags=["data"], operation_id="data.namespaces", responses=describe_problems())
+    async def list_namespaces(
+        access: Reading,
+        limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
+        cursor: str | None = None,
+    ) -> Page[str]:
+        """Return the namespaces that hold something and that the key reaches."""
+        place = Place.from_cursor(cursor)
+        names = [name for name in await service.memory.data.anamespaces() if access.key.reaches(name)]
+        return cut_page(names[place.skip :], place, limit)
+
+    @router.get("/v1/key", tags=["server"], operation_id="server.key", responses=describe_problems())
+    async def describe_key(access: AnyKey) -> ApiKey:
+        """Return what the key of the request may do."""
+        return access.key
+
+    @router.get("/healthz", tags=["server"], operation_id="server.health")
+    async def check_health() -> dict[str, str]:
         """Tell that the server runs."""
         return {"status": "ok"}
 
-    return app
+    return router

@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     from kg_memory.server.keys import ApiKey
 
 
+STOP_SECONDS = 30
+"""Seconds in which requests under way may finish when the server stops."""
+
+
 def serve(arguments: Namespace, screen: Screen) -> int:
     """Serve until it is stopped."""
     try:
         import uvicorn  # noqa: PLC0415 - an extra
 
         from kg_memory.server.access import is_loopback  # noqa: PLC0415
-        from kg_memory.server.app import Options, create_app  # noqa: PLC0415
+        from kg_memory.server.app import create_app  # noqa: PLC0415
         from kg_memory.server.keys import KeyRing  # noqa: PLC0415
+        from kg_memory.server.running import StoppingServer  # noqa: PLC0415
+        from kg_memory.server.service import Options  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtra(f"serve needs {error.name}: pip install 'kg-memory[server]'") from None
     memory = open_memory(arguments, screen)
@@ -38,8 +44,16 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         screen.note("There is no key, so only this machine is answered: kg-memory keys create NAME makes one.")
     options = Options(hosts=(arguments.host, *arguments.allow_host), origins=tuple(arguments.allow_origin))
     app = create_app(memory, options, close_memory=True)
+    config = uvicorn.Config(
+        app,
+        host=arguments.host,
+        port=arguments.port,
+        log_level="warning",  # its log of requests would have the names of namespaces and entities
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
     screen.note(f"Serving http://{arguments.host}:{arguments.port}, described at /docs; Ctrl-C ends it.")
-    uvicorn.run(app, host=arguments.host, port=arguments.port, log_level="warning", server_header=False)
+    StoppingServer(config, app.state.service).run()
     return 0
 
 

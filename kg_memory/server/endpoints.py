@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from operator import attrgetter
@@ -18,14 +18,14 @@ from starlette.responses import Response
 
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.results import Context
-from kg_memory.server.access import Access, Guard
+from kg_memory.server.access import Access, require
 from kg_memory.server.keys import Scope
 from kg_memory.server.pages import MOST, Page, Place, cut_page
-from kg_memory.server.parameters import NAMES
+from kg_memory.server.parameters import find_parameter
 from kg_memory.server.problems import Problem, ProblemError
+from kg_memory.server.service import Service
 from kg_memory.server.views import ContextView, view_context
 
-NAMESPACE = "/v1/namespaces/{namespace}"
 PathText = Annotated[str, AfterValidator(unquote)]
 """A parameter of a path, which is decoded only here; see `kg_memory.server.gate`."""
 Arguments = dict[str, Any]
@@ -33,7 +33,15 @@ HIDDEN = frozenset({"namespace", "progress", "skip", "mapping", "checkpointer", 
 """Parameters of verbs that a request does not have, or not by that name."""
 WHOLE = 10_000
 """The items from which pages are cut where a longer list would begin otherwise."""
-PROBLEMS = {401: "no valid key", 403: "not allowed", 404: "not there", 422: "invalid", 429: "too many requests"}
+PROBLEMS = {
+    401: "no valid key",
+    403: "not allowed",
+    404: "not there",
+    422: "invalid",
+    429: "too many requests",
+    503: "not now",
+}
+MORE_PROBLEMS = {409: "changed meanwhile", 413: "too large"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,14 @@ class Route:
     scope: Scope = "read"
     status: int = 200
     whole: bool = False
-    constants: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
     """A verb as a route needs it: its async form, its parameters, and the type of its result."""
 
-    call: Callable[..., Awaitable[Any]]
+    name: str
+    function: Callable[..., Awaitable[Any]]
     parameters: Mapping[str, inspect.Parameter]
     hints: Mapping[str, Any]
     about: str
@@ -65,7 +73,16 @@ class _Verb:
     def find(cls, memory: GraphMemory, name: str) -> _Verb:
         group, _, last = name.rpartition(".")
         call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
-        return cls(call, inspect.signature(call).parameters, get_type_hints(call), inspect.getdoc(call) or "")
+        return cls(name, call, inspect.signature(call).parameters, get_type_hints(call), inspect.getdoc(call) or "")
+
+    async def call(self, arguments: Arguments) -> Any:
+        """Call the verb; a list of positional arguments is a list in a request."""
+        for name, parameter in self.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                first = next(iter(self.parameters))
+                rest = {key: value for key, value in arguments.items() if key not in {first, name}}
+                return await self.function(arguments[first], *arguments[name], **rest)
+        return await self.function(**arguments)
 
     @property
     def item(self) -> Any:
@@ -74,18 +91,20 @@ class _Verb:
         return get_args(result)[0] if get_origin(result) is list else None
 
     def type_of(self, name: str, *, in_query: bool) -> Any:
-        parameter = NAMES[name]
+        parameter = find_parameter(self.name, name)
         return (in_query and parameter.in_query) or parameter.type or self.hints[name]
 
     def default_of(self, name: str) -> Any:
         default = self.parameters[name].default
-        return ... if default is inspect.Parameter.empty else None if name == "by" else default
+        if default is inspect.Parameter.empty:
+            return ...
+        return None if name == "by" else [] if default == () else default
 
 
-def add_route(router: APIRouter, memory: GraphMemory, guard: Guard, route: Route) -> None:
+def add_route(router: APIRouter, service: Service, route: Route) -> None:
     """Add *route* to *router*."""
-    verb = _Verb.find(memory, route.verb)
-    taken = {*HIDDEN, *route.constants, *_names_in(route.path)}
+    verb = _Verb.find(service.memory, route.verb)
+    taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
     answer = _Answer(verb, route)
 
@@ -93,17 +112,20 @@ def add_route(router: APIRouter, memory: GraphMemory, guard: Guard, route: Route
         place, body = Place.from_cursor(values.pop("cursor", None)), values.pop("body", None)
         if body is not None:
             values |= {name: getattr(body, name) for name in offered}
-        arguments = {name: _to_argument(name, value) for name, value in values.items() if value is not None}
+        arguments = {name: to_argument(name, value) for name, value in values.items() if value is not None}
         if "by" in offered:
             arguments.setdefault("by", access.key.name)
         if "namespace" in verb.parameters:
             arguments["namespace"] = access.namespace
-        return await answer(request, {**arguments, **route.constants}, place)
+        return await answer(request, arguments, place)
 
     parameters = [
         _parameter("request", Request),
-        _parameter("access", Access, Depends(guard.require(route.scope))),
-        *(_parameter(name, PathText, Path(description=_about(name))) for name in _names_in(route.path)),
+        _parameter("access", Access, Depends(require(route.scope))),
+        *(
+            _parameter(name, Annotated[PathText, Path(description=find_parameter(route.verb, name).about)])
+            for name in _names_in(route.path)
+        ),
     ]
     if route.method == "GET":
         parameters += _query_parameters(verb, offered, paged=verb.item is not None)
@@ -114,7 +136,7 @@ def add_route(router: APIRouter, memory: GraphMemory, guard: Guard, route: Route
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     summary, _, rest = verb.about.partition("\n\n")
     router.add_api_route(
-        NAMESPACE + route.path,
+        route.path,
         endpoint,
         methods=[route.method],
         operation_id=route.verb,
@@ -140,7 +162,7 @@ class _Answer:
         if self._paged:
             value: Any = await self._page(arguments, place)
         else:
-            value = await self._verb.call(**arguments)
+            value = await self._verb.call(arguments)
             if value is None:
                 raise ProblemError(404, "there is no such thing in this namespace")
             value = view_context(value) if isinstance(value, Context) else value
@@ -153,12 +175,10 @@ class _Answer:
             pinned = place.believed_at or arguments.get("believed_at") or datetime.now(UTC).isoformat()
             place, arguments = Place(place.skip, pinned), {**arguments, "believed_at": pinned}
         if "skip" in parameters:
-            return cut_page(
-                await self._verb.call(**{**arguments, "skip": place.skip, "limit": limit + 1}), place, limit
-            )
+            return cut_page(await self._verb.call({**arguments, "skip": place.skip, "limit": limit + 1}), place, limit)
         if "limit" in parameters:
             arguments = {**arguments, "limit": WHOLE if self._route.whole else place.skip + limit + 1}
-        return cut_page((await self._verb.call(**arguments))[place.skip :], place, limit)
+        return cut_page((await self._verb.call(arguments))[place.skip :], place, limit)
 
 
 def json_response(request: Request, body: bytes, status: int = 200) -> Response:
@@ -173,10 +193,12 @@ def json_response(request: Request, body: bytes, status: int = 200) -> Response:
 
 def describe_problems(*statuses: int) -> dict[int | str, Arguments]:
     """Return how the problems of a route are described: those that any may have, or these."""
-    return {status: {"model": Problem, "description": PROBLEMS[status]} for status in statuses or PROBLEMS}
+    return {
+        status: {"model": Problem, "description": (PROBLEMS | MORE_PROBLEMS)[status]} for status in statuses or PROBLEMS
+    }
 
 
-def _to_argument(name: str, value: Any) -> Any:
+def to_argument(name: str, value: Any) -> Any:
     """Return the argument *name* as the verb takes it."""
     if name == "during" and isinstance(value, str) and ".." in value:
         return tuple(end.strip() or None for end in value.split("..", 1))
@@ -197,14 +219,10 @@ def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> 
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
-def _about(name: str) -> str:
-    return NAMES[name].about if name in NAMES else f"The id of the {name}."
-
-
 def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> list[inspect.Parameter]:
     parameters = []
     for name in offered:
-        query = Query(verb.default_of(name), description=_about(name), **_example(name, in_query=True), **_bounds(name))
+        query = Query(verb.default_of(name), **_describe(verb.name, name, in_query=True))
         parameters.append(_parameter(name, verb.type_of(name, in_query=True), query))
     if paged:
         about = "The `next` of the page before; only with the parameters of that page."
@@ -215,20 +233,17 @@ def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> li
 def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name in offered:
-        details = Field(
-            verb.default_of(name), description=_about(name), **_example(name, in_query=False), **_bounds(name)
-        )
+        details = Field(verb.default_of(name), **_describe(verb.name, name, in_query=False))
         fields[name] = (verb.type_of(name, in_query=False), details)
     title = "".join(word.capitalize() for word in route.verb.replace(".", "_").split("_"))
     return create_model(f"{title}Request", __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def _example(name: str, *, in_query: bool) -> Arguments:
-    example = NAMES[name].example
+def _describe(verb: str, name: str, *, in_query: bool) -> Arguments:
+    """Return the description, the example and the bounds of a parameter."""
+    about, example = find_parameter(verb, name)[:2]
+    bounds = {"ge": 1, "le": MOST} if name == "limit" else {}
     if example is None:
-        return {}
-    return {"examples": [json.dumps(example) if in_query and isinstance(example, dict) else example]}
-
-
-def _bounds(name: str) -> Arguments:
-    return {"ge": 1, "le": MOST} if name == "limit" else {}
+        return {"description": about, **bounds}
+    written = json.dumps(example) if in_query and isinstance(example, dict) else example
+    return {"description": about, "examples": [written], **bounds}

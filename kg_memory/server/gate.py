@@ -6,47 +6,41 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.server.access import is_loopback
 from kg_memory.server.problems import problem_response
+from kg_memory.server.service import Options
 
 logger = logging.getLogger("kg_memory.server")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENCODED = ("/v1/", "/api/graph/")
 """Beginnings of paths whose parameters are decoded after routing, so that ``team%2Fann`` is one of them."""
+STREAMED = "/import"
+"""The end of the path whose body is read as it comes, with a limit of its own."""
 FAULT = "the server met a fault of its own; its log has it by the request id"
 
 
-class TooLarge(Exception):
-    """The body of a request is larger than allowed."""
-
-
 class Gate:
-    """Middleware for the requests whose paths begin with one of *paths*; others pass unseen.
-
-    With a body of at most *max_body* bytes, but for *streams*, the ends of paths whose bodies are read as they come.
-    """
+    """Middleware for the requests whose paths begin with one of *paths*; others pass unseen."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
         paths: Sequence[str],
-        hosts: Collection[str],
-        origins: Collection[str],
-        max_body: int,
-        streams: tuple[str, ...] = ("/import",),
+        options: Options,
     ) -> None:
-        self._app, self._paths, self._max_body, self._streams = app, tuple(paths), max_body, streams
-        self._hosts, self._origins = frozenset(hosts), frozenset(origins)
+        self._app, self._paths, self._max_body = app, tuple(paths), options.max_body
+        self._hosts, self._origins = frozenset(options.hosts), frozenset(options.origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it with a problem."""
@@ -72,7 +66,7 @@ class Gate:
             await problem_response(code, detail, request_id)(scope, receive, send_marked)
 
         path = scope["path"]
-        limit = None if path.endswith(self._streams) else self._max_body
+        limit = None if path.endswith(STREAMED) else self._max_body
         try:
             if problem := self._problem(headers, limit):
                 await refuse(*problem)
@@ -81,12 +75,9 @@ class Gate:
         except Exception as error:
             if status:
                 raise
-            if isinstance(error, TooLarge):
-                await refuse(413, f"the body must have at most {limit} bytes")
-            else:
-                logger.error("request %s failed: %s", request_id, describe_error(error))  # noqa: TRY400 - may quote
-                logger.debug("request %s failed", request_id, exc_info=error)
-                await refuse(500, FAULT)
+            logger.error("request %s failed: %s", request_id, describe_error(error))  # noqa: TRY400 - may quote
+            logger.debug("request %s failed", request_id, exc_info=error)
+            await refuse(500, FAULT)
         finally:
             seconds = time.perf_counter() - began
             logger.info(
@@ -125,7 +116,7 @@ def _limit_body(receive: Receive, limit: int | None) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > limit:
-            raise TooLarge
+            raise HTTPException(413, f"the body must have at most {limit} bytes")  # which FastAPI lets pass
         return message
 
     return receive_limited

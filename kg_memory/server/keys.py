@@ -112,6 +112,13 @@ class KeyRing:
 
     find, afind = both(find_flow)
 
+    def is_valid_flow(self, id_: str) -> Flow[bool]:
+        """Return whether the key with that id is there still, and was not revoked."""
+        stored = yield from self._read(id_)
+        return stored is not None and stored.revoked_at is None
+
+    is_valid, ais_valid = both(is_valid_flow)
+
     def exist_flow(self) -> Flow[bool]:
         """Return whether any key was ever made: a revoked key opens nothing."""
         return bool((yield from self._database.command_flow("EXISTS", KEYS)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kg_memory.memory.declaring import FactRow
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 
 PlainObject = dict[str, Any]
+ROW = {"subject": "Ann", "predicate": "WORKS_AT", "object": "Acme", "valid_at": "2024-05"}
 TIME = "A time: ISO 8601, or words such as `last March`."
 
 
@@ -76,9 +76,16 @@ NAMES: Mapping[str, Parameter] = {
     "subject_type": Parameter("The type of the subject.", "Person"),
     "object_type": Parameter("The type of the objects.", "Organization"),
     "rests_on": Parameter("The ids of facts without which it is doubtful.", None, list[str] | None),
-    "rows": Parameter("Facts, each with the fields of one.", None, list[FactRow]),
-    "episodes": Parameter("Episodes.", None, list[EpisodeInput]),
+    "rows": Parameter("Facts, each with the fields of one.", [ROW], list[PlainObject]),
+    "episodes": Parameter("The ids of episodes.", None, list[str] | None),
+    "usage.estimate.episodes": Parameter("Episodes, as they would be added.", None, list[EpisodeInput]),
     "facts": Parameter("The ids of facts.", None, list[str]),
+    "others": Parameter("The names or ids of the entities to merge into it.", ["Annie"], list[str]),
+    "into": Parameter("The entity that is kept, by its name or id.", "Ann"),
+    "entities.split.entity": Parameter("The entity, by its name or id.", "Ann"),
+    "entities.split.name": Parameter("The name of the entity that is split off.", "Ann Smith"),
+    "predicates.update.name": Parameter("A relation.", "LIVES_IN"),
+    "communities.get.name": Parameter("The id of a community, or the beginning of its name."),
     "full": Parameter("Whether to find and summarise all of them anew."),
     "canonical": Parameter("The name under which it is kept.", "LIVES_IN"),
     "single_valued": Parameter("Whether a subject has one object of it at a time."),
@@ -92,3 +99,8 @@ NAMES: Mapping[str, Parameter] = {
     "expired_episodes": Parameter("Messages that have expired."),
     "head": Parameter("The hash of an entry that the log must still have."),
 }
+
+
+def find_parameter(verb: str, name: str) -> Parameter:
+    """Return the parameter *name* of *verb*."""
+    return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

@@ -23,6 +23,7 @@ MEDIA_TYPE = "application/problem+json"
 LONGEST_DETAIL = 1000
 RETRY_SECONDS = 5
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (errors.NotFound, 404),
     (errors.InputError, 422),
     (errors.BudgetSpent, 429),
     (errors.DatabaseUnavailable, 503),

@@ -12,8 +12,9 @@ import uvicorn
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.falkor import binaries
-from kg_memory.server.app import Options, create_app
+from kg_memory.server.app import create_app
 from kg_memory.server.keys import KEYS, KeyRing
+from kg_memory.server.service import Options
 
 Client = Callable[..., httpx.Client]
 

@@ -249,6 +249,23 @@ MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 RETURN DISTINCT {part.ENTITY_MAP} AS entity
 """
 
+ENDS_OF_FACTS = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+OPTIONAL MATCH (f)-[:OBJECT_IS]->(o:Entity)
+RETURN f.id AS fact, s.id AS subject, collect(DISTINCT o.id) AS objects
+"""
+"""The entities at both ends of facts, by their ids."""
+
+ENTITIES_WITH_MENTIONS = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})
+OPTIONAL MATCH (e)<-[m:MENTIONS]-(:Episode)
+WITH e, count(m) AS mentions
+RETURN {part.ENTITY_MAP} AS entity, mentions
+"""
+
 CALLED = f"""
 MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
 RETURN {part.ENTITY_MAP} AS entity

@@ -1,0 +1,209 @@
+"""The news of a namespace as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Header
+from starlette.responses import StreamingResponse
+
+from kg_memory.errors import KGMemoryError
+from kg_memory.falkor.rows import Row
+from kg_memory.memory.changes import OVERLAP, Seen, Watch
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Change
+from kg_memory.runtime.flow import Flow
+from kg_memory.server.access import OPEN, Access, Reading
+from kg_memory.server.endpoints import describe_problems
+from kg_memory.server.problems import ProblemError
+from kg_memory.server.service import Service
+from kg_memory.temporal.interval import instant, iso_or_text, micros
+
+INTERVAL, PAUSE = 1.0, 0.25
+"""Seconds between two looks, and after which a stream sends what was seen."""
+PING = 15.0
+"""Seconds after which a silent stream says that it is there, and its key is checked again."""
+KEPT = 1000
+"""The events of a namespace that are kept for those who come back."""
+CATCH_UP = 600_000_000
+"""Microseconds: an episode that was saved so long before an interruption may have been read within it."""
+ID = re.compile(r"(\d{1,18})-(\d{1,9})")
+Place = tuple[int, int]
+"""The place of an event: when it was seen (microseconds), and its number then."""
+T = TypeVar("T")
+TIMES = ("at", "created_at")
+COST = ("calls", "input_tokens", "output_tokens", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event with its name and content."""
+
+    place: Place
+    name: str
+    data: Row
+
+    def encode(self) -> str:
+        """Return the event as it is sent."""
+        time, number = self.place
+        return f"id: {time}-{number}\nevent: {self.name}\ndata: {json.dumps(self.data)}\n\n"
+
+
+class Feed:
+    """The news of *namespace*, looked up once for all that listen, as long as anybody does."""
+
+    def __init__(self, memory: GraphMemory, namespace: str) -> None:
+        self._memory, self._namespace = memory, namespace
+        self._events: deque[Event] = deque(maxlen=KEPT)
+        self._began = (0, 0)
+        """From where on no event is missing."""
+        self._task: asyncio.Task[None] | None = None
+        self.listeners = 0
+
+    async def listen(self, last: Place | None, service: Service) -> AsyncIterator[Event | None]:
+        """Yield the events after *last*, or from now on, until the service stops; ``None`` where there is none."""
+        self.listeners += 1
+        if self._task is None or self._task.done():
+            self._began = (self._memory.driver.clock(), 0)
+            self._events.clear()
+            self._task = asyncio.create_task(self._follow(Watch(self._began[0])))
+        try:
+            place = last or (self._events[-1].place if self._events else self._began)
+            if place < self._began:
+                for event in await self._catch_up(place[0]):
+                    yield event
+                place = self._began
+            silent = 0.0
+            while not service.stopping:
+                news = [event for event in self._events if event.place > place]
+                for event in news:
+                    place = event.place
+                    yield event
+                silent = 0.0 if news else silent + PAUSE
+                if silent >= PING:
+                    silent = 0.0
+                    yield None
+                await asyncio.sleep(PAUSE)
+        finally:
+            self.listeners -= 1
+
+    async def _follow(self, watch: Watch) -> None:
+        counts: Row = {}
+        begun = False
+        while self.listeners:
+            with suppress(KGMemoryError):  # the database may be back at the next look
+                if not begun:  # from then on the unread are followed, too
+                    await self._run(watch.remaining(KEPT))
+                    begun = True
+                seen = await self._run(watch.look())
+                self._keep(_to_events(seen, watch.reached or watch.since, counts))
+                counts = dict(seen.counts)
+            await asyncio.sleep(INTERVAL)
+
+    def _keep(self, events: Iterator[Event]) -> None:
+        for event in events:
+            if len(self._events) == KEPT:
+                self._began = self._events[0].place
+            self._events.append(event)
+
+    async def _catch_up(self, since: int) -> list[Event]:
+        """Return what happened after *since*, when nobody looked; some of it may have been told before."""
+        watch = Watch(max(0, since - CATCH_UP))
+        seen = await self._run(watch.look())
+        changes = tuple(change for change in seen.changes if micros(change.at, default=0) >= since - OVERLAP)
+        news = Seen(seen.counts, seen.episodes, changes)
+        return list(_to_events(news, since, dict(seen.counts)))
+
+    async def _run(self, flow: Flow[T]) -> T:
+        return await self._memory.driver.arun(flow, self._namespace)
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the route to *router*."""
+    feeds: dict[str, Feed] = {}
+
+    @router.get(
+        "/events",
+        response_class=StreamingResponse,
+        operation_id="events",
+        tags=["events"],
+        responses=describe_problems() | {200: {"description": ABOUT, "content": {"text/event-stream": {}}}},
+    )
+    async def events(
+        access: Reading,
+        last: Annotated[str | None, Header(alias="Last-Event-ID", description="Go on after this event.")] = None,
+    ) -> StreamingResponse:
+        """Follow the namespace live: episodes, facts and what reading costs."""
+        place = _parse_id(last)
+        if sum(feed.listeners for feed in feeds.values()) >= service.options.max_streams:
+            raise ProblemError(503, "too many streams are open; try again later", headers={"Retry-After": "5"})
+        for name in [name for name, feed in feeds.items() if not feed.listeners]:
+            if name != access.namespace:
+                del feeds[name]
+        feed = feeds.setdefault(access.namespace, Feed(service.memory, access.namespace))
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(_stream(service, access, feed, place), 200, headers, "text/event-stream")
+
+
+ABOUT = """\
+`episode`: it was saved, waits, was read, skipped, or failed, with what that cost. `fact.learned`, `fact.ended`,
+`fact.corrected`, `fact.retracted`, `fact.restored`, `fact.doubtful`, `fact.sure`: what is believed now and was before.
+`fact.disputed`: it may contradict another one. `counts`: the episodes by their states, and the cost of today. An event
+may come twice after an interruption.
+"""
+
+
+async def _stream(service: Service, access: Access, feed: Feed, place: Place | None) -> AsyncIterator[str]:
+    yield "retry: 2000\n\n"
+    async for event in feed.listen(place, service):
+        if event is None:
+            if not await _is_valid(service, access):
+                return
+            yield ": still here\n\n"
+        else:
+            yield event.encode()
+
+
+async def _is_valid(service: Service, access: Access) -> bool:
+    """Return whether the key of a stream would be taken now."""
+    if access.key == OPEN:
+        return not await service.guard.keys.aexist()
+    return await service.guard.keys.ais_valid(access.key.id)
+
+
+def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
+    content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
+    for change in seen.changes:
+        content += _describe_change(change)
+    if seen.counts != counts:
+        content.append(("counts", dict(seen.counts)))
+    return (Event((time, number), name, data) for number, (name, data) in enumerate(content, 1))
+
+
+def _describe_episode(episode: Row) -> Row:
+    described = {name: iso_or_text(instant(value)) if name in TIMES else value for name, value in episode.items()}
+    described["took"] = dict(zip(COST, episode["took"] or (), strict=False))
+    return described
+
+
+def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
+    data = change.model_dump(mode="json", exclude_none=True)
+    yield f"fact.{change.kind}", data
+    if change.kind == "learned" and change.after and change.after.disputed_by:
+        yield "fact.disputed", data
+
+
+def _parse_id(text: str | None) -> Place | None:
+    if text is None:
+        return None
+    form = ID.fullmatch(text)
+    if form is None:
+        raise ProblemError(422, "Last-Event-ID must be the id of an event; leave it out to begin now")
+    return int(form[1]), int(form[2])

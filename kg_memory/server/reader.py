@@ -1,0 +1,85 @@
+"""The reader: what a server has saved is read in the background, in its order in each namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, KGMemoryError, ModelUnavailable
+from kg_memory.memory.episodes import UNREAD
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.telemetry import describe_error
+
+logger = logging.getLogger("kg_memory.server")
+
+OUTAGES = (DatabaseUnavailable, ModelUnavailable, EmbeddingUnavailable)
+"""Errors after which reading is tried again."""
+LONGEST_PAUSE = 60.0
+GATHERING = 0.05
+"""Seconds in which what is saved together is read together, where no plan waits for longer."""
+
+
+class Reader:
+    """Reads what is saved and not read yet, in so many namespaces at once.
+
+    Whatever stops it, episodes stay saved: the next start reads the rest. Its methods belong to one event loop.
+    """
+
+    def __init__(self, memory: GraphMemory, at_once: int = 4) -> None:
+        self._memory, self._slots = memory, asyncio.Semaphore(at_once)
+        self._due: set[str] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._start: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to read what earlier servers left unread in any namespace."""
+        self._start = asyncio.create_task(self._wake_all())
+
+    def wake(self, namespace: str) -> None:
+        """Read what is unread in *namespace*, soon."""
+        self._due.add(namespace)
+        if namespace not in self._tasks and not self._stopping:
+            self._tasks[namespace] = asyncio.create_task(self._read(namespace))
+
+    async def stop(self, seconds: float) -> None:
+        """Finish within so many seconds; episodes that are not read by then stay saved."""
+        self._stopping = True
+        tasks = [*self._tasks.values(), *([self._start] if self._start else [])]
+        for task in (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else ():
+            task.cancel()
+        left = [error for error in await asyncio.gather(*tasks, return_exceptions=True) if error is not None]
+        if left:
+            logger.warning("the server stopped while it read %d namespaces: the next start reads the rest", len(left))
+
+    async def _wake_all(self) -> None:
+        try:
+            for namespace in await self._memory.data.anamespaces():
+                if self._stopping:
+                    return
+                if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):
+                    self.wake(namespace)
+        except KGMemoryError as error:
+            logger.warning("could not look for unread episodes: %s", describe_error(error))
+
+    async def _read(self, namespace: str) -> None:
+        settings, failures = self._memory.settings, 0
+        pause = settings.window_seconds if settings.plan == "economy" else GATHERING
+        try:
+            while namespace in self._due and not self._stopping:
+                await asyncio.sleep(pause)
+                self._due.discard(namespace)
+                try:
+                    async with self._slots:
+                        await self._memory.episodes.aresume(namespace=namespace)
+                except OUTAGES as error:
+                    failures += 1
+                    pause = min(LONGEST_PAUSE, 2.0**failures)
+                    logger.warning("reading is tried again in %.0f s: %s", pause, describe_error(error))
+                    self._due.add(namespace)
+                except KGMemoryError as error:
+                    logger.warning("episodes stay saved and unread: %s", describe_error(error))
+                else:
+                    pause, failures = GATHERING, 0
+        finally:
+            self._tasks.pop(namespace, None)

@@ -1,0 +1,49 @@
+"""The parts of a server that its routes share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.server.access import Guard, RateLimit
+from kg_memory.server.keys import KeyRing
+from kg_memory.server.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the server: the hosts and pages that it answers, and its limits."""
+
+    hosts: tuple[str, ...] = ()
+    """Names in ``Host`` that are answered beside those of this machine; ``*`` is all."""
+    origins: tuple[str, ...] = ()
+    """Pages of other servers that may ask, such as ``https://app.example.com``."""
+    max_body: int = 10_000_000
+    """Bytes of a request, but for imports."""
+    max_import: int = 2_000_000_000
+    """Bytes of an import."""
+    max_streams: int = 200
+    """Streams of events at once."""
+    rate: float = 50.0
+    """Requests a second of a key."""
+    burst: int = 200
+    """Requests of a key at once."""
+    stop_seconds: float = 10.0
+    """Seconds for which reading goes on when the server stops."""
+
+
+@dataclass(slots=True)
+class Service:
+    """A memory and what serves it; `stopping` is set when the server is about to stop."""
+
+    memory: GraphMemory
+    options: Options
+    guard: Guard = field(init=False)
+    reader: Reader = field(init=False)
+    stopping: bool = False
+
+    def __post_init__(self) -> None:
+        """Make the parts."""
+        ring = KeyRing(self.memory.driver.store.database)
+        self.guard = Guard(ring, RateLimit(self.options.rate, self.options.burst))
+        self.reader = Reader(self.memory)

@@ -1,0 +1,93 @@
+"""Export and import as streams: each passes a file of its own, so nobody gets or stores a half."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response
+
+from kg_memory.memory.data import Form
+from kg_memory.models.operations import ImportResult
+from kg_memory.server.access import Ruling
+from kg_memory.server.endpoints import describe_problems, json_response
+from kg_memory.server.problems import ProblemError
+from kg_memory.server.service import Service
+
+TYPES = {"jsonl": "application/x-ndjson", "graphml": "application/xml", "cytoscape": "application/json"}
+FILE = {"schema": {"type": "string", "format": "binary"}}
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the routes to *router*."""
+    content = dict.fromkeys(TYPES.values(), FILE)
+
+    @router.get(
+        "/export",
+        response_class=FileResponse,
+        operation_id="data.export",
+        tags=["data"],
+        responses=describe_problems() | {200: {"description": "The file.", "content": content}},
+    )
+    async def export(
+        *,
+        access: Ruling,
+        form: Annotated[Form, Query(description="`graphml` and `cytoscape` are for viewers.")] = "jsonl",
+        embeddings: Annotated[bool, Query(description="Whether to include the vectors.")] = True,
+    ) -> Response:
+        """Return all that the namespace holds, as it is at one moment, as a file that `import` takes."""
+        folder = await asyncio.to_thread(tempfile.mkdtemp)
+        path = Path(folder) / "export"
+        remove = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            await service.memory.data.aexport(path, namespace=access.namespace, form=form, embeddings=embeddings)
+        except BaseException:
+            await remove()
+            raise
+        return FileResponse(path, media_type=TYPES[form], background=remove)
+
+    @router.post(
+        "/import",
+        response_model=ImportResult,
+        operation_id="data.import_",
+        tags=["data"],
+        responses=describe_problems() | describe_problems(413),
+        openapi_extra={"requestBody": {"required": True, "content": {TYPES["jsonl"]: FILE}}},
+    )
+    async def import_(
+        request: Request,
+        *,
+        access: Ruling,
+        replace: Annotated[bool, Query(description="Whether what the namespace holds may be replaced.")] = False,
+        embeddings: Annotated[bool, Query(description="Whether to take the vectors of the file.")] = True,
+    ) -> Response:
+        """Import a file of `export`, compressed or not; nobody sees a half of it."""
+        async with _receive(request, service.options.max_import) as path:
+            result = await service.memory.data.aimport_(
+                path, namespace=access.namespace, replace=replace, embeddings=embeddings
+            )
+        return json_response(request, result.model_dump_json().encode())
+
+
+@asynccontextmanager
+async def _receive(request: Request, most: int) -> AsyncIterator[Path]:
+    """Yield a file with the body of *request*, of at most so many bytes, and remove it."""
+    folder = await asyncio.to_thread(tempfile.mkdtemp)
+    try:
+        path, size = Path(folder) / "import", 0
+        with await asyncio.to_thread(path.open, "wb") as file:
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > most:
+                    raise ProblemError(413, f"an import must have at most {most} bytes")
+                await asyncio.to_thread(file.write, chunk)
+        yield path
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

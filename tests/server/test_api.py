@@ -1,0 +1,189 @@
+"""The routes, over real HTTP: what is told is read, found, listed, decided, forgotten and moved."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+NS = "/v1/namespaces/{}"
+
+
+def read(client, location: str) -> dict[str, Any]:
+    """Wait until the episode at *location* is read, and return it."""
+    deadline = time.monotonic() + 30
+    while (episode := client.get(location).json())["status"] in {"saved", "waiting", "working"}:
+        assert time.monotonic() < deadline, episode
+        time.sleep(0.02)
+    return episode
+
+
+@pytest.fixture
+def ann(client) -> tuple[Any, str]:
+    """A client with all scopes, and the root of a namespace in which Ann moved."""
+    admin, root = client("admin"), NS.format("ann")
+    said = [
+        {"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-10"},
+        {"content": "I moved to Oslo last week!", "speaker": "Ann", "at": "2024-05-14"},
+    ]
+    saved = admin.post(f"{root}/episodes/batch", json={"episodes": said})
+    assert saved.status_code == 202
+    assert read(admin, saved.headers["location"])["status"] == "done"
+    return admin, root
+
+
+def items(answer) -> list[dict[str, Any]]:
+    assert answer.status_code == 200, answer.text
+    return answer.json()["items"]
+
+
+def test_an_episode_is_saved_at_once_and_read_in_the_background(client):
+    writer, root = client("read", "write"), NS.format("team%2Fbob")
+    body = {"content": "I work at Acme.", "speaker": "Bob"}
+    first = writer.post(f"{root}/episodes", json=body, headers={"Idempotency-Key": "k1"})
+    again = writer.post(f"{root}/episodes", json=body, headers={"Idempotency-Key": "k1"})
+    assert (first.status_code, first.json()["new"], again.json()["new"]) == (202, True, False)
+    assert first.headers["location"] == again.headers["location"] == f"{root}/episodes/{first.json()['episode']}"
+    episode = read(writer, first.headers["location"])
+    assert (episode["status"], episode["source_id"]) == ("done", "k1")
+    other = writer.post(f"{root}/episodes", json={"content": "Other."}, headers={"Idempotency-Key": "k1"})
+    assert (other.status_code, "another content" in other.json()["detail"]) == (422, True)
+    assert writer.get(f"{root}/episodes/nothing").status_code == 404
+    wrong = writer.post(f"{root}/episodes", json={"content": "x", "speakr": "Bob"}).json()
+    assert wrong["errors"][0]["field"] == "body.speakr"
+
+
+def test_a_question_is_answered_as_of_both_clocks(ann):
+    admin, root = ann
+    found = admin.post(f"{root}/search", json={"question": "Where does Ann live?"}).json()
+    assert found["facts"][0]["objects"] == ["Oslo"]
+    then = admin.post(f"{root}/search", json={"question": "Where does Ann live?", "as_of": "2024-02-01"}).json()
+    assert then["facts"][0]["objects"] == ["Bergen"]
+    context = admin.post(f"{root}/context", json={"question": "Where does Ann live?", "max_tokens": 300}).json()
+    assert "Ann lives in Oslo" in context["text"]
+    assert context["lines"]
+    only = admin.post(f"{root}/search", json={"question": "Ann", "where": {"speaker": "Bob"}}).json()
+    assert only["facts"] == []
+    assert admin.post(f"{root}/search", json={"question": ""}).status_code == 422
+
+
+def test_lists_come_in_pages_that_do_not_change_while_they_are_read(ann):
+    admin, root = ann
+    whole = items(admin.get(f"{root}/facts"))
+    assert {fact["objects"][0] for fact in whole} == {"Oslo", "Bergen"}
+    first = admin.get(f"{root}/facts", params={"limit": 1}).json()
+    admin.post(f"{root}/facts", json={"subject": "Ann", "predicate": "LIKES", "object": "tea"})
+    second = admin.get(f"{root}/facts", params={"limit": 1, "cursor": first["next"]}).json()
+    assert [first["items"][0]["id"], second["items"][0]["id"]] == [fact["id"] for fact in whole]
+    assert second["next"] is None
+    assert len(items(admin.get(f"{root}/facts"))) == 3
+    assert items(admin.get(f"{root}/facts", params={"where": '{"predicate": "likes"}'}))[0]["objects"] == ["tea"]
+    for cursor in ("x", "W10=", "WzAsIG51bGxd"):
+        assert admin.get(f"{root}/facts", params={"cursor": cursor}).status_code == 422
+    assert admin.get(f"{root}/facts", params={"where": "{"}).status_code == 422
+
+
+def test_a_fact_and_an_entity_are_shown_from_every_side(ann):
+    admin, root = ann
+    facts = {fact["objects"][0]: fact for fact in items(admin.get(f"{root}/entities/Ann/facts"))}
+    id_ = facts["Bergen"]["id"]
+    assert admin.get(f"{root}/facts/{id_}").json()["id"] == id_
+    assert admin.get(f"{root}/facts/nothing").status_code == 404
+    assert admin.get(f"{root}/facts/nothing/explain").status_code == 404
+    why = admin.get(f"{root}/facts/{id_}/explain").json()
+    assert [fact["objects"] for fact in why["evolution"]] == [["Bergen"], ["Oslo"]]
+    assert items(admin.get(f"{root}/facts/{id_}/sources"))[0]["quote"].startswith("I live in Bergen")
+    history = items(admin.get(f"{root}/entities/Ann/history", params={"predicate": "lives in"}))
+    assert [fact["objects"][0] for fact in history] == ["Oslo", "Bergen"]
+    assert len(items(admin.get(f"{root}/entities/Ann/timeline"))) >= 2
+    assert items(admin.get(f"{root}/changes", params={"since": "2024-01-01"}))
+    assert admin.get(f"{root}/entities/Ann").json()["entity"]["name"] == "Ann"
+    assert admin.get(f"{root}/entities/Nobody").status_code == 404
+    around = admin.get(f"{root}/entities/Ann/around", params={"steps": 1, "as_of": "2024-02-01"}).json()
+    assert {entity["name"] for entity in around["entities"]} == {"Ann", "Bergen"}
+
+
+def test_the_graph_is_drawn_as_it_was_at_a_time(ann):
+    admin, _ = ann
+    whole = admin.get("/api/graph/global", params={"namespace": "ann"}).json()["elements"]
+    labels = {node["data"]["id"]: node["data"]["label"] for node in whole["nodes"]}
+    edges = {(labels[edge["data"]["source"]], labels[edge["data"]["target"]]) for edge in whole["edges"]}
+    assert {("Ann", "Oslo"), ("Ann", "Bergen")} <= edges
+    assert max(node["data"]["mention_count"] for node in whole["nodes"]) >= 2
+    then = admin.get("/api/graph/global", params={"namespace": "ann", "as_of": "2024-02-01"}).json()["elements"]
+    assert [edge["data"]["sentence"] for edge in then["edges"]] == ["Ann lives in Bergen"]
+    (id_,) = (id_ for id_, label in labels.items() if label == "Ann")
+    near = admin.get(f"/api/graph/{id_}", params={"namespace": "ann", "depth": 1}).json()["elements"]
+    assert "Ann" in {node["data"]["label"] for node in near["nodes"]}
+    assert admin.get("/api/graph/nothing", params={"namespace": "ann"}).status_code == 404
+
+
+def test_entities_are_merged_and_split_and_it_is_undone(client):
+    admin, root = client("admin"), NS.format("same")
+    for name in ("Ann Smith", "Annie"):
+        admin.post(f"{root}/facts", json={"subject": name, "predicate": "LIKES", "object": "tea"})
+    merged = admin.post(f"{root}/entities/Ann%20Smith/merge", json={"others": ["Annie"], "reason": "the same"})
+    (decision,) = items(merged)
+    assert (decision["kind"], decision["by"], decision["reason"]) == ("merge", "test", "the same")
+    assert len(items(admin.get(f"{root}/identities"))) == 1
+    undone = admin.post(f"{root}/identities/{decision['id']}/undo", json={})
+    assert undone.json()["state"] == "undone"
+    assert admin.post(f"{root}/identities/nothing/undo").status_code == 404
+    assert admin.post(f"{root}/entities/Nobody/merge", json={"others": ["Annie"]}).status_code == 404
+
+
+def test_forgetting_shows_a_plan_and_needs_its_hash(ann):
+    admin, root = ann
+    plan = admin.post(f"{root}/forget", json={"speaker": "Ann"}).json()
+    assert plan["receipt"]["dry_run"]
+    assert len(plan["receipt"]["episodes"]) == 2
+    admin.post(f"{root}/facts", json={"subject": "Ann", "predicate": "SAW", "object": "Rome", "source": "x"})
+    body = {"speaker": "Ann", "confirm": plan["plan"]}
+    assert admin.post(f"{root}/forget", json={**body, "confirm": "0" * 64}).status_code == 409
+    saved = admin.post(f"{root}/episodes", json={"content": "I like tea.", "speaker": "Ann"})
+    read(admin, saved.headers["location"])
+    assert admin.post(f"{root}/forget", json=body).status_code == 409, "something new would go"
+    body["confirm"] = admin.post(f"{root}/forget", json={"speaker": "Ann"}).json()["plan"]
+    receipt = admin.post(f"{root}/forget", json=body).json()["receipt"]
+    assert (len(receipt["episodes"]), receipt["residue"], receipt["texts"], receipt["by"]) == (3, [], {}, "test")
+    assert admin.post(f"{root}/forget", json={"speaker": "Ann"}).status_code == 404
+    assert items(admin.get(f"{root}/audit"))[0]["kind"] == "speaker"
+
+
+def test_a_namespace_moves_as_a_stream(ann):
+    admin, root = ann
+    file = admin.get(f"{root}/export", params={"embeddings": False})
+    assert file.headers["content-type"] == "application/x-ndjson"
+    assert json.loads(file.content.splitlines()[0])["format"]
+    copy = NS.format("copy")
+    assert admin.post(f"{copy}/import", content=file.content).json()["namespace"] == "copy"
+    assert admin.post(f"{copy}/import", content=file.content).status_code == 422, "it holds something"
+    assert admin.post(f"{copy}/import?replace=true", content=file.content).json()["replaced"]
+    assert admin.post(f"{copy}/import?replace=true", content=b"nonsense").status_code == 422
+    assert items(admin.get(f"{copy}/entities/Ann/facts"))
+    assert {"ann", "copy"} <= set(items(admin.get("/v1/namespaces")))
+
+
+def test_an_answer_that_did_not_change_is_not_sent_again(ann):
+    admin, root = ann
+    first = admin.get(f"{root}/entities")
+    again = admin.get(f"{root}/entities", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    admin.post(f"{root}/facts", json={"subject": "Zoe", "predicate": "LIKES", "object": "tea"})
+    assert admin.get(f"{root}/entities", headers={"If-None-Match": first.headers["etag"]}).status_code == 200
+
+
+def test_too_much_is_refused(client):
+    writer = client("write")
+    large = writer.post(f"{NS.format('ann')}/episodes", json={"content": "x" * 10_000_001})
+    assert (large.status_code, large.json()["title"]) == (413, "Request Entity Too Large")
+
+    def parts():
+        for _ in range(20):
+            yield b"x" * 1_000_000
+
+    assert writer.post(f"{NS.format('ann')}/episodes", content=parts()).status_code == 413
+    many = {"episodes": [{"content": "x"}] * 1001}
+    assert writer.post(f"{NS.format('ann')}/episodes/batch", json=many).status_code == 422

@@ -1,0 +1,54 @@
+"""Server-sent events: what happens in a namespace, also to those who come back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+ROOT = "/v1/namespaces/news"
+
+
+def follow(client: httpx.Client, last: str | None = None) -> Iterator[tuple[str, str, dict]]:
+    """Yield the id, the name and the data of each event."""
+    headers = {"Last-Event-ID": last} if last else {}
+    with client.stream("GET", f"{ROOT}/events", headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        event: dict[str, str] = {}
+        for line in answer.iter_lines():
+            name, _, value = line.partition(": ")
+            event |= {name: value}
+            if not line and "data" in event:
+                yield event["id"], event["event"], json.loads(event["data"])
+                event = {}
+
+
+def test_episodes_and_facts_are_told_live_and_after_an_interruption(client):
+    admin = client("admin")
+    told = follow(admin)
+    assert next(told)[1] == "counts"
+    admin.post(f"{ROOT}/episodes", json={"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-10"})
+    names, last = [], ""
+    for id_, name, data in told:
+        names.append(name)
+        last = id_
+        if name == "fact.learned":
+            assert data["after"]["objects"] == ["Bergen"]
+        if name == "counts" and "fact.learned" in names:
+            break
+    assert "episode" in names
+    told.close()
+    admin.post(
+        f"{ROOT}/facts", json={"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo", "valid_at": "2024-05"}
+    )
+    ended = next(data for _, name, data in follow(admin, last) if name == "fact.ended")
+    assert ended["after"]["objects"] == ["Bergen"]
+    kinds = {name for _, (_, name, _) in zip(range(3), follow(admin, "1000000-1"), strict=False)}
+    assert "episode" in kinds, "one who was away for long is told what there is"
+
+
+@pytest.mark.parametrize("last", ["x", "1", "-1-1", "9" * 30 + "-1"])
+def test_an_id_that_no_event_had_is_refused(client, last):
+    assert client("read").get(f"{ROOT}/events", headers={"Last-Event-ID": last}).status_code == 422
