@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from fastapi import Depends, Request
 from fastapi.security import APIKeyHeader, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
+from kg_memory.errors import InputError
 from kg_memory.server.keys import ApiKey, KeyRing, Scope
 from kg_memory.server.problems import ProblemError
 from kg_memory.validation import validate_namespace
@@ -23,6 +25,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.fromtimestamp(0, UTC))
 """The key of requests from this machine while no key was ever made."""
+BURST = 4
 MOST_BUCKETS = 10_000
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `kg-memory keys create`")
@@ -38,10 +41,12 @@ class Access:
 
 
 class RateLimit:
-    """A bucket of tokens for each key: *burst* requests at once, and then *rate* a second."""
+    """A bucket of tokens for each key: those of `BURST` seconds at once, and then *rate* a second."""
 
-    def __init__(self, rate: float, burst: int) -> None:
-        self._rate, self._burst = rate, float(burst)
+    def __init__(self, rate: float) -> None:
+        if not 0 < rate < math.inf:
+            raise InputError(f"rate must be a number of requests a second above 0, got {rate}")
+        self._rate, self._burst = rate, max(1.0, rate * BURST)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> float:

@@ -57,7 +57,7 @@ def ring(offline: GraphMemory) -> KeyRing:
 
 @pytest.fixture(scope="module")
 def serving(offline: GraphMemory) -> Iterator[Serving]:
-    with Serving(offline, Options(rate=1000, burst=10_000)) as running:
+    with Serving(offline, Options(rate=10_000)) as running:
         yield running
 
 

@@ -1,0 +1,108 @@
+"""The command as it is run: many clients at once, and a stop in the middle, lose nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from tests.cli_home import COMMAND, home_of_the_module, result, run_here  # noqa: F401 - fixtures
+
+CLIENTS = 200
+
+
+@contextmanager
+def serve(port: int) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", str(port), "--rate", "100000"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                httpx.get(f"http://127.0.0.1:{port}/healthz")
+                break
+            except httpx.TransportError:
+                assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+async def tell(url: str, number: int, times: int) -> list[str]:
+    """Add episodes as one client, and return where those are that were accepted."""
+    accepted = []
+    async with httpx.AsyncClient(base_url=url, timeout=60, verify=False) as client:
+        for turn in range(times):
+            body = {"content": f"I like dish {number}-{turn}.", "speaker": f"User{number}", "thread": str(number)}
+            try:
+                answer = await client.post(f"/v1/namespaces/many{number % 4}/episodes", json=body)
+            except httpx.TransportError:
+                break
+            if answer.status_code == 202:
+                accepted.append(answer.headers["location"])
+    return accepted
+
+
+async def tell_all(url: str, times: int, process: subprocess.Popen[str] | None = None) -> list[str]:
+    telling = [asyncio.create_task(tell(url, number, times)) for number in range(CLIENTS)]
+    if process is not None:
+        await asyncio.sleep(2)
+        process.send_signal(signal.SIGTERM)
+    return [location for accepted in await asyncio.gather(*telling) for location in accepted]
+
+
+def states(url: str, locations: list[str]) -> set[str]:
+    with httpx.Client(base_url=url, timeout=60) as client:
+        return {client.get(location).json().get("status", "missing") for location in locations}
+
+
+def wait_until_read(url: str) -> None:
+    deadline = time.monotonic() + 240
+    names = [f"many{number}" for number in range(4)]
+    while any(httpx.get(f"{url}/v1/namespaces/{name}/stats").json()["waiting"] for name in names):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+async def test_what_is_accepted_from_two_hundred_clients_outlasts_a_stop_in_the_middle(home, port):
+    url = f"http://127.0.0.1:{port}"
+    with serve(port) as process:
+        accepted = await tell_all(url, 20, process)
+        assert process.wait(60) == -signal.SIGTERM  # raised again once all is closed
+        shown = process.stderr.read()
+    assert "Serving" in shown
+    assert "only this machine" in shown
+    assert "Traceback" not in shown
+    assert 0 < len(accepted) < CLIENTS * 20, "it was stopped in the middle"
+    with serve(port):
+        sample = accepted[-CLIENTS:]
+        assert "missing" not in states(url, sample)
+        assert len(await tell_all(url, 1)) == CLIENTS, "each is answered"
+        await asyncio.to_thread(wait_until_read, url)
+        assert states(url, sample) == {"done"}
+
+
+def test_without_a_key_no_other_address_is_served(run, home, port):
+    code, _, err = run("serve", "--host", "0.0.0.0", "--port", port)
+    assert (code, "make a key first" in err) == (1, True)
