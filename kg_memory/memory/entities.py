@@ -203,7 +203,7 @@ def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
     """Return what lies within *steps* of the entity called *name*, breadth-first, in *window*, else now (C31)."""
-    alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
+    name = replace_unstorable(validate_name("name", name, NAME_HINT))
     limit = validate_count("limit", limit)
     if validate_count("steps", steps) > MAX_STEPS:
         raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
@@ -211,7 +211,7 @@ def read_neighbourhood(
         time = yield from now()
         window = time, time + 1
     beliefs = yield from belief_params(window, believed_at)
-    called = yield from read(queries.CALLED, alias=alias)
+    called = yield from read(queries.CALLED, alias=alias_key(name))
     if not called:
         called = yield from read(ENTITIES_BY_ID, ids=[name])
     entities: dict[str, rows.Row] = {row["entity"]["id"]: row["entity"] for row in called}

@@ -30,7 +30,8 @@ from kg_memory.models.operations import AddResult, Stats
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, PLANS, Settings
-from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count
+from kg_memory.text.identity import replace_unstorable
+from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count, validate_name
 
 PAGE = 1000
 """The number of unread episodes that are listed at once."""
@@ -61,7 +62,7 @@ class Episodes(Group):
 
     def _get(self, episode: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Episode | None]:
         """Return the episode with that id; ``None`` if there is none."""
-        return read_episode(episode)
+        return read_episode(replace_unstorable(validate_name("episode", episode, "the id of an episode")))
 
     get, aget = verb(_get)
 

@@ -19,6 +19,7 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 from kg_memory.errors import InputError
 from kg_memory.server.keys import ApiKey, KeyRing, Scope
 from kg_memory.server.problems import ProblemError
+from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import validate_namespace
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -115,6 +116,8 @@ def authorize(key: ApiKey, scope: Scope | None, namespace: str = "") -> Access:
     """
     if scope is not None and not key.has(scope):
         raise ProblemError(403, f"this key does not have the scope {scope}")
+    if namespace != replace_unstorable(namespace):
+        raise ProblemError(422, "namespace must have no NUL and no lone surrogate; leave them out")
     if namespace and not key.reaches(validate_namespace(namespace)):
         raise ProblemError(403, "this key does not reach this namespace")
     return Access(key, namespace)

@@ -12,11 +12,11 @@ from starlette.middleware.cors import CORSMiddleware
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server import episodes, events, forgetting, graph, transfer
 from kg_memory.server.access import AnyKey, Reading
-from kg_memory.server.endpoints import add_route, describe_problems
+from kg_memory.server.endpoints import PROBLEM_RESPONSES, add_route
 from kg_memory.server.gate import Gate
 from kg_memory.server.keys import ApiKey
 from kg_memory.server.pages import MOST, Page, Place, cut_page
-from kg_memory.server.problems import add_handlers
+from kg_memory.server.problems import add_handlers, describe_problems
 from kg_memory.server.routes import ROUTES
 from kg_memory.server.service import Options, Service
 
@@ -54,6 +54,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
             CORSMiddleware, allow_origins=options.origins, allow_methods="*", allow_headers="*", expose_headers=exposed
         )
     add_handlers(app)
+    describe_problems(app)
     app.include_router(_make_router(service))
     return app
 
@@ -74,7 +75,7 @@ def _make_router(service: Service) -> APIRouter:
         add_route(inner, service, route)
     router.include_router(inner)
 
-    @router.get("/v1/namespaces", tags=["data"], operation_id="data.namespaces", responses=describe_problems())
+    @router.get("/v1/namespaces", tags=["data"], operation_id="data.namespaces", responses=PROBLEM_RESPONSES)
     async def list_namespaces(
         access: Reading,
         limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
@@ -85,7 +86,7 @@ def _make_router(service: Service) -> APIRouter:
         names = [name for name in await service.memory.data.anamespaces() if access.key.reaches(name)]
         return cut_page(names[place.skip :], place, limit)
 
-    @router.get("/v1/key", tags=["server"], operation_id="server.key", responses=describe_problems())
+    @router.get("/v1/key", tags=["server"], operation_id="server.key", responses=PROBLEM_RESPONSES)
     async def describe_key(access: AnyKey) -> ApiKey:
         """Return what the key of the request may do."""
         return access.key

@@ -26,29 +26,35 @@ from kg_memory.server.problems import Problem, ProblemError
 from kg_memory.server.service import Service
 from kg_memory.server.views import ContextView, view_context
 
+Arguments = dict[str, Any]
 PathText = Annotated[str, AfterValidator(unquote)]
 """A parameter of a path, which is decoded only here; see `kg_memory.server.gate`."""
-Arguments = dict[str, Any]
 HIDDEN = frozenset({"namespace", "progress", "skip", "mapping", "checkpointer", "store"})
 """Parameters of verbs that a request does not have, or not by that name."""
 WHOLE = 10_000
 """The items from which pages are cut where a longer list would begin otherwise."""
 PROBLEMS = {
+    400: "not readable",
     401: "no valid key",
     403: "not allowed",
     404: "not there",
+    409: "changed meanwhile",
+    413: "too large",
+    421: "not this server's name",
     422: "invalid",
     429: "too many requests",
     503: "not now",
 }
-MORE_PROBLEMS = {409: "changed meanwhile", 413: "too large"}
+PROBLEM_RESPONSES: dict[int | str, Arguments] = {
+    status: {"model": Problem, "description": about} for status, about in PROBLEMS.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """A route to the *verb* of that name, whose parameters in the path are called as those of the verb.
 
-    *whole* is a list of which only a part with all its items in order can be cut into pages.
+    *whole* is a list that must be read to its end to be cut into pages. *example* is a body.
     """
 
     method: str
@@ -57,6 +63,7 @@ class Route:
     scope: Scope = "read"
     status: int = 200
     whole: bool = False
+    example: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
         description=rest,
         status_code=route.status,
         response_model=answer.model,
-        responses=describe_problems(),
+        responses=PROBLEM_RESPONSES,
         tags=[route.verb.rpartition(".")[0] or "memory"],
     )
 
@@ -191,13 +198,6 @@ def json_response(request: Request, body: bytes, status: int = 200) -> Response:
     return Response(body, status, headers, "application/json")
 
 
-def describe_problems(*statuses: int) -> dict[int | str, Arguments]:
-    """Return how the problems of a route are described: those that any may have, or these."""
-    return {
-        status: {"model": Problem, "description": (PROBLEMS | MORE_PROBLEMS)[status]} for status in statuses or PROBLEMS
-    }
-
-
 def to_argument(name: str, value: Any) -> Any:
     """Return the argument *name* as the verb takes it."""
     if name == "during" and isinstance(value, str) and ".." in value:
@@ -222,7 +222,10 @@ def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> 
 def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> list[inspect.Parameter]:
     parameters = []
     for name in offered:
-        query = Query(verb.default_of(name), **_describe(verb.name, name, in_query=True))
+        about, example = find_parameter(verb.name, name)[:2]
+        examples = None if example is None else [example]
+        least, most = _bounds(name)
+        query = Query(verb.default_of(name), description=about, examples=examples, ge=least, le=most)
         parameters.append(_parameter(name, verb.type_of(name, in_query=True), query))
     if paged:
         about = "The `next` of the page before; only with the parameters of that page."
@@ -233,17 +236,13 @@ def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> li
 def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name in offered:
-        details = Field(verb.default_of(name), **_describe(verb.name, name, in_query=False))
+        (least, most), about = _bounds(name), find_parameter(verb.name, name).about
+        details: Any = Field(verb.default_of(name), description=about, ge=least, le=most)
         fields[name] = (verb.type_of(name, in_query=False), details)
     title = "".join(word.capitalize() for word in route.verb.replace(".", "_").split("_"))
-    return create_model(f"{title}Request", __config__=ConfigDict(extra="forbid"), **fields)
+    extra: Any = {"examples": [dict(route.example)]} if route.example else None
+    return create_model(f"{title}Request", __config__=ConfigDict(extra="forbid", json_schema_extra=extra), **fields)
 
 
-def _describe(verb: str, name: str, *, in_query: bool) -> Arguments:
-    """Return the description, the example and the bounds of a parameter."""
-    about, example = find_parameter(verb, name)[:2]
-    bounds = {"ge": 1, "le": MOST} if name == "limit" else {}
-    if example is None:
-        return {"description": about, **bounds}
-    written = json.dumps(example) if in_query and isinstance(example, dict) else example
-    return {"description": about, "examples": [written], **bounds}
+def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
+    return (1, MOST) if name == "limit" else (None, None)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
 from kg_memory.server.access import Access, Writing
-from kg_memory.server.endpoints import describe_problems, json_response
+from kg_memory.server.endpoints import PROBLEM_RESPONSES, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -68,7 +68,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     described: dict[str, Any] = {
         "status_code": 202,
         "tags": ["episodes"],
-        "responses": describe_problems() | {202: ACCEPTED},
+        "responses": PROBLEM_RESPONSES | {202: ACCEPTED},
     }
 
     async def save(access: Access, bodies: Sequence[EpisodeBody], key: str | None) -> list[AddResult]:

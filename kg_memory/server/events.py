@@ -21,7 +21,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Change
 from kg_memory.runtime.flow import Flow
 from kg_memory.server.access import OPEN, Access, Reading
-from kg_memory.server.endpoints import describe_problems
+from kg_memory.server.endpoints import PROBLEM_RESPONSES
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 from kg_memory.temporal.interval import instant, iso_or_text, micros
@@ -134,7 +134,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         response_class=StreamingResponse,
         operation_id="events",
         tags=["events"],
-        responses=describe_problems() | {200: {"description": ABOUT, "content": {"text/event-stream": {}}}},
+        responses=PROBLEM_RESPONSES | {200: {"description": ABOUT, "content": {"text/event-stream": {}}}},
     )
     async def events(
         access: Reading,

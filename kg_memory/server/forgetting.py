@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from kg_memory.models.operations import ForgetReceipt
 from kg_memory.server.access import Forgetting
-from kg_memory.server.endpoints import describe_problems, json_response
+from kg_memory.server.endpoints import PROBLEM_RESPONSES, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -55,7 +55,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         response_model=ForgetAnswer,
         operation_id="privacy.forget",
         tags=["privacy"],
-        responses=describe_problems() | describe_problems(409),
+        responses=PROBLEM_RESPONSES,
     )
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
         """Return the plan of what would be forgotten; given again with its hash in `confirm`, forget it for good.

@@ -65,13 +65,13 @@ class Gate:
         async def refuse(code: int, detail: str) -> None:
             await problem_response(code, detail, request_id)(scope, receive, send_marked)
 
-        path = scope["path"]
+        path, inner = scope["path"], _keep_encoded(scope)
         limit = None if path.endswith(STREAMED) else self._max_body
         try:
             if problem := self._problem(headers, limit):
                 await refuse(*problem)
             else:
-                await self._app(_keep_encoded(scope), _limit_body(receive, limit), send_marked)
+                await self._app(inner, _limit_body(receive, limit), send_marked)
         except Exception as error:
             if status:
                 raise
@@ -81,7 +81,7 @@ class Gate:
         finally:
             seconds = time.perf_counter() - began
             logger.info(
-                "%s %s -> %d in %.4f s (request %s)", scope["method"], _route(scope), status, seconds, request_id
+                "%s %s -> %d in %.4f s (request %s)", scope["method"], _route(inner), status, seconds, request_id
             )
 
     def _problem(self, headers: Headers, limit: int | None) -> tuple[int, str] | None:

@@ -16,7 +16,7 @@ from kg_memory.models.graph import Fact
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.server.access import Reading, authorize
-from kg_memory.server.endpoints import PathText, describe_problems, json_response, to_argument
+from kg_memory.server.endpoints import PROBLEM_RESPONSES, PathText, json_response, to_argument
 from kg_memory.server.parameters import NAMES
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
@@ -100,7 +100,7 @@ Whose = Annotated[str, Query(description="Whose memory it is.")]
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the routes to *router*."""
     facts, entities = service.memory.facts, service.memory.entities
-    described: dict[str, Any] = {"response_model": Graph, "tags": ["graph"], "responses": describe_problems()}
+    described: dict[str, Any] = {"response_model": Graph, "tags": ["graph"], "responses": PROBLEM_RESPONSES}
 
     async def answer(
         request: Request, namespace: str, found: Sequence[Fact], limit: int, ids: Iterable[str] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -15,11 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from kg_memory import errors
-from kg_memory.runtime.telemetry import describe_error
 
-logger = logging.getLogger("kg_memory.server")
-
-MEDIA_TYPE = "application/problem+json"
+JSON, MEDIA_TYPE = "application/json", "application/problem+json"
 LONGEST_DETAIL = 1000
 RETRY_SECONDS = 5
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
@@ -66,6 +62,23 @@ def problem_response(
     return Response(json.dumps(body), status, headers, MEDIA_TYPE)
 
 
+def describe_problems(app: FastAPI) -> None:
+    """Have the description of *app* say that problems come as `MEDIA_TYPE`, which FastAPI cannot."""
+    describe = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        schema = describe()
+        for path in schema["paths"].values():
+            for operation in path.values():
+                for status, response in operation["responses"].items():
+                    content = response.get("content", {})
+                    if status >= "400" and JSON in content:
+                        content[MEDIA_TYPE] = content.pop(JSON)
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
 def add_handlers(app: FastAPI) -> None:
     """Have *app* answer every error with a problem."""
 
@@ -90,12 +103,6 @@ def add_handlers(app: FastAPI) -> None:
     async def handle_ours(request: Request, error: errors.KGMemoryError) -> Response:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
         if status == 500:
-            return await handle_fault(request, error)
+            raise error  # the gate answers and logs it
         headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
         return answer(request, status, str(error), headers=headers)
-
-    @app.exception_handler(Exception)
-    async def handle_fault(request: Request, error: Exception) -> Response:
-        logger.error("%s failed: %s", request.url.path, describe_error(error))
-        logger.debug("%s failed", request.url.path, exc_info=error)
-        return answer(request, 500, "the server met a fault of its own; its log has it by the request id")

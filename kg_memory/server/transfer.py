@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, Response
 from kg_memory.memory.data import Form
 from kg_memory.models.operations import ImportResult
 from kg_memory.server.access import Ruling
-from kg_memory.server.endpoints import describe_problems, json_response
+from kg_memory.server.endpoints import PROBLEM_RESPONSES, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -27,14 +27,14 @@ FILE = {"schema": {"type": "string", "format": "binary"}}
 
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the routes to *router*."""
-    content = dict.fromkeys(TYPES.values(), FILE)
+    content = {TYPES["jsonl"]: FILE, TYPES["graphml"]: FILE, TYPES["cytoscape"]: {}}
 
     @router.get(
         "/export",
         response_class=FileResponse,
         operation_id="data.export",
         tags=["data"],
-        responses=describe_problems() | {200: {"description": "The file.", "content": content}},
+        responses=PROBLEM_RESPONSES | {200: {"description": "The file.", "content": content}},
     )
     async def export(
         *,
@@ -58,8 +58,8 @@ def add_routes(router: APIRouter, service: Service) -> None:
         response_model=ImportResult,
         operation_id="data.import_",
         tags=["data"],
-        responses=describe_problems() | describe_problems(413),
-        openapi_extra={"requestBody": {"required": True, "content": {TYPES["jsonl"]: FILE}}},
+        responses=PROBLEM_RESPONSES,
+        openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}},
     )
     async def import_(
         request: Request,
