@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from fastapi.security import APIKeyHeader, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
+from pydantic import AfterValidator
 
 from kg_memory.errors import InputError
 from kg_memory.server.keys import ApiKey, KeyRing, Scope
@@ -28,6 +29,7 @@ OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.f
 """The key of requests from this machine while no key was ever made."""
 BURST = 4
 MOST_BUCKETS = 10_000
+NO_KEY = "give a key as `Authorization: Bearer kgm_...`; `kg-memory keys create` makes one"
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `kg-memory keys create`")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same key, for clients without a bearer")
@@ -68,14 +70,17 @@ class Guard:
     def __init__(self, keys: KeyRing, limit: RateLimit) -> None:
         self.keys, self._limit = keys, limit
 
+    async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
+        """Return the key of a request; `OPEN` where none is needed."""
+        if secret:
+            return await self.keys.afind(secret)
+        return OPEN if is_local(request) and not await self.keys.aexist() else None
+
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
-        """Return the key of a request. Raises `ProblemError` 401 or 429."""
-        key = await self.keys.afind(secret) if secret else None
-        if key is None and secret is None and is_local(request) and not await self.keys.aexist():
-            key = OPEN
+        """Return the key of a request, and count it. Raises `ProblemError` 401 or 429."""
+        key = await self.identify(secret, request)
         if key is None:
-            detail = "give a key as `Authorization: Bearer kgm_...`; `kg-memory keys create` makes one"
-            raise ProblemError(401, detail, headers={"WWW-Authenticate": "Bearer"})
+            raise ProblemError(401, NO_KEY, headers={"WWW-Authenticate": "Bearer"})
         if wait := self._limit.take(key.id):
             seconds = max(1, round(wait))
             raise ProblemError(
@@ -84,41 +89,47 @@ class Guard:
         return key
 
 
-def require(scope: Scope | None = None) -> Callable[..., Awaitable[Access]]:
-    """Return a dependency that lets a request with *scope* pass, in the namespace of its path if that has one.
+async def find_key(
+    request: Request,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
+    header: Annotated[str | None, Depends(HEADER)],
+) -> ApiKey:
+    """Return the key of a request; a dependency."""
+    guard: Guard = request.app.state.service.guard
+    return await guard.authenticate(bearer.credentials if bearer else header, request)
 
-    Without a scope every key passes.
-    """
 
-    async def check(
-        request: Request,
-        bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
-        header: Annotated[str | None, Depends(HEADER)],
-    ) -> Access:
-        guard: Guard = request.app.state.service.guard
-        key = await guard.authenticate(bearer.credentials if bearer else header, request)
-        return authorize(key, scope, unquote(request.path_params.get("namespace", "")))
+KnownKey = Annotated[ApiKey, Depends(find_key)]
+Namespace = Annotated[
+    str, AfterValidator(unquote), Path(min_length=1, description="Whose memory it is; a slash in it is `%2F`.")
+]
+
+
+def require(scope: Scope) -> Callable[..., Awaitable[Access]]:
+    """Return a dependency that lets a request with *scope* pass, in the namespace of its path."""
+
+    async def check(key: KnownKey, namespace: Namespace) -> Access:
+        return authorize(key, scope, namespace)
 
     return check
 
 
-AnyKey = Annotated[Access, Depends(require())]
 Reading = Annotated[Access, Depends(require("read"))]
 Writing = Annotated[Access, Depends(require("write"))]
 Forgetting = Annotated[Access, Depends(require("forget"))]
 Ruling = Annotated[Access, Depends(require("admin"))]
 
 
-def authorize(key: ApiKey, scope: Scope | None, namespace: str = "") -> Access:
-    """Return the access of *key* to *namespace*, if one is meant.
+def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
+    """Return the access of *key* to *namespace*.
 
     Raises `ProblemError` 403, whether the namespace holds anything or not.
     """
-    if scope is not None and not key.has(scope):
+    if not key.has(scope):
         raise ProblemError(403, f"this key does not have the scope {scope}")
     if namespace != replace_unstorable(namespace):
         raise ProblemError(422, "namespace must have no NUL and no lone surrogate; leave them out")
-    if namespace and not key.reaches(validate_namespace(namespace)):
+    if not key.reaches(validate_namespace(namespace)):
         raise ProblemError(403, "this key does not reach this namespace")
     return Access(key, namespace)
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, Path, Query
+from fastapi import APIRouter, FastAPI, Query
 from starlette.middleware.cors import CORSMiddleware
 
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server import episodes, events, forgetting, graph, transfer
-from kg_memory.server.access import AnyKey, Reading
+from kg_memory.server.access import KnownKey
 from kg_memory.server.endpoints import PROBLEM_RESPONSES, add_route
 from kg_memory.server.gate import Gate
 from kg_memory.server.keys import ApiKey
@@ -53,47 +53,34 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
         app.add_middleware(
             CORSMiddleware, allow_origins=options.origins, allow_methods="*", allow_headers="*", expose_headers=exposed
         )
-    add_handlers(app)
+    add_handlers(app, PATHS)
     describe_problems(app)
-    app.include_router(_make_router(service))
+    _add_routes(app.router, service)
     return app
 
 
-def describe_namespace(
-    namespace: Annotated[str, Path(min_length=1, description="Whose memory it is; a slash in it is `%2F`.")],
-) -> None:
-    """Declare the parameter that all paths of a namespace have; `access` reads it."""
-
-
-def _make_router(service: Service) -> APIRouter:
-    router = APIRouter()
-    graph.add_routes(router, service)
-    inner = APIRouter(prefix="/v1/namespaces/{namespace}", dependencies=[Depends(describe_namespace)])
-    for part in (episodes, forgetting, transfer, events):
-        part.add_routes(inner, service)
+def _add_routes(router: APIRouter, service: Service) -> None:
+    """Add all routes to *router* itself: LangGraph's server can wrap routes, but no routers in routers."""
+    for part in (graph, episodes, forgetting, transfer, events):
+        part.add_routes(router, service)
     for route in ROUTES:
-        add_route(inner, service, route)
-    router.include_router(inner)
+        add_route(router, service, route)
 
     @router.get("/v1/namespaces", tags=["data"], operation_id="data.namespaces", responses=PROBLEM_RESPONSES)
     async def list_namespaces(
-        access: Reading,
-        limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
-        cursor: str | None = None,
+        key: KnownKey, limit: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: str | None = None
     ) -> Page[str]:
         """Return the namespaces that hold something and that the key reaches."""
         place = Place.from_cursor(cursor)
-        names = [name for name in await service.memory.data.anamespaces() if access.key.reaches(name)]
+        names = [name for name in await service.memory.data.anamespaces() if key.reaches(name)]
         return cut_page(names[place.skip :], place, limit)
 
     @router.get("/v1/key", tags=["server"], operation_id="server.key", responses=PROBLEM_RESPONSES)
-    async def describe_key(access: AnyKey) -> ApiKey:
+    async def describe_key(key: KnownKey) -> ApiKey:
         """Return what the key of the request may do."""
-        return access.key
+        return key
 
     @router.get("/healthz", tags=["server"], operation_id="server.health")
     async def check_health() -> dict[str, str]:
         """Tell that the server runs."""
         return {"status": "ok"}
-
-    return router

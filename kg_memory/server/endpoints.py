@@ -27,6 +27,7 @@ from kg_memory.server.service import Service
 from kg_memory.server.views import ContextView, view_context
 
 Arguments = dict[str, Any]
+NAMESPACE = "/v1/namespaces/{namespace}"
 PathText = Annotated[str, AfterValidator(unquote)]
 """A parameter of a path, which is decoded only here; see `kg_memory.server.gate`."""
 HIDDEN = frozenset({"namespace", "progress", "skip", "mapping", "checkpointer", "store"})
@@ -143,7 +144,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     summary, _, rest = verb.about.partition("\n\n")
     router.add_api_route(
-        route.path,
+        NAMESPACE + route.path,
         endpoint,
         methods=[route.method],
         operation_id=route.verb,

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
 from kg_memory.server.access import Access, Writing
-from kg_memory.server.endpoints import PROBLEM_RESPONSES, json_response
+from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -64,7 +64,7 @@ Key = Annotated[
 
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the routes to *router*."""
-    path = "/episodes"
+    path = NAMESPACE + "/episodes"
     described: dict[str, Any] = {
         "status_code": 202,
         "tags": ["episodes"],

@@ -21,7 +21,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Change
 from kg_memory.runtime.flow import Flow
 from kg_memory.server.access import OPEN, Access, Reading
-from kg_memory.server.endpoints import PROBLEM_RESPONSES
+from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 from kg_memory.temporal.interval import instant, iso_or_text, micros
@@ -130,7 +130,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     feeds: dict[str, Feed] = {}
 
     @router.get(
-        "/events",
+        NAMESPACE + "/events",
         response_class=StreamingResponse,
         operation_id="events",
         tags=["events"],

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from kg_memory.models.operations import ForgetReceipt
 from kg_memory.server.access import Forgetting
-from kg_memory.server.endpoints import PROBLEM_RESPONSES, json_response
+from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -51,7 +51,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     """Add the route to *router*."""
 
     @router.post(
-        "/forget",
+        NAMESPACE + "/forget",
         response_model=ForgetAnswer,
         operation_id="privacy.forget",
         tags=["privacy"],

@@ -15,7 +15,7 @@ from kg_memory.falkor.rows import Row, to_entity
 from kg_memory.models.graph import Fact
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.server.access import Reading, authorize
+from kg_memory.server.access import KnownKey, authorize
 from kg_memory.server.endpoints import PROBLEM_RESPONSES, PathText, json_response, to_argument
 from kg_memory.server.parameters import NAMES
 from kg_memory.server.problems import ProblemError
@@ -112,7 +112,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     @router.get("/api/graph/global", operation_id="graph.global", **described)
     async def read_all(
         request: Request,
-        access: Reading,
+        key: KnownKey,
         namespace: Whose = DEFAULT_NAMESPACE,
         as_of: AsOf = None,
         during: During = None,
@@ -121,7 +121,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         limit: Limit = 1000,
     ) -> Response:
         """Return the graph of a namespace: what was so at a time, or all that ever was."""
-        authorize(access.key, "read", namespace)
+        authorize(key, "read", namespace)
         given = {"as_of": as_of, "during": during, "believed_at": believed_at, "where": where}
         arguments = {name: to_argument(name, value) for name, value in given.items()}
         stored = await facts.alist(**arguments, namespace=namespace, limit=limit + 1)
@@ -130,7 +130,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     @router.get("/api/graph/{entity_id}", operation_id="graph.around", **described)
     async def read_around(
         request: Request,
-        access: Reading,
+        key: KnownKey,
         entity_id: Annotated[PathText, Path(description="The id of an entity, or a name.")],
         namespace: Whose = DEFAULT_NAMESPACE,
         depth: Annotated[int, Query(ge=1, le=6, description="How far, in steps.")] = 2,
@@ -140,7 +140,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         limit: Limit = 1000,
     ) -> Response:
         """Return what lies within some steps of an entity, which is given by its id or a name."""
-        authorize(access.key, "read", namespace)
+        authorize(key, "read", namespace)
         given = {"as_of": as_of, "during": during, "believed_at": believed_at}
         times = {name: to_argument(name, value) for name, value in given.items()}
         near = await entities.aaround(entity_id, depth, **times, namespace=namespace, limit=limit + 1)

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -79,8 +80,8 @@ def describe_problems(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def add_handlers(app: FastAPI) -> None:
-    """Have *app* answer every error with a problem."""
+def add_handlers(app: FastAPI, paths: tuple[str, ...]) -> None:
+    """Have *app* answer every error at a path that begins with one of *paths* with a problem."""
 
     def answer(request: Request, status: int, detail: str, **more: Any) -> Response:
         return problem_response(status, detail, getattr(request.state, "request_id", ""), **more)
@@ -91,6 +92,8 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def handle_http(request: Request, error: HTTPException) -> Response:
+        if not request.url.path.startswith(paths):
+            return await http_exception_handler(request, error)
         return answer(request, error.status_code, str(error.detail), headers=error.headers)
 
     @app.exception_handler(RequestValidationError)

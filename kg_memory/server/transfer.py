@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, Response
 from kg_memory.memory.data import Form
 from kg_memory.models.operations import ImportResult
 from kg_memory.server.access import Ruling
-from kg_memory.server.endpoints import PROBLEM_RESPONSES, json_response
+from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -30,7 +30,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     content = {TYPES["jsonl"]: FILE, TYPES["graphml"]: FILE, TYPES["cytoscape"]: {}}
 
     @router.get(
-        "/export",
+        NAMESPACE + "/export",
         response_class=FileResponse,
         operation_id="data.export",
         tags=["data"],
@@ -54,7 +54,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         return FileResponse(path, media_type=TYPES[form], background=remove)
 
     @router.post(
-        "/import",
+        NAMESPACE + "/import",
         response_model=ImportResult,
         operation_id="data.import_",
         tags=["data"],

@@ -1,0 +1,26 @@
+"""Keys for LangGraph's server: its own routes, and ours in it, ask for the same keys."""
+
+from __future__ import annotations
+
+from langgraph_sdk import Auth
+from starlette.requests import Request
+
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.server.access import NO_KEY
+from kg_memory.server.service import Options, Service
+
+
+def make_auth(memory: GraphMemory) -> Auth:
+    """Return what ``langgraph.json`` names as ``auth``; as long as there is no key, this machine needs none."""
+    guard, auth = Service(memory, Options()).guard, Auth()
+
+    @auth.authenticate
+    async def authenticate(request: Request) -> Auth.types.MinimalUserDict:
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        secret = bearer.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key")
+        key = await guard.identify(secret or None, request)
+        if key is None:
+            raise Auth.exceptions.HTTPException(status_code=401, detail=NO_KEY)
+        return {"identity": key.id, "display_name": key.name, "permissions": list(key.scopes), "is_authenticated": True}
+
+    return auth
