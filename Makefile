@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-wire test-matrix check format bench clean
+.PHONY: help demo test coverage test-wire test-matrix check format fuzz bench clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,16 +43,25 @@ format: .venv/.dev  ## write the code in its one style
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+fuzz: .venv/.dev .venv-fuzz/.made  ## the HTTP API by schemathesis, 10,000 calls (ten minutes)
+	@$(BIN)/python -m tests.server.fuzz .venv-fuzz/bin/schemathesis --max-examples 150
+
 bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
 	@$(BIN)/python benchmarks/storage_form.py --quick
 
 clean:  ## remove what make made here
-	rm -rf .venv .venv-matrix .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache
+	rm -rf .venv .venv-matrix .venv-fuzz .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "kg-memory needs Python 3.11 to 3.13, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'
 	@echo "making .venv ..."
 	@$(PYTHON) -m venv .venv
+	@touch $@
+
+# Apart: LangGraph's server and schemathesis need different versions of jsonschema-rs.
+.venv-fuzz/.made:
+	@$(PYTHON) -m venv .venv-fuzz
+	@.venv-fuzz/bin/python -m pip install --quiet 'schemathesis>=4.30,<5'
 	@touch $@
 
 .venv/.demo: .venv/.made pyproject.toml

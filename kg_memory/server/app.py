@@ -38,7 +38,8 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.reader.start()
+        if options.read:
+            service.reader.start()
         yield
         service.stopping = True
         await service.reader.stop(options.stop_seconds)

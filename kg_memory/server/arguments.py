@@ -39,6 +39,8 @@ def _add_serve(command: ArgumentParser) -> None:
     command.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=about)
     about = "the pages of another server that may ask, such as https://app.example.com"
     command.add_argument("--allow-origin", action="append", default=[], metavar="URL", help=about)
+    about = "save episodes, and let another server on the same database read them"
+    command.add_argument("--no-read", action="store_true", help=about)
     about = "requests a second that one key may make (default: 100)"
     command.add_argument("--rate", type=float, default=100.0, metavar="N", help=about)
 

@@ -43,7 +43,10 @@ def serve(arguments: Namespace, screen: Screen) -> int:
     if not locked:
         screen.note("There is no key, so only this machine is answered: kg-memory keys create NAME makes one.")
     options = Options(
-        hosts=(arguments.host, *arguments.allow_host), origins=tuple(arguments.allow_origin), rate=arguments.rate
+        hosts=(arguments.host, *arguments.allow_host),
+        origins=tuple(arguments.allow_origin),
+        rate=arguments.rate,
+        read=not arguments.no_read,
     )
     app = create_app(memory, options, close_memory=True)
     config = uvicorn.Config(

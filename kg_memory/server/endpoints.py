@@ -22,7 +22,7 @@ from kg_memory.server.access import Access, require
 from kg_memory.server.keys import Scope
 from kg_memory.server.pages import MOST, Page, Place, cut_page
 from kg_memory.server.parameters import find_parameter
-from kg_memory.server.problems import Problem, ProblemError
+from kg_memory.server.problems import TITLES, Problem, ProblemError
 from kg_memory.server.service import Service
 from kg_memory.server.views import ContextView, view_context
 
@@ -34,20 +34,8 @@ HIDDEN = frozenset({"namespace", "progress", "skip", "mapping", "checkpointer", 
 """Parameters of verbs that a request does not have, or not by that name."""
 WHOLE = 10_000
 """The items from which pages are cut where a longer list would begin otherwise."""
-PROBLEMS = {
-    400: "not readable",
-    401: "no valid key",
-    403: "not allowed",
-    404: "not there",
-    409: "changed meanwhile",
-    413: "too large",
-    421: "not this server's name",
-    422: "invalid",
-    429: "too many requests",
-    503: "not now",
-}
 PROBLEM_RESPONSES: dict[int | str, Arguments] = {
-    status: {"model": Problem, "description": about} for status, about in PROBLEMS.items()
+    status: {"model": Problem, "description": about} for status, about in TITLES.items() if status not in {405, 500}
 }
 
 

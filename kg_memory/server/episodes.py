@@ -19,7 +19,7 @@ from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES, json_respon
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
-IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,260}")
 MOST_AT_ONCE = 1000
 ANN: JsonDict = {
     "content": "I moved to Oslo last week!",
@@ -71,8 +71,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         "responses": PROBLEM_RESPONSES | {202: ACCEPTED},
     }
 
-    async def save(access: Access, bodies: Sequence[EpisodeBody], key: str | None) -> list[AddResult]:
-        inputs = [_to_input(body, key, number if len(bodies) > 1 else None) for number, body in enumerate(bodies)]
+    async def save(access: Access, inputs: Sequence[EpisodeInput]) -> list[AddResult]:
         try:
             return await service.memory.episodes.asave(inputs, namespace=access.namespace)
         finally:
@@ -81,13 +80,14 @@ def add_routes(router: APIRouter, service: Service) -> None:
     @router.post(path, response_model=AddResult, operation_id="episodes.save", **described)
     async def save_one(request: Request, access: Writing, body: EpisodeBody, key: Key = None) -> Response:
         """Remember one episode: it is saved when this answers, and read afterwards."""
-        (result,) = await save(access, [body], key)
+        (result,) = await save(access, [_to_input(body, key)])
         return _accept(request, access.namespace, result, result)
 
     @router.post(path + "/batch", response_model=AddedEpisodes, operation_id="episodes.save_many", **described)
     async def save_many(request: Request, access: Writing, body: EpisodesBody, key: Key = None) -> Response:
         """Remember up to 1,000 episodes in their order; `Location` is the last one, which is read last."""
-        results = await save(access, body.episodes, key)
+        inputs = [_to_input(one, key and f"{key}/{number}") for number, one in enumerate(body.episodes)]
+        results = await save(access, inputs)
         return _accept(request, access.namespace, AddedEpisodes(episodes=results), results[-1])
 
 
@@ -98,10 +98,10 @@ def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult
     return response
 
 
-def _to_input(body: EpisodeBody, key: str | None, number: int | None) -> EpisodeInput:
+def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
     """Return the episode, with the key of its request as its source id if it has none."""
     if key is None or body.source_id is not None:
         return body
     if not IDEMPOTENCY_KEY.fullmatch(key):
-        raise ProblemError(422, "Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID")
-    return body.model_copy(update={"source_id": key if number is None else f"{key}/{number}"})
+        raise ProblemError(422, "Idempotency-Key must be at most 255 visible ASCII characters, such as a UUID")
+    return body.model_copy(update={"source_id": key})

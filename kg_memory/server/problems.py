@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -19,6 +18,22 @@ from kg_memory import errors
 JSON, MEDIA_TYPE = "application/json", "application/problem+json"
 LONGEST_DETAIL = 1000
 RETRY_SECONDS = 5
+TITLES = {
+    400: "Not readable",
+    401: "No valid key",
+    403: "Not allowed",
+    404: "Not found",
+    405: "No such method",
+    409: "Changed meanwhile",
+    413: "Too large",
+    421: "Wrong host",
+    422: "Invalid",
+    429: "Too many requests",
+    500: "Fault",
+    502: "The model failed",
+    503: "Unavailable",
+}
+"""The titles of problems; their types are made of them."""
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.NotFound, 404),
     (errors.InputError, 422),
@@ -57,7 +72,7 @@ def problem_response(
     status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
     """Return the answer with that status, and with *detail* as its text."""
-    title = HTTPStatus(status).phrase
+    title = TITLES.get(status, "Refused")
     body = {"type": f"urn:kg-memory:{title.lower().replace(' ', '-')}", "title": title, "status": status}
     body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
     return Response(json.dumps(body), status, headers, MEDIA_TYPE)

@@ -30,16 +30,19 @@ class Reader:
         self._due: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._start: asyncio.Task[None] | None = None
-        self._stopping = False
+        self._started = self._stopping = False
 
     def start(self) -> None:
-        """Begin to read what earlier servers left unread in any namespace."""
+        """Begin to read, first what earlier servers left unread in any namespace; until then `wake` does nothing."""
+        self._started = True
         self._start = asyncio.create_task(self._wake_all())
 
     def wake(self, namespace: str) -> None:
         """Read what is unread in *namespace*, soon."""
+        if not self._started or self._stopping:
+            return
         self._due.add(namespace)
-        if namespace not in self._tasks and not self._stopping:
+        if namespace not in self._tasks:
             self._tasks[namespace] = asyncio.create_task(self._read(namespace))
 
     async def stop(self, seconds: float) -> None:

@@ -26,6 +26,8 @@ class Options:
     """Streams of events at once."""
     rate: float = 100.0
     """Requests a second of a key; of those that it did not use it may make those of four seconds at once."""
+    read: bool = True
+    """Whether the server reads what is saved; without, another server or `resume` does."""
     stop_seconds: float = 10.0
     """Seconds for which reading goes on when the server stops."""
 

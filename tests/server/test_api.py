@@ -178,7 +178,7 @@ def test_an_answer_that_did_not_change_is_not_sent_again(ann):
 def test_too_much_is_refused(client):
     writer = client("write")
     large = writer.post(f"{NS.format('ann')}/episodes", json={"content": "x" * 10_000_001})
-    assert (large.status_code, large.json()["title"]) == (413, "Request Entity Too Large")
+    assert (large.status_code, large.json()["type"]) == (413, "urn:kg-memory:too-large")
 
     def parts():
         for _ in range(20):

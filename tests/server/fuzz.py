@@ -1,0 +1,39 @@
+"""Fuzz the API from its description: ``make fuzz``, or ``python -m tests.server.fuzz SCHEMATHESIS [options]``.
+
+Schemathesis is a program in an environment of its own: LangGraph's server needs an older jsonschema-rs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.server.service import Options
+from tests.server.conftest import Serving
+
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+
+
+def main() -> int:
+    """Return the exit code of Schemathesis: 0 where no answer is a fault or breaks the description."""
+    program, *options = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="kg-memory-", ignore_cleanup_errors=True) as folder:
+        settings = Settings(data_dir=Path(folder), idle_seconds=0, model="offline")
+        with GraphMemory.open(settings=settings, embeddings="offline") as memory:
+            memory.add("I moved to Oslo last week!", speaker="Ann", at="2024-05-14", namespace="ann")
+            with Serving(memory, Options(rate=100_000)) as running:
+                command = [program, "run", f"{running.url}/openapi.json", "--checks", CHECKS]
+                command += [
+                    "--phases",
+                    "examples,coverage,fuzzing",
+                    "--exclude-operation-id",
+                    "events",
+                ]  # it never ends
+                return subprocess.run([*command, *options], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
