@@ -6,8 +6,8 @@ import asyncio
 import json
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
@@ -35,8 +35,8 @@ KEPT = 1000
 CATCH_UP = 600_000_000
 """Microseconds: an episode that was saved so long before an interruption may have been read within it."""
 ID = re.compile(r"(\d{1,18})-(\d{1,9})")
-Place = tuple[int, int]
-"""The place of an event: when it was seen (microseconds), and its number then."""
+EventId = tuple[int, int]
+"""The id of an event: when it was seen (microseconds), and its number then."""
 T = TypeVar("T")
 TIMES = ("at", "created_at")
 COST = ("calls", "input_tokens", "output_tokens", "seconds")
@@ -46,13 +46,13 @@ COST = ("calls", "input_tokens", "output_tokens", "seconds")
 class Event:
     """An event with its name and content."""
 
-    place: Place
+    id: EventId
     name: str
     data: Row
 
     def encode(self) -> str:
         """Return the event as it is sent."""
-        time, number = self.place
+        time, number = self.id
         return f"id: {time}-{number}\nevent: {self.name}\ndata: {json.dumps(self.data)}\n\n"
 
 
@@ -67,7 +67,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self.listeners = 0
 
-    async def listen(self, last: Place | None, service: Service) -> AsyncIterator[Event | None]:
+    async def listen(self, last: EventId | None, service: Service) -> AsyncGenerator[Event | None, None]:
         """Yield the events after *last*, or from now on, until the service stops; ``None`` where there is none."""
         self.listeners += 1
         if self._task is None or self._task.done():
@@ -75,16 +75,16 @@ class Feed:
             self._events.clear()
             self._task = asyncio.create_task(self._follow(Watch(self._began[0])))
         try:
-            place = last or (self._events[-1].place if self._events else self._began)
+            place = last or (self._events[-1].id if self._events else self._began)
             if place < self._began:
                 for event in await self._catch_up(place[0]):
                     yield event
                 place = self._began
             silent = 0.0
             while not service.stopping:
-                news = [event for event in self._events if event.place > place]
+                news = [event for event in self._events if event.id > place]
                 for event in news:
-                    place = event.place
+                    place = event.id
                     yield event
                 silent = 0.0 if news else silent + PAUSE
                 if silent >= PING:
@@ -110,7 +110,7 @@ class Feed:
     def _keep(self, events: Iterator[Event]) -> None:
         for event in events:
             if len(self._events) == KEPT:
-                self._began = self._events[0].place
+                self._began = self._events[0].id
             self._events.append(event)
 
     async def _catch_up(self, since: int) -> list[Event]:
@@ -160,15 +160,16 @@ may come twice after an interruption.
 """
 
 
-async def _stream(service: Service, access: Access, feed: Feed, place: Place | None) -> AsyncIterator[str]:
+async def _stream(service: Service, access: Access, feed: Feed, place: EventId | None) -> AsyncIterator[str]:
     yield "retry: 2000\n\n"
-    async for event in feed.listen(place, service):
-        if event is None:
-            if not await _is_valid(service, access):
+    async with aclosing(feed.listen(place, service)) as listening:
+        async for event in listening:
+            if event is not None:
+                yield event.encode()
+            elif await _is_valid(service, access):
+                yield ": still here\n\n"
+            else:
                 return
-            yield ": still here\n\n"
-        else:
-            yield event.encode()
 
 
 async def _is_valid(service: Service, access: Access) -> bool:
@@ -200,7 +201,7 @@ def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
         yield "fact.disputed", data
 
 
-def _parse_id(text: str | None) -> Place | None:
+def _parse_id(text: str | None) -> EventId | None:
     if text is None:
         return None
     form = ID.fullmatch(text)

@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.server.access import is_loopback
-from kg_memory.server.problems import problem_response
+from kg_memory.server.problems import own_path, problem_response
 from kg_memory.server.service import Options
 
 logger = logging.getLogger("kg_memory.server")
@@ -32,19 +32,13 @@ FAULT = "the server met a fault of its own; its log has it by the request id"
 class Gate:
     """Middleware for the requests whose paths begin with one of *paths*; others pass unseen."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        paths: Sequence[str],
-        options: Options,
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, paths: Sequence[str], options: Options) -> None:
         self._app, self._paths, self._max_body = app, tuple(paths), options.max_body
         self._hosts, self._origins = frozenset(options.hosts), frozenset(options.origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it with a problem."""
-        if scope["type"] != "http" or not scope["path"].startswith(self._paths):
+        if scope["type"] != "http" or not own_path(scope).startswith(self._paths):
             await self._app(scope, receive, send)
             return
         headers, began = Headers(scope=scope), time.perf_counter()
@@ -65,8 +59,7 @@ class Gate:
         async def refuse(code: int, detail: str) -> None:
             await problem_response(code, detail, request_id)(scope, receive, send_marked)
 
-        path, inner = scope["path"], _keep_encoded(scope)
-        limit = None if path.endswith(STREAMED) else self._max_body
+        inner, limit = _keep_encoded(scope), None if scope["path"].endswith(STREAMED) else self._max_body
         try:
             if problem := self._problem(headers, limit):
                 await refuse(*problem)
@@ -87,10 +80,10 @@ class Gate:
     def _problem(self, headers: Headers, limit: int | None) -> tuple[int, str] | None:
         """Return the status and the detail of what is wrong with a request by its *headers*, if anything is."""
         host, origin = headers.get("host", ""), headers.get("origin")
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _split(f"//{host}").hostname or ""
         if "*" not in self._hosts and name not in self._hosts and not is_loopback(name):
             return 421, f"this server does not answer for the host {name[:100]!r}; allow it with --allow-host"
-        if origin is not None and urlsplit(origin).netloc != host and origin not in self._origins:
+        if origin is not None and _split(origin).netloc != host and origin not in self._origins:
             return 403, f"pages of {origin[:100]!r} may not ask this server; allow them with --allow-origin"
         length = headers.get("content-length", "0")
         if limit is not None and (not length.isdecimal() or int(length) > limit):
@@ -101,9 +94,16 @@ class Gate:
 def _keep_encoded(scope: Scope) -> Scope:
     """Return *scope* with its path as it was sent, so that a slash within a parameter does not end it."""
     raw: bytes = scope.get("raw_path") or b""
-    if scope["path"].startswith(ENCODED) and raw:
+    if own_path(scope).startswith(ENCODED) and raw:
         return {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
     return scope
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:  # such as an unfinished IPv6 address
+        return urlsplit("")
 
 
 def _limit_body(receive: Receive, limit: int | None) -> Receive:

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
 from kg_memory import errors
 
@@ -68,6 +69,12 @@ class ProblemError(Exception):
         self.status, self.detail, self.headers, self.fields = status, detail, headers, fields
 
 
+def own_path(scope: Scope) -> str:
+    """Return the path of a request within our application, which may be mounted in another one."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
 def problem_response(
     status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
@@ -107,7 +114,7 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...]) -> None:
 
     @app.exception_handler(HTTPException)
     async def handle_http(request: Request, error: HTTPException) -> Response:
-        if not request.url.path.startswith(paths):
+        if not own_path(request.scope).startswith(paths):
             return await http_exception_handler(request, error)
         return answer(request, error.status_code, str(error.detail), headers=error.headers)
 

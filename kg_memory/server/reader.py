@@ -80,7 +80,7 @@ class Reader:
                     pause = min(LONGEST_PAUSE, 2.0**failures)
                     logger.warning("reading is tried again in %.0f s: %s", pause, describe_error(error))
                     self._due.add(namespace)
-                except KGMemoryError as error:
+                except Exception as error:  # noqa: BLE001 - they stay saved, and the next call tries again
                     logger.warning("episodes stay saved and unread: %s", describe_error(error))
                 else:
                     pause, failures = GATHERING, 0

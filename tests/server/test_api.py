@@ -6,7 +6,11 @@ import json
 import time
 from typing import Any
 
+import httpx
 import pytest
+
+from kg_memory.server.service import Options
+from tests.server.conftest import Serving
 
 NS = "/v1/namespaces/{}"
 
@@ -187,3 +191,13 @@ def test_too_much_is_refused(client):
     assert writer.post(f"{NS.format('ann')}/episodes", content=parts()).status_code == 413
     many = {"episodes": [{"content": "x"}] * 1001}
     assert writer.post(f"{NS.format('ann')}/episodes/batch", json=many).status_code == 422
+
+
+def test_what_a_server_does_not_read_the_next_one_reads_at_its_start(offline):
+    url = f"{NS.format('left')}/episodes"
+    with Serving(offline, Options(read=False)) as saving, httpx.Client(base_url=saving.url) as one:
+        location = one.post(url, json={"content": "I live in Oslo.", "speaker": "Ann"}).headers["location"]
+        time.sleep(0.5)
+        assert one.get(location).json()["status"] == "saved"
+    with Serving(offline, Options()) as reading, httpx.Client(base_url=reading.url) as other:
+        assert read(other, location)["status"] == "done"

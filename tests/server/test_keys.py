@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from kg_memory.errors import InputError
 from kg_memory.server.keys import KEYS
+from kg_memory.server.service import Options
 from tests.cli_home import home_of_the_module, result, run_here  # noqa: F401 - fixtures
+from tests.server.conftest import Serving
 
 
 def test_without_any_key_only_this_machine_is_answered_and_with_one_nobody_without_it(client, offline):
@@ -75,3 +78,41 @@ def test_keys_are_made_listed_and_revoked_by_the_command(run):
     assert [(key["name"], bool(key["revoked_at"])) for key in listed] == [("agent", False), ("desk", True)]
     assert run("keys", "create")[0] == 1
     assert "scopes must be some of" in run("keys", "create", "x", "--scope", "root")[2]
+
+
+def test_a_key_that_asks_too_often_waits_and_another_does_not(offline, ring, client):
+    client("read")  # from now on keys are needed
+    with Serving(offline, Options(rate=2)) as running:
+        secrets = [ring.create(name, ["read"])[1] for name in ("eager", "calm")]
+        eager, calm = ({"X-API-Key": secret} for secret in secrets)
+        url = f"{running.url}/v1/key"
+        answers = [httpx.get(url, headers=eager) for _ in range(12)]
+        assert {answer.status_code for answer in answers} == {200, 429}
+        assert [answer.status_code for answer in answers[:8]] == [200] * 8
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert httpx.get(url, headers=calm).json()["name"] == "calm"
+
+
+def test_hosts_and_origins_are_checked_and_keys_are_in_no_log(offline, ring, caplog):
+    secret = ring.create("page", ["read"])[1]
+    caplog.set_level("DEBUG")
+    options = Options(hosts=("memory.example.com",), origins=("https://app.example.com",))
+    with Serving(offline, options) as running:
+        url, key = f"{running.url}/v1/key", {"Authorization": f"Bearer {secret}"}
+        for host, status in (("memory.example.com", 200), ("evil.example", 421), ("[::1", 421), ("localhost:1", 200)):
+            assert httpx.get(url, headers={**key, "Host": host}).status_code == status
+        for origin, status in (
+            ("https://app.example.com", 200),
+            ("https://evil.example", 403),
+            ("null", 403),
+            ("//[", 403),
+        ):
+            assert httpx.get(url, headers={**key, "Origin": origin}).status_code == status
+        asked = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "GET"}
+        allowed = httpx.options(url, headers=asked).headers
+        assert allowed["access-control-allow-origin"] == "https://app.example.com"
+        assert httpx.get(url, headers={**key, "X-Request-ID": "mine-1"}).headers["x-request-id"] == "mine-1"
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith(("kg_memory", "uvicorn"))]
+    assert any("GET /v1/key -> 200" in line for line in ours)
+    assert not any(secret in line for line in ours)
+    offline.driver.store.database.command("DEL", KEYS)
