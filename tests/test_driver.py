@@ -227,6 +227,27 @@ def test_a_forked_child_does_not_wait_for_locks_of_its_parents_threads(driver, d
         assert ends_well_in_a_child(work)
 
 
+async def test_questions_are_embedded_side_by_side_and_each_gets_its_own_vector(namespace, database, model):
+    class Slow(HashEmbeddings):
+        both = threading.Barrier(2, timeout=20)
+
+        def embed_query(self, text):
+            self.both.wait()  # ends only when the other question is being embedded too
+            return super().embed_query(text)
+
+        async def aembed_query(self, text):
+            return await asyncio.to_thread(self.embed_query, text)
+
+    plain = HashEmbeddings()
+    driver = open_driver(model, Slow(), database)
+    for texts, vectors in (
+        (["one", "two"], driver.run(embed(["one", "two"], role="query"), namespace)),
+        (["three", "four"], await driver.arun(embed(["three", "four"], role="query"), namespace)),
+    ):
+        assert vectors == list(map(plain.embed_query, texts))
+    driver.close()
+
+
 NEAR = "CALL db.idx.vector.queryNodes('Episode', 'embedding', 1, vecf32($v)) YIELD node RETURN node.id AS id"
 INDICES = "CALL db.indexes() YIELD label RETURN count(label) AS n"
 

@@ -17,9 +17,9 @@ from kg_memory.falkor.queries import features
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Answerable
-from kg_memory.retrieval.fuse import Hits, Scored, ids_of, relative_shares
-from kg_memory.retrieval.retrievers import NEIGHBOUR_SHARE, Frequencies, coverage
-from kg_memory.runtime.effects import read_if
+from kg_memory.retrieval.fuse import Hits, Scored, ids_of, relative_shares, sort_scores
+from kg_memory.retrieval.retrievers import Frequencies, coverage
+from kg_memory.runtime.effects import Vector, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, without_possessive
 from kg_memory.text.tokenise import terms
@@ -33,8 +33,6 @@ NEAREST, NEAREST_SHARE = 10, 20
 """The hits whose mean nearness counts: at most so many, and one in so many of all that is stored."""
 STATED = 40
 """The facts whose speakers are looked up."""
-MEANING_SCALE: Mapping[Kind, float] = {"episodes": 1 + 2 * NEIGHBOUR_SHARE, "facts": 1.0}
-"""The similarity at which a hit by meaning is the same as the question; an episode's neighbours count too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +74,10 @@ class Evidence:
 SUBJECT = ("known", "covered", "agreed", "nearest")
 DETAIL = ("lines", "told")
 # By logistic regression: `benchmarks/abstention.py` prints these.
-BIASES = {"subject": -14.3, "detail": -6.4}
-WEIGHTS = Evidence(known=2.5, covered=4.1, agreed=6.1, nearest=11.3, lines=12.3, told=1.8)
+BIASES = {"subject": -15.9, "detail": -3.9}
+WEIGHTS = Evidence(known=2.5, covered=3.6, agreed=7.0, nearest=12.7, lines=6.9, told=1.9)
 UNLIKELY, NO = 0.2, 0.1
-"""Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 3 are below."""
+"""Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 6 are below."""
 
 
 def read_spread(*, needed: bool) -> Flow[Sequence[Row]]:
@@ -93,7 +91,19 @@ def read_tellers(asked: Asked, hits: Mapping[Kind, Hits]) -> Flow[Sequence[Row]]
     return read_if(asked.subjects and best, features.TOLD_BY, ids=ids_of(best))
 
 
-def weigh(asked: Asked, hits: Mapping[Kind, Hits], tellers: Sequence[Row] = (), spread: Sequence[Row] = ()) -> Evidence:
+def read_nearness(episodes: Hits, vector: Vector | None) -> Flow[Sequence[Row]]:
+    """Read how near the best episodes by meaning are to the plain *vector* of the question."""
+    ids = ids_of(episodes.meaning)[:NEAREST]
+    return read_if(vector is not None and ids, features.NEARNESS, ids=ids, vector=vector)
+
+
+def weigh(
+    asked: Asked,
+    hits: Mapping[Kind, Hits],
+    tellers: Sequence[Row] = (),
+    spread: Sequence[Row] = (),
+    near: Sequence[Row] = (),
+) -> Evidence:
     """Return what speaks for an answer in the *hits* of a search by words; the rows are of the reads above."""
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -106,12 +116,13 @@ def weigh(asked: Asked, hits: Mapping[Kind, Hits], tellers: Sequence[Row] = (), 
     )
     if agreed := [max(shares[kind].values()) for kind in EVIDENCE if hits[kind].meaning]:
         values["agreed"] = fmean(agreed)
-    near = [kind for kind in EVIDENCE if hits[kind].meaning]
     distance, speakers = (spread[0]["distance"], spread[0]["speakers"]) if spread else (None, ())
-    if near and distance is not None:
-        values["nearest"] = max(nearness(hits[kind].meaning, distance, MEANING_SCALE[kind]) for kind in near)
-        kind = near[0]  # facts only where episodes are not searched
-        values["lines"] = nearness(hits[kind].meaning, distance, MEANING_SCALE[kind], asked.counts[kind])
+    lines = sort_scores((row["id"], row["score"]) for row in near)
+    facts = hits["facts"].meaning
+    if distance is not None and (lines or facts):
+        values["nearest"] = max(nearness(scores, distance) for scores in (lines, facts) if scores)
+        count = asked.counts["episodes" if lines else "facts"]  # facts only where episodes are not searched
+        values["lines"] = nearness(lines or facts, distance, count)
     return Evidence(**values, told=_lead(shares["facts"], tellers, speakers, asked))
 
 
@@ -132,13 +143,13 @@ def _lead(shares: Mapping[str, float], tellers: Sequence[Row], speakers: Iterabl
     return own - max((shares[id_] for id_, is_own in told.items() if not is_own), default=0.0)
 
 
-def nearness(hits: Sequence[Scored], distance: float, scale: float = 1.0, count: int = 1) -> float:
+def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
     """Return how near the first of *hits* are, 0 to 1: 0.5 where they are *distance* away, as two episodes are.
 
     Of *count* nodes in all, one in `NEAREST_SHARE` is taken, `NEAREST` at most.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
-    away = max(1 - fmean(score for _, score in hits[:most]) / scale, 0.0)
+    away = max(1 - fmean(score for _, score in hits[:most]), 0.0)
     usual = max(distance, LEAST_SPREAD)
     return usual / (usual + away)
 

@@ -58,7 +58,7 @@ class Recipe(Part):
     facts: Weights = Weights(words=1.0, meaning=0.7, graph=0.5)
     entities: Weights = Weights(words=0.5, meaning=0.5, graph=1.0)
     communities: Weights = Weights(words=1.0, meaning=1.0, graph=0.5)
-    episodes: Weights = Weights(words=1.0, meaning=0.7, graph=1.0)
+    episodes: Weights = Weights(words=1.0, meaning=1.0, graph=1.3)
     fusion: Literal["scores", "rrf"] = "scores"
     """The scores of each retriever relative to its best and its last, or reciprocal ranks (Zep 3.2)."""
     rank_constant: Annotated[float, Field(gt=0, le=1000)] = 10.0

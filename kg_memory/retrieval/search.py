@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -25,10 +26,12 @@ from kg_memory.retrieval.answerable import (
     Asked,
     explain_doubt,
     probability,
+    read_nearness,
     read_spread,
     read_tellers,
     weigh,
 )
+from kg_memory.retrieval.contrast import sharpen
 from kg_memory.retrieval.fuse import NO_HITS, Hits
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import QuestionTime, Request, Search
@@ -53,13 +56,14 @@ RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The vector of a question, and the statistics and entities of the graph that a search needs.
+    """The vectors of a question, and the statistics and entities of the graph that a search needs.
 
-    `named` are the rows of the entities that the question names.
+    Episodes are searched by a vector of their own. `named` are the rows of the entities that the question names.
     """
 
     terms: list[str]
     vector: Vector | None
+    episode_vector: Vector | None
     counts: Mapping[Kind, int]
     lengths: Mapping[Kind, float | None]
     frequencies: Frequencies
@@ -91,7 +95,8 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
         weights = recipe.weights(kind)
         frequencies, length = (lookup.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
         words.append(search_words(scope, frequencies, lookup.counts[kind], length))
-        meaning.append(search_meaning(scope, lookup.vector if weights.meaning else None))
+        vector = lookup.episode_vector if kind == "episodes" else lookup.vector
+        meaning.append(search_meaning(scope, vector if weights.meaning else None))
     spread = read_spread(needed=lookup.vector is not None)
     *results, apart = yield from in_step((*words, *meaning, spread))
     for place, kind in enumerate(scopes):
@@ -99,12 +104,14 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins)
     unread_hits = hits["episodes"] if lookup.any_unread else NO_HITS
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
-    unread, tellers = yield from in_step((_find_unread(unread_hits), read_tellers(asked, hits)))
+    unread, tellers, near = yield from in_step(
+        (_find_unread(unread_hits), read_tellers(asked, hits), read_nearness(hits["episodes"], lookup.vector))
+    )
     named = [row["id"] for row in lookup.named]
     found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="")
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return found
-    evidence = weigh(asked, hits, tellers, apart)
+    evidence = weigh(asked, hits, tellers, apart, near)
     doubt = explain_doubt(text, asked, evidence)
     return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
 
@@ -119,7 +126,6 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
     centers = [alias_key(replace_unstorable(name)) for name in request.center]
     keys += centers
     by_words = [kind for kind in KINDS if recipe.weights(kind).words]
-    by_meaning = any(recipe.weights(kind).meaning for kind in KINDS)
     thread = thread_key(replace_unstorable(request.thread or ""))
     named_entities = read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
     contained = read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
@@ -143,13 +149,40 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
     else:
         unused = set(words) - set(terms(text))
     words = [word for word in words if word not in unused]
-    vectors = yield from embed([text] if by_meaning else [], role="query")
-    vector = vectors[0] if vectors else None
     counts = counts_of(row)
+    vector, episode_vector = yield from _embed(text, named, counts["episodes"], recipe)
     origins = Origins(named, recent, {part["id"]: part["parts"] for part in parts}, counts["episodes"])
     frequencies = frequencies_of(row, unused)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
-    return Lookup(words, vector, counts, row["lengths"], frequencies, named, subjects, origins, names, bool(unread))
+    return Lookup(
+        words,
+        vector,
+        episode_vector,
+        counts,
+        row["lengths"],
+        frequencies,
+        named,
+        subjects,
+        origins,
+        names,
+        bool(unread),
+    )
+
+
+def _embed(text: str, named: Sequence[Row], episodes: int, recipe: Recipe) -> Flow[tuple[Vector | None, Vector | None]]:
+    """Return the vector of a question, and that by which so many *episodes* are searched.
+
+    The second is without the people that the question names. The walk finds what they said and what is said of them,
+    and their names are in so many episodes that they would hide what is asked.
+    """
+    if not any(recipe.weights(kind).meaning for kind in KINDS):
+        return None, None
+    weights = recipe.weights("episodes")
+    people = {key for row in named if row["type"] == "Person" for key in row["keys"]}
+    about = without_names(text, people) if weights.meaning and weights.graph else text
+    vectors = yield from embed(list(dict.fromkeys([text, about])), role="query")
+    episode_vector = (yield from sharpen(vectors[-1], episodes)) if weights.meaning else None
+    return vectors[0], episode_vector
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:
@@ -224,6 +257,25 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 def name_keys(text: str) -> list[str]:
     """Return the alias keys of all stretches of *text* that could be a name, without repeats."""
     return list(dict.fromkeys(alias_key(name) for name in _possible_names(text)))
+
+
+def without_names(text: str, keys: AbstractSet[str]) -> str:
+    """Return *text* without the names of those *keys*; as it is if nothing else is in it."""
+    words = text.split()
+    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
+        for start in range(len(words) - length, -1, -1):
+            if not keys.isdisjoint(map(alias_key, _forms(" ".join(words[start : start + length])))):
+                del words[start : start + length]
+    rest = _UNSPACED.sub(lambda run: _without_unspaced(run[0], keys), " ".join(words))
+    return rest if terms(rest) else text
+
+
+def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
+    for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
+        for start in range(len(run) - length, -1, -1):
+            if alias_key(run[start : start + length]) in keys:
+                run = run[:start] + run[start + length :]
+    return run
 
 
 def _possible_names(text: str) -> list[str]:

@@ -5,7 +5,8 @@ It knows the model, the database and the cross-encoder only by protocols; `kg_me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -112,13 +113,15 @@ class Embedder:
             return (yield from self.embed_flow((*texts, *later), role))[: len(texts)]
         vectors, missing = self._look_up(texts, role)
         model = self.embeddings
-        if role == "query":
-            for text in missing:
-                vector = yield Call(partial(model.embed_query, text), partial(model.aembed_query, text))
-                vectors |= self._learn([text], role, [vector])
-        elif missing:
-            made = yield Call(partial(model.embed_documents, missing), partial(model.aembed_documents, missing))
-            vectors |= self._learn(missing, role, made)
+        if missing:
+            if role == "query":
+                call = Call(
+                    lambda: _map_side_by_side(model.embed_query, missing),
+                    lambda: asyncio.gather(*map(model.aembed_query, missing)),
+                )
+            else:
+                call = Call(partial(model.embed_documents, missing), partial(model.aembed_documents, missing))
+            vectors |= self._learn(missing, role, (yield call))
         return [vectors[text] for text in texts]
 
     embed, aembed = both(embed_flow)
@@ -147,6 +150,14 @@ class Embedder:
         return encoded
 
 
+def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> list[T]:
+    """Return what *function* returns for each of *texts*, each in a thread where they are several."""
+    if len(texts) == 1:
+        return [function(texts[0])]
+    with ThreadPoolExecutor(len(texts), thread_name_prefix="kg-memory-questions") as pool:
+        return list(pool.map(function, texts))
+
+
 def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
     """Have the model begin to embed *texts*, and return whether it can."""
     begin = getattr(embeddings, "embed_ahead", None)
@@ -170,7 +181,7 @@ class Driver(Generic[S]):
         self.model, self.embedder, self.store, self.scorer = model, embedder, store, scorer
         self.clock = clock or Clock()
         self.scores = BoundedCache[tuple[str, str, str], float](CACHED_SCORES)
-        self.tables = BoundedCache[tuple[str, str], tuple[int, Any]](CACHED_TABLES)
+        self.tables = BoundedCache[tuple[str, str], tuple[Hashable, Any]](CACHED_TABLES)
         self._meter = meter
         self._side_by_side = side_by_side
         """The number of flows that run at once, at most."""
@@ -258,15 +269,18 @@ class Driver(Generic[S]):
         raise TypeError(f"no such effect: {effect!r}")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the rows of *query*, which are cached if it says when they changed last."""
-        if isinstance(query, Reads) or query.as_of is None:
+        """Return the answer to *query*, which is cached if it names a version of what it reads."""
+        if isinstance(query, Reads):
             return (yield from self.store.perform(key, query))
         place = (key, query.cypher)
-        as_of, rows = self.tables.get([place]).get(place, (None, None))
-        if as_of != query.as_of:
-            rows = yield from self.store.perform(key, query)
-            self.tables.put({place: (query.as_of, rows)})
-        return rows
+        as_of, answer = self.tables.get([place]).get(place, (None, None))
+        if as_of is None or as_of != query.as_of:
+            answer = yield from self.store.perform(key, query)
+            if query.make is not None:
+                answer = yield in_thread(partial(query.make, answer))
+            if query.as_of is not None:
+                self.tables.put({place: (query.as_of, answer)})
+        return answer
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
         """Return one score per text; those of the latest texts are cached."""

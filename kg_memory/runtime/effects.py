@@ -6,7 +6,7 @@ Steps yield them; `kg_memory.runtime.driver` performs them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -115,8 +115,10 @@ class Query:
     write: bool = False
     stale: bool = False
     """Whether what is read may be some moments old, such as a replica's."""
-    as_of: int | None = None
-    """The last change of what is read, if that is known: its rows may be those that were read after it before."""
+    as_of: Hashable = None
+    """A version of what is read, if one is known: what was made of its rows before may be the answer."""
+    make: Callable[[list[Row]], Any] | None = None
+    """Makes the answer of the rows, if that is not the rows; in a thread, as it may compute for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,10 +274,13 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
     return rows
 
 
-def read_once(changed_at: int | None, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """`read`, if it was not done since *changed_at*, when what it reads was changed last; ``None`` reads always."""
-    rows: list[Row] = yield Query(cypher, params, as_of=changed_at)
-    return rows
+def read_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
+    """Return what *make* makes of the rows of a `read`; if that is cached for this *version*, do not read.
+
+    ``None`` as the version reads always.
+    """
+    answer: T = yield Query(cypher, params, as_of=version, make=make)
+    return answer
 
 
 def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:

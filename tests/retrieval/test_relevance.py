@@ -112,8 +112,8 @@ def test_a_detail_that_the_named_one_told_says_more_than_one_that_another_did() 
 def test_what_is_near_is_nearer_than_two_episodes_are_to_each_other() -> None:
     assert nearness([("a", 0.5)], 0.5) == 0.5
     assert nearness([("a", 0.9)], 0.5) > 0.5 > nearness([("a", 0.2)], 0.5)
-    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 1, 1000) == 0.5, "the mean of both"
-    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 1, 20) == nearness([("a", 0.9)], 0.5), "of few texts only the first"
+    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 1000) == 0.5, "the mean of both"
+    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 20) == nearness([("a", 0.9)], 0.5), "of few texts only the first"
 
 
 def test_without_vectors_the_usual_counts() -> None:

@@ -202,3 +202,18 @@ WITH avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance, speake
 RETURN distance, speakers
 """
 """The usual distance of two episodes, by the first ones, and the speakers of these; no row without two."""
+
+EPISODE_VECTORS = """
+MATCH (d:Episode)
+WHERE d.id >= '' AND d.embedding IS NOT NULL
+RETURN d.embedding AS vector LIMIT $sample
+"""
+"""The vectors of some episodes: ids are hashes, so the first by id are a random sample."""
+
+NEARNESS = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+WHERE d.embedding IS NOT NULL
+RETURN id, 1.0 - vec.cosineDistance(d.embedding, vecf32($vector)) AS score
+"""
+"""The cosine similarity of some episodes to a vector."""

@@ -1,0 +1,148 @@
+"""The vector of a question without what all episodes of a namespace share."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.retrieval.contrast import DIRECTIONS, LEAST, USUAL, learn, sharpen
+from kg_memory.retrieval.search import without_names
+from kg_memory.runtime.effects import Embed, EmbeddingModel, Query
+from kg_memory.runtime.flow import run
+from kg_memory.text.identity import alias_key
+from tests.retrieval.many import QUESTION, Many
+
+LENGTH = 24
+
+
+def vectors_of(count: int, seed: int = 1) -> list[list[float]]:
+    """Return unit vectors that share their first direction, and vary most along the second."""
+    chance = random.Random(seed)
+    made = []
+    for _ in range(count):
+        vector = [3.0, chance.gauss(0, 2), *(chance.gauss(0, 0.3) for _ in range(LENGTH - 2))]
+        size = sum(number**2 for number in vector) ** 0.5
+        made.append([number / size for number in vector])
+    return made
+
+
+def rows_of(vectors: list[list[float]]) -> list[dict[str, Any]]:
+    return [{"vector": vector} for vector in vectors]
+
+
+def answering(vectors: list[list[float]], asked: list[Any]) -> Any:
+    """Answer effects as a driver would that caches nothing; the usual question is what all share."""
+
+    def answer(effect: Any) -> Any:
+        asked.append(effect)
+        match effect:
+            case EmbeddingModel():
+                return "model"
+            case Embed():
+                return [[1.0] + [0.0] * (LENGTH - 1) for _ in effect.texts]
+            case Query(make=make):
+                assert make is not None
+                return make(rows_of(vectors))
+
+    return answer
+
+
+def test_what_all_episodes_share_hides_no_longer_what_is_asked() -> None:
+    vectors = vectors_of(200)
+    meant = [0.0] * (LENGTH - 1) + [1.0]
+    question = [0.9, 0.4, *([0.0] * (LENGTH - 3)), 0.15]
+    sharp = run(sharpen(question, len(vectors)), answering(vectors, []))
+
+    def nearness(vector: list[float]) -> float:
+        return sum(a * b for a, b in zip(vector, meant, strict=True))
+
+    assert nearness(sharp) > 2 * nearness(question)
+    assert sum(number**2 for number in sharp) == pytest.approx(1)
+
+
+def test_a_small_namespace_is_searched_by_the_vector_as_it_is_and_nothing_is_read() -> None:
+    asked: list[Any] = []
+    question = [1.0] * LENGTH
+    assert run(sharpen(question, LEAST - 1), answering([], asked)) == question
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [[], vectors_of(LEAST - 1), vectors_of(1) * LEAST, [[0.0] * LENGTH] * LEAST],
+    ids=["none", "few", "all the same", "no direction"],
+)
+def test_where_nothing_can_be_learned_the_vector_stays(vectors: list[list[float]]) -> None:
+    question = [0.5] * LENGTH
+    assert run(sharpen(question, 500), answering(vectors, [])) == question
+
+
+def test_vectors_of_another_length_change_nothing() -> None:
+    question = [1.0, 2.0]
+    assert run(sharpen(question, 500), answering(vectors_of(100), [])) == question
+
+
+def test_a_question_that_is_as_usual_stays() -> None:
+    contrast = learn(rows_of(vectors_of(100)))
+    assert contrast is not None
+    usual = contrast.center.tolist()
+    assert contrast.apply(usual, usual) == usual
+
+
+@given(count=st.integers(LEAST, 300), length=st.integers(1, 40), seed=st.integers(0, 5))
+def test_the_directions_are_orthonormal_and_each_is_kept_in_part(count: int, length: int, seed: int) -> None:
+    chance = random.Random(seed)
+    contrast = learn(rows_of([[chance.gauss(0, 1) for _ in range(length)] for _ in range(count)]))
+    assert contrast is not None
+    assert len(contrast.directions) == len(contrast.shares) <= min(DIRECTIONS, length)
+    products = contrast.directions @ contrast.directions.T
+    assert abs(products - [[float(a == b) for b in range(len(products))] for a in range(len(products))]).max() < 1e-6
+    assert ((contrast.shares > 0) & (contrast.shares < 1)).all()
+
+
+def test_it_is_read_anew_only_when_the_namespace_has_grown_or_the_model_changed() -> None:
+    asked: list[Any] = []
+    for count in (100, 101, 200):
+        run(sharpen([1.0] * LENGTH, count), answering(vectors_of(100), asked))
+    versions = [effect.as_of for effect in asked if isinstance(effect, Query)]
+    assert versions[0] == versions[1] != versions[2]
+    assert all("model" in version for version in versions)
+    assert [effect.texts for effect in asked if isinstance(effect, Embed)] == [(USUAL,)] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "rest"),
+    [
+        ("When did Melanie sign up for a class?", ["Melanie"], "When did sign up for a class?"),
+        ("What is Ann's favourite food?", ["Ann"], "What is favourite food?"),
+        ("What do Ann Smith and bo share?", ["Ann Smith", "Bo"], "What do and share?"),
+        ("安娜住在哪里?", ["安娜"], "住在哪里?"),
+        ("Who is Ann?", ["Ann"], "Who is Ann?"),
+        ("Ann", ["Ann"], "Ann"),
+        ("", ["Ann"], ""),
+        ("Announce the date of the anniversary", ["Ann"], "Announce the date of the anniversary"),
+    ],
+)
+def test_names_of_people_are_taken_out_of_a_question_that_asks_more(text: str, names: list[str], rest: str) -> None:
+    assert without_names(text, set(map(alias_key, names))) == rest
+
+
+def test_it_is_learned_from_the_graph_once_until_the_graph_has_grown(many: Many) -> None:
+    many.episodes([{"id": f"d{place:03}", "angle": 0.3 + place / 200} for place in range(100)])
+    reads: list[str] = []
+
+    def counted(count: int) -> list[float]:
+        before = len(reads)
+        sharp: list[float] = many.run(sharpen(QUESTION, count))
+        assert sharp != QUESTION
+        return [*sharp, len(reads) - before]
+
+    perform = many.driver.store.perform
+    many.driver.store.perform = lambda key, query: (reads.append(query.cypher), perform(key, query))[1]  # type: ignore[method-assign]
+    first, second, grown = counted(100), counted(101), counted(200)
+    assert first[:-1] == second[:-1] == grown[:-1]
+    assert [first[-1], second[-1], grown[-1]] == [1, 0, 1]
