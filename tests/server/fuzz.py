@@ -20,6 +20,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 def main() -> int:
     """Return the exit code of Schemathesis: 0 where no answer is a fault or breaks the description."""
     program, *options = sys.argv[1:]
+    program = str(Path(program).absolute())
     with tempfile.TemporaryDirectory(prefix="kg-memory-", ignore_cleanup_errors=True) as folder:
         settings = Settings(data_dir=Path(folder), idle_seconds=0, model="offline")
         with GraphMemory.open(settings=settings, embeddings="offline") as memory:
@@ -32,7 +33,7 @@ def main() -> int:
                     "--exclude-operation-id",
                     "events",
                 ]  # it never ends
-                return subprocess.run([*command, *options], check=False).returncode
+                return subprocess.run([*command, *options], cwd=folder, check=False).returncode  # it leaves files
 
 
 if __name__ == "__main__":
