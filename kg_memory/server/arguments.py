@@ -1,4 +1,4 @@
-"""The arguments of ``kg-memory serve`` and ``kg-memory keys``."""
+"""The arguments of ``kg-memory serve``, ``kg-memory keys`` and ``kg-memory mcp``."""
 
 from __future__ import annotations
 
@@ -22,14 +22,24 @@ examples:
   kg-memory keys list
   kg-memory keys revoke 3f2a9c0d1e4b
 """
+MCP_EPILOG = """\
+The client starts it by itself: it speaks MCP on its standard input and output. All tools are about the namespace that
+is named here, and the model cannot name another.
+
+examples:
+  claude mcp add memory -- kg-memory mcp -n ann
+  kg-memory mcp -n ann --profile read-only
+"""
 HOST, PORT = "127.0.0.1", 8420
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``serve`` and ``keys``, each made by *command*."""
+    """Add ``serve``, ``keys`` and ``mcp``, each made by *command*."""
     _add_serve(command("serve", "kg_memory.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
     about = "make, list and revoke the keys of the server"
     _add_keys(command("keys", "kg_memory.server.command:keys", about, KEYS_EPILOG))
+    about = "serve one namespace to an agent over MCP"
+    _add_mcp(command("mcp", "kg_memory.server.mcp.command:run", about, MCP_EPILOG))
 
 
 def _add_serve(command: ArgumentParser) -> None:
@@ -54,3 +64,9 @@ def _add_keys(command: ArgumentParser) -> None:
     command.add_argument("--scope", default="read,write", metavar="SCOPES", help=about)
     about = "the namespaces that it reaches, several with commas (default: *, all)"
     command.add_argument("--namespaces", default="*", metavar="PATTERNS", help=about)
+
+
+def _add_mcp(command: ArgumentParser) -> None:
+    about = "which tools: core (default), full with judge and compare, or read-only"
+    command.add_argument("--profile", choices=("core", "full", "read-only"), default="core", help=about)
+    command.add_argument("--user", metavar="NAME", help="who speaks in what is remembered (default: user)")

@@ -32,10 +32,13 @@ class Reader:
         self._start: asyncio.Task[None] | None = None
         self._started = self._stopping = False
 
-    def start(self) -> None:
-        """Begin to read, first what earlier servers left unread in any namespace; until then `wake` does nothing."""
+    def start(self, only: str | None = None) -> None:
+        """Begin to read, first what earlier servers left unread, in any namespace or in that *only*.
+
+        Until then `wake` does nothing.
+        """
         self._started = True
-        self._start = asyncio.create_task(self._wake_all())
+        self._start = asyncio.create_task(self._wake_all(only))
 
     def wake(self, namespace: str) -> None:
         """Read what is unread in *namespace*, soon."""
@@ -55,9 +58,9 @@ class Reader:
         if left:
             logger.warning("the server stopped while it read %d namespaces: the next start reads the rest", len(left))
 
-    async def _wake_all(self) -> None:
+    async def _wake_all(self, only: str | None) -> None:
         try:
-            for namespace in await self._memory.data.anamespaces():
+            for namespace in [only] if only else await self._memory.data.anamespaces():
                 if self._stopping:
                     return
                 if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):

@@ -311,8 +311,8 @@ def test_an_episode_is_forgotten_with_what_was_learned_from_it(ask, memory, name
 MENDED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown fact": ("forget_memory", {"id": f"fact:{UNKNOWN}"}, UNKNOWN),
     "an unknown episode": ("forget_memory", {"id": f"episode:{UNKNOWN}"}, UNKNOWN),
-    "no id": ("forget_memory", {"id": "the one about Oslo"}, "id must be one that search_memory showed"),
-    "an id without its kind": ("forget_memory", {"id": UNKNOWN}, "id must be one that search_memory showed"),
+    "no id": ("forget_memory", {"id": "the one about Oslo"}, "id must be one that a search showed"),
+    "an id without its kind": ("forget_memory", {"id": UNKNOWN}, "id must be one that a search showed"),
     "no date": ("search_memory", {"query": "tea", "as_of": "the day of the dog"}, "is not a time"),
     "no question": ("search_memory", {"query": " "}, "question must be a non-empty string"),
     "no limit": ("search_memory", {"query": "tea", "limit": -1}, "must be a whole number from 1"),

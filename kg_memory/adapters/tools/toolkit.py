@@ -237,7 +237,7 @@ def parse_id(id_: str) -> tuple[str, str]:
     """
     match = _ID.fullmatch(id_.strip())
     if match is None:
-        raise InputError(f"id must be one that search_memory showed, such as 'fact:...', got {id_!r}")
+        raise InputError(f"id must be one that a search showed, such as 'fact:...', got {id_!r}")
     return match[1], match[2]
 
 
