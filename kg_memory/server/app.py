@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, FastAPI, Query
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server import episodes, events, forgetting, graph, transfer
@@ -15,6 +16,8 @@ from kg_memory.server.access import KnownKey
 from kg_memory.server.endpoints import PROBLEM_RESPONSES, add_route
 from kg_memory.server.gate import Gate
 from kg_memory.server.keys import ApiKey
+from kg_memory.server.mcp.http import PATH as MCP_PATH
+from kg_memory.server.mcp.http import Endpoint as McpEndpoint
 from kg_memory.server.pages import MOST, Page, Place, cut_page
 from kg_memory.server.problems import add_handlers, describe_problems
 from kg_memory.server.routes import ROUTES
@@ -35,12 +38,14 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
     Its `state.service` is the `Service`.
     """
     service = Service(memory, options)
+    mcp = McpEndpoint(service)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if options.read:
             service.reader.start()
-        yield
+        async with mcp.run():
+            yield
         service.stopping = True
         await service.reader.stop(options.stop_seconds)
         if close_memory:
@@ -57,6 +62,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
     add_handlers(app, PATHS)
     describe_problems(app)
     _add_routes(app.router, service)
+    app.router.routes.append(Route(MCP_PATH, mcp))
     return app
 
 

@@ -22,16 +22,16 @@ from mcp_types import (
 from kg_memory.errors import KGMemoryError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.server.mcp import reading, writing
+from kg_memory.server.mcp import deciding, reading, writing
+from kg_memory.server.mcp.asking import AnswerNeeded
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.server.mcp.tool import Tool, ToolCall
-from kg_memory.server.problems import ProblemError
 
 logger = logging.getLogger("kg_memory.server")
 
 Request = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Request], Caller]
-ALL = (*reading.TOOLS, *writing.TOOLS)
+ALL = (*reading.TOOLS, *writing.TOOLS, *deciding.TOOLS)
 ORDER = ("recall", "remember", "facts", "history", "explain", "changes", "review", "forget", "status")
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in sorted(ALL, key=lambda tool: ORDER.index(tool.name))}
 INSTRUCTIONS = """\
@@ -71,7 +71,9 @@ class MemoryServer:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:50]!r} here; use one of {offered}")
         try:
             answer = await tool.call(ToolCall(self._memory, caller, request, params, self._wake))
-        except (KGMemoryError, ProblemError) as error:
+        except AnswerNeeded as question:
+            return question.result
+        except KGMemoryError as error:
             return _result(str(error), is_error=True)
         except MCPError:
             raise

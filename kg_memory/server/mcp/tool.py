@@ -75,11 +75,13 @@ class Tool:
     output: Mapping[str, str]
     scope: Scope = "read"
     effects: Mapping[str, bool] = field(default_factory=dict)
-    profiles: tuple[Profile, ...] = ("core", "full", "read-only")
+    profiles: tuple[Profile, ...] = ("core", "full")
 
     def is_offered(self, caller: Caller) -> bool:
         """Return whether the profile of *caller* has the tool, and its key the scope."""
-        return caller.profile in self.profiles and caller.key.has(self.scope)
+        reads_only = caller.profile == "read-only"
+        in_profile = self.scope == "read" if reads_only else caller.profile in self.profiles
+        return in_profile and caller.key.has(self.scope)
 
     def describe(self) -> ListedTool:
         """Return the tool as clients list it, in few tokens."""

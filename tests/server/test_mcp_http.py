@@ -1,0 +1,174 @@
+"""The MCP server over HTTP: the same keys, and a namespace that no model chooses."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
+
+from kg_memory import GraphMemory
+from kg_memory.falkor.connect import graph_key
+from kg_memory.server.keys import KEYS, KeyRing
+from tests.server.conftest import Serving
+from tests.server.test_mcp import BOTH, use
+
+Connect = Callable[..., Any]
+
+
+@pytest.fixture
+def connect(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Connect]:
+    """Connect with a key of these scopes for *namespaces*; the keys are gone after the test."""
+
+    @asynccontextmanager
+    async def connected(*scopes: str, namespaces: tuple[str, ...] = ("*",), query: str = "", **options: Any) -> Any:
+        secret = ring.create("test", scopes, namespaces)[1] if scopes else ""
+        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            transport = streamable_http_client(f"{serving.url}/v1/mcp{query}", http_client=http)
+            async with Client(transport, read_timeout_seconds=60, **options) as client:
+                yield client
+
+    yield connected
+    offline.driver.store.database.command("DEL", KEYS)
+
+
+def answering(**content: Any) -> tuple[list[str], Any]:
+    """Return what a user was asked, and a user who fills in every form with *content*."""
+    asked: list[str] = []
+
+    async def answer(_context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content=content) if content else ElicitResult(action="decline")
+
+    return asked, answer
+
+
+@BOTH
+async def test_a_key_chooses_the_namespace_and_the_tools(connect: Connect, offline: GraphMemory, mode: str) -> None:
+    name = f"team/{mode}"
+    async with connect("read", "write", namespaces=(name,), mode=mode) as client:
+        added = await use(client, "remember", content="Ann works at Acme.")
+        assert (await use(client, "status"))["namespace"] == name
+        assert [tool.name for tool in (await client.list_tools()).tools][-1] == "status"
+        assert "forget" not in {tool.name for tool in (await client.list_tools()).tools}
+        refused = await client.call_tool("recall", {"question": "Acme", "namespace": "bob"})
+        assert refused.is_error
+    assert [episode.id for episode in offline.episodes.list(namespace=name)] == [added["episode"]]
+    async with connect("read", query="?namespace=bob&profile=read-only", mode=mode) as client:
+        assert (await use(client, "recall", question="Acme"))["facts"] == []
+        assert {tool.annotations.read_only_hint for tool in (await client.list_tools()).tools} == {True}
+
+
+@pytest.mark.parametrize(
+    ("scopes", "namespaces", "query", "status"),
+    [
+        ((), ("*",), "", 401),
+        (("read",), ("ann",), "?namespace=bob", 403),
+        (("read",), ("*",), "", 422),
+        (("read",), ("ann",), "?profile=all", 422),
+    ],
+)
+def test_what_no_key_reaches_is_refused(
+    serving: Serving, ring: KeyRing, client: Any, scopes: tuple[str, ...], namespaces: tuple[str, ...],
+    query: str, status: int,
+) -> None:  # fmt: skip
+    ring.create("another", ["read"])
+    answer = client(*scopes, namespaces=namespaces).post(f"/v1/mcp{query}", json={})
+    assert answer.status_code == status
+    assert answer.json()["detail"]
+
+
+@BOTH
+async def test_only_the_user_can_have_something_forgotten(connect: Connect, offline: GraphMemory, mode: str) -> None:
+    name = f"forget {mode}"
+    scopes, where = ("read", "write", "forget"), {"namespaces": (name,), "mode": mode}
+    async with connect(*scopes, **where) as client:
+        told = await use(client, "remember", content="Ann lives in Oslo.")
+        id_ = f"episode:{told['episode']}"
+        plan = await client.call_tool("forget", {"id": id_})
+        assert "cannot ask its user" in plan.content[0].text
+        assert plan.structured_content["episodes"] == [told["episode"]]
+    for content, gone in (({}, False), ({"forget": False}, False), ({"forget": True}, True)):
+        asked, answer = answering(**content)
+        async with connect(*scopes, **where, elicitation_callback=answer) as client:
+            receipt = await use(client, "forget", id=id_)
+        assert len(asked) == 1
+        assert "Ann lives in Oslo." in asked[0]
+        assert receipt["forgotten"] is gone
+    assert offline.episodes.list(namespace=name) == []
+    assert offline.driver.store.database.query(graph_key(name), "MATCH (d:Fact) RETURN d", {}, write=False) == []
+
+
+@BOTH
+async def test_the_user_decides_a_review(connect: Connect, offline: GraphMemory, mode: str) -> None:
+    name = f"review {mode}"
+    await asyncio.to_thread(state_dispute, offline, name)
+    waiting = offline.reviews.list(namespace=name)
+    assert waiting
+    asked, answer = answering(choice="accept", reason="she told me")
+    async with connect("read", "review", namespaces=(name,), mode=mode, elicitation_callback=answer) as client:
+        decided = await use(client, "review")
+        assert decided["decision"] == "accept"
+        assert asked[0].startswith("Does ")
+    (review,) = [one for one in offline.reviews.list(namespace=name, decided=True) if one.id == waiting[0].id]
+    assert review.decisions[-1].reason == "she told me"
+
+
+def state_dispute(memory: GraphMemory, namespace: str) -> None:
+    """State two facts of which one may end the other, to a memory that is sure of nothing."""
+    with GraphMemory(memory.settings.with_(auto_threshold=0.99), embeddings="offline") as careful:
+        for content, at in (("I live in Oslo.", "2024-01-10"), ("I live in Bergen.", "2024-02-10")):
+            careful.add(content, speaker="Ann", at=at, namespace=namespace)
+
+
+@BOTH
+def test_a_client_does_not_keep_the_server_from_stopping(offline: GraphMemory, tmp_path: Path, mode: str) -> None:
+    """The server ends the streams of its clients when it is told to stop."""
+    script = tmp_path / "serve.py"
+    script.write_text(SERVE)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, str(script), str(offline.settings.data_dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout
+        url = process.stdout.readline().strip()
+
+        async def stay() -> float:
+            async with Client(f"{url}/v1/mcp", mode=mode, read_timeout_seconds=30) as client:
+                await client.list_tools()
+                process.terminate()
+                began = time.monotonic()
+                await asyncio.to_thread(process.wait, 60)
+                return time.monotonic() - began
+
+        assert asyncio.run(stay()) < 10
+
+
+SERVE = """
+import sys
+from pathlib import Path
+import uvicorn
+from kg_memory import GraphMemory, Settings
+from kg_memory.server.app import create_app
+from kg_memory.server.running import StoppingServer
+
+class Server(StoppingServer):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        print("http://127.0.0.1:%d" % self.servers[0].sockets[0].getsockname()[1], flush=True)
+
+memory = GraphMemory.open(settings=Settings(data_dir=Path(sys.argv[1]), model="offline"), embeddings="offline")
+app = create_app(memory, close_memory=True)
+Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=30), app.state.service).run()
+"""
