@@ -97,7 +97,7 @@ def test_the_help_names_every_recipe_form_and_field(capsys: pytest.CaptureFixtur
 def test_a_context_is_alone_on_stdout(ask: Asked) -> None:
     plain = ask("--context")
     assert plain == ask("--template", "plain")
-    assert plain.startswith("Facts, each with the time")
+    assert plain.startswith("Facts, and when they hold.")
     assert "- Nora lives in Oslo (since 1 June 2024 at the latest) [m2]" in plain
     assert plain.endswith("</EPISODES>\n")
     assert json.loads(ask("--template", "json"))["facts"][0]["sources"] == ["m2"]
@@ -112,7 +112,7 @@ def test_an_empty_context_prints_nothing_but_a_remark(run: Run, told: str) -> No
 
 def test_json_has_the_context_too(run: Run, told: str) -> None:
     found = result(run, "ask", QUESTION, "--context", "--explain", "-n", told)
-    assert found["context"].startswith("Facts, each")
+    assert found["context"].startswith("Facts, and when")
     assert found["tokens"] > 50
     assert found["facts"]
     assert 0 <= found["relevance"] <= 1

@@ -61,7 +61,7 @@ from kg_memory.validation import (
 )
 
 MIN_LINES = 10
-TOKENS_A_LINE = 60
+TOKENS_A_LINE = 40
 """Tokens that a line of one kind takes of a context, with its share of the lines of the others."""
 
 

@@ -93,14 +93,24 @@ class Remark(Value):
     by_source_id: str | None = None
 
 
+class Asked(Value):
+    """The question in the turn of a conversation just before an episode, which answers it."""
+
+    episode: str
+    source_id: str | None = None
+    speaker: str | None = None
+    question: str
+
+
 class Episode(Value):
     """A raw input, never changed after it was saved.
 
     `at` is the reference time (when it was said), `created_at` when it was saved. `trust`, 0 to 1, is how far its
     source is believed. `reason` explains why it waits, failed or was skipped, `step` is where it failed, `attempts` how
     often it was begun, and `plan` how it was read. `flags` are the patterns of prompt injection in it; see
-    `kg_memory.ingestion.filter`. `remarks` are set by searches: the present state of the facts that it states. From
-    `expires_at` on no search returns it, and the next `evict` forgets it.
+    `kg_memory.ingestion.filter`. `remarks` are set by searches: the present state of the facts that it states; and
+    `asked` by contexts: the question just before it. From `expires_at` on no search returns it, and the next `evict`
+    forgets it.
     """
 
     id: str
@@ -121,6 +131,7 @@ class Episode(Value):
     trust: float = 1.0
     expires_at: datetime | None = None
     remarks: tuple[Remark, ...] = ()
+    asked: Asked | None = None
     score: float | None = None
 
     @property

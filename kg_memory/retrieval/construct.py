@@ -12,7 +12,7 @@ from kg_memory.falkor.queries import facts as beliefs
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
-from kg_memory.models.graph import KINDS, SOURCES, Episode, Fact, Kind, Remark, Value
+from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, Remark, Value
 from kg_memory.models.results import Context, Explanation, Hit, SearchResults
 from kg_memory.retrieval.answerable import judge
 from kg_memory.retrieval.context.lines import id_of, text_of
@@ -23,6 +23,7 @@ from kg_memory.retrieval.plugins import ServedReranker
 from kg_memory.retrieval.records import Ranked, Request, Search
 from kg_memory.retrieval.select import explain_selection, select_results
 from kg_memory.retrieval.standing import add_standing, point_of, read_absent
+from kg_memory.retrieval.turns import Beside, pair_turns, read_turns
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -61,7 +62,7 @@ Texts = Mapping[Kind, Mapping[str, str]]
 RowsById = dict[str, list[Row]]
 """Rows by id: of a fact one for each of its periods that fit, the latest first."""
 Remarks = dict[str, list[Remark]]
-Winners = tuple[dict[Kind, RowsById], Remarks, list[Fact]]
+Winners = tuple[dict[Kind, RowsById], Remarks, list[Fact], Beside]
 
 
 def construct_context(request: Request, search: Search, ranked: Ranked, settings: Settings) -> Flow[Context]:
@@ -70,9 +71,9 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     Errors: `InputError` for the name of a template that does not exist.
     """
     form = request.template and find_template(request.template)
-    stored, remarks, absent = yield from _read_winners(request, search, ranked)
+    stored, remarks, absent, beside = yield from _read_winners(request, search, ranked)
     values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
-    values["episodes"] = yield from _add_remarks(values["episodes"], remarks, request, search)
+    values["episodes"] = yield from _add_remarks(values["episodes"], remarks, beside, request, search)
     answerable = judge(search.relevance, search.doubt, settings.abstain_below)
     known = {"time": search.time, "relevance": search.relevance, "answerable": answerable}
     results = SearchResults(question=request.question, **known, **values)
@@ -94,7 +95,7 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
 
 
 def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winners]:
-    """Return the rows of the winners, the remarks on those that are episodes, and what is absent, all at once.
+    """Return the rows of the winners, the remarks on episodes, what is absent, and the turns beside, all at once.
 
     For an explanation, those behind the winners have rows too.
     """
@@ -102,9 +103,11 @@ def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winn
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
     reads = [_read_rows(kind, ids[kind], search) for kind in KINDS]
     episodes = ids["episodes"][: request.limit]
+    # Only the hits of the search itself are known to pass a filter.
+    joined = episodes if request.max_tokens and not request.where else []
     flows = [*reads, *_read_remarks(episodes, search), _read_absent(episodes, request, search)]
-    *answers, disputed, ended, absent = yield from in_step(flows)
-    return dict(zip(KINDS, answers, strict=True)), _join(disputed, ended), absent
+    *answers, disputed, ended, absent, beside = yield from in_step([*flows, read_turns(joined, search.instants)])
+    return dict(zip(KINDS, answers, strict=True)), _join(disputed, ended), absent, beside
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]:
@@ -160,10 +163,16 @@ def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
 
 
 def _add_remarks(
-    episodes: Sequence[Episode], remarks: Remarks, request: Request, search: Search
+    episodes: Sequence[Episode], remarks: Remarks, beside: Beside, request: Request, search: Search
 ) -> Flow[tuple[Episode, ...]]:
-    """Return *episodes* with remarks, each followed by the episodes that its remarks refer to; as many as before."""
+    """Return *episodes* with remarks and questions, each followed by those that its remarks refer to, and its answer.
+
+    They are as many as before.
+    """
     referred = {remark.by for episode in episodes for remark in remarks.get(episode.id, ()) if remark.by}
+    asked = pair_turns(episodes, beside)
+    answers = {question.episode: id_ for id_, question in asked.items()}
+    referred |= asked.keys()
     if request.where:  # only the hits of the search itself are known to pass the filter
         hits = search.hits["episodes"]
         referred &= {id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)}
@@ -175,11 +184,15 @@ def _add_remarks(
     lines: dict[str, Episode] = {}
     for episode in episodes:
         lines.setdefault(episode.id, episode)
-        for remark in remarks.get(episode.id, ()):
-            for row in others.get(remark.by or "", ()):
+        for other in (*(remark.by for remark in remarks.get(episode.id, ())), answers.get(episode.id)):
+            for row in others.get(other or "", ()):
                 lines.setdefault(row["episode"]["id"], rows.to_episode(row["episode"], episode.score))
     kept = list(lines.values())[: len(episodes)]
-    return tuple(episode.model_copy(update={"remarks": tuple(remarks.get(episode.id, ()))}) for episode in kept)
+    return tuple(_complete(episode, remarks, asked) for episode in kept)
+
+
+def _complete(episode: Episode, remarks: Remarks, asked: Mapping[str, Asked]) -> Episode:
+    return episode.model_copy(update={"remarks": tuple(remarks.get(episode.id, ())), "asked": asked.get(episode.id)})
 
 
 def _read_remarks(ids: Sequence[str], search: Search) -> tuple[Flow[Remarks], Flow[Remarks]]:

@@ -25,10 +25,10 @@ class Marker:
 
 
 HEADINGS: Mapping[Kind, str] = {
-    "facts": "Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]",
+    "facts": "Facts, and when they hold. [sources]",
     "entities": "Who and what they are about.",
     "communities": "Groups of things that belong together.",
-    "episodes": "What was said, word for word. [source] (time)",
+    "episodes": "What was said. [source] (time)",
 }
 TAGS: Mapping[Kind, str] = {kind: kind.upper() for kind in KINDS}
 PLAIN: Mapping[Kind, Marker] = {

@@ -16,7 +16,7 @@ from kg_memory.adapters.agent import SYSTEM_PROMPT, AgentContext, build_agent, f
 from kg_memory.errors import InputError, SettingsError
 
 Say = Callable[..., str]
-CONTEXT = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
+CONTEXT = """Facts, and when they hold. [sources]
 <FACTS>
 - Ann lives in Bergen (since 7 May 2024) [d9512289]
 - Ann works at Fjord Labs (since 10 January 2024) [d9512289, 0a1b2c3d]
@@ -29,7 +29,7 @@ Who and what they are about.
 - Ann (Person): She lives in Bergen.
 </ENTITIES>
 
-What was said, word for word. [source] (time)
+What was said. [source] (time)
 <EPISODES>
 - [d9512289] (10 January 2024) Ann: I have moved.
 - [0a1b2c3d] (11 January 2024) Ann: Where do I live?

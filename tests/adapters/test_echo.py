@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kg_memory.text.context_markers import remove_echo
 from kg_memory.text.tokenise import terms
 
-RECALLED = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
+RECALLED = """Facts, and when they hold. [sources]
 <FACTS>
 - Ann lives in Oslo (since 14 May 2024) [m2]
 - Ann moved from Bergen to Oslo (on 14 May 2024) [m2]
@@ -16,7 +16,7 @@ RECALLED = """Facts, each with the time in which it holds; of an event, that is 
 - 安娜住在奥斯陆 (since 14 May 2024) [m5]
 </FACTS>
 
-What was said, word for word. [source] (time)
+What was said. [source] (time)
 <EPISODES>
 - [m2] (14 May 2024) Ann: I moved to Oslo last week! My rent is $900, and I do not like Bergen.
 - [m6] (15 May 2024) Ann: It was -5 degrees. Bob works at Acme.

@@ -48,7 +48,7 @@ def hostile(text: str) -> SearchResults:
     remark = Remark(kind="ended", sentence=text, at=MAY, by=text, by_source_id=text)
     return SearchResults(
         question=text,
-        facts=(fact(text, sources=(source(text, source_id=text), source(text))),),
+        facts=(fact(text, sources=(source("other", source_id=text), source("other"))),),
         entities=(Entity(id="1", name=text, type=text, summary=text or "."),),
         communities=(Community(id="1", name=text, summary=text),),
         episodes=(episode(text, id=text, speaker=text, source_id=text, remarks=(remark,)),),

@@ -161,7 +161,7 @@ def test_all_is_fetched_in_one_round_trip_and_more_for_what_ended_and_for_what_a
     told = run(construct(state, Settings()), perform)
     assert told["context"] == state["context"]
     assert [type(each) for each in asked] == [Reads, Reads, Reads]
-    assert [len(each.queries) for each in asked] == [6, 1, 3]  # the second, whether anything came after what has ended
+    assert [len(each.queries) for each in asked] == [7, 1, 3]  # the second, whether anything came after what has ended
 
 
 def test_the_template_is_chosen_by_its_name(returned):

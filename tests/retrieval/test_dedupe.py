@@ -101,6 +101,28 @@ def test_a_line_that_adds_something_is_told(one: Any, line: Any) -> None:
     assert len(texts(facts=(one,), episodes=(line,))) == 2
 
 
+QUOTED = LIVES.model_copy(update={"sentence": "Ann: I live in Oslo."})
+
+
+@pytest.mark.parametrize(
+    ("one", "line", "text"),
+    [
+        (QUOTED, episode("I live in Oslo, by the river."), "I live in Oslo, by the river."),
+        (QUOTED.model_copy(update={"valid_at": JUNE}), SAID, "I live in Oslo. (since 1 June 2023)"),
+        (QUOTED.model_copy(update={"valid_at": None}), SAID, "I live in Oslo."),
+        (
+            QUOTED,
+            SAID.model_copy(update={"remarks": (Remark(kind="disputed", sentence="x"),)}),
+            "I live in Oslo. (disputed)",
+        ),
+    ],
+    ids=["more words", "another day", "no date", "a warning"],
+)
+def test_a_fact_that_only_quotes_its_turn_is_one_line_with_it(one: Any, line: Any, text: str) -> None:
+    assert texts(facts=(one,), episodes=(line,)) == [f"- [abcdef01] (1 May 2023) Ann: {text}"]
+    assert left_out(facts=(one,), episodes=(line,)) == [(one.id, one.sentence, f"same as {line.id}")]
+
+
 def test_a_line_is_told_where_its_fact_has_no_room() -> None:
     long = fact("Ann " + "talks and " * 40, id="long")
     assert texts(facts=(long, LIVES), episodes=(SAID,), most=60) == ["- [abcdef01] (1 May 2023) Ann: I live in Oslo."]
@@ -116,12 +138,12 @@ def test_a_line_gives_its_room_back_once_its_fact_is_told() -> None:
     assert render(found, context.tokens + 60).lines == context.lines
 
 
-def test_an_entity_without_a_summary_adds_nothing_to_a_fact_that_names_it() -> None:
+def test_an_entity_without_a_summary_has_no_line() -> None:
     oslo = Entity(id="1", name="Oslo", type="Place")
     assert texts(facts=(fact(),), entities=(oslo,)) == ["- Ann lives in Oslo (date unknown) [01234567]"]
-    assert left_out(facts=(fact(),), entities=(oslo,)) == [("1", "Oslo", "same as Ann lives in Oslo")]
+    assert left_out(facts=(fact(),), entities=(oslo,)) == [("1", "Oslo", "it has no summary")]
     assert len(texts(facts=(fact(),), entities=(oslo.model_copy(update={"summary": "A city."}),))) == 2
-    assert texts(entities=(oslo,)) == ["- Oslo (Place)"]
+    assert texts(entities=(oslo,)) == []
 
 
 @pytest.mark.parametrize(

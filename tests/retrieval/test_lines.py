@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 
 from kg_memory.models.results import QueryTime
-from kg_memory.retrieval.context.lines import LineMaker, escape_line, excerpt, one_line
+from kg_memory.retrieval.context.lines import LineMaker, escape_line
+from kg_memory.text.excerpt import excerpt, one_line
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, MAY, episode, fact, source
 
 
@@ -45,6 +46,7 @@ def test_a_long_text_is_told_where_it_answers() -> None:
 
 def test_a_long_text_without_spaces_is_cut_too() -> None:
     assert len(excerpt("x" * 100_000, set(), 500)) <= 504
+    assert excerpt("?! " * 400, {"oak"}, 300)
     assert "答案" in excerpt("无" * 5000 + "答案" + "无" * 5000, {"答案"}, 300)
 
 

@@ -11,7 +11,7 @@ from kg_memory.retrieval.context.packing import NO_ROOM, SHARES, token_cost
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.text.tokenise import estimate_tokens
-from tests.retrieval.findings import ANY_TEXT, episode, fact
+from tests.retrieval.findings import ANY_TEXT, episode, fact, source
 
 
 @given(st.lists(ANY_TEXT, max_size=6), st.integers(-5, 400), st.sampled_from(list(TEMPLATES)))
@@ -34,9 +34,10 @@ def test_the_best_lines_come_first_and_no_worse_line_takes_a_place() -> None:
 
 
 def test_the_kinds_share_the_budget() -> None:
-    facts = tuple(fact(f"Ann likes thing number {number} very much") for number in range(50))
+    told = (source(quote="I like"),)
+    facts = tuple(fact(f"Ann likes thing number {number} very much", sources=told) for number in range(50))
     episodes = tuple(episode(f"I like thing number {number} very much", id=str(number)) for number in range(50))
-    text = render(SearchResults(question="Ann", facts=facts, episodes=episodes), 600)
+    text = render(SearchResults(question="Ann", facts=facts, episodes=episodes), 800)
     told_facts, told_episodes = text.count("- Ann likes"), text.count(": I like")
     assert told_facts > 3
     assert abs(told_facts / SHARES["facts"] - told_episodes / SHARES["episodes"]) <= 1 / min(

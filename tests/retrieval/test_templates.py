@@ -34,7 +34,7 @@ FOUND = SearchResults(
     ),
 )  # fmt: skip
 PLAIN_TEXT = """\
-Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
+Facts, and when they hold. [sources]
 <FACTS>
 - Ann lives in Oslo (since 1 May 2023) [m07]
 - Ann works at R&amp;D &lt;Labs&gt; (no longer so: from 1 May 2023 to 1 June 2023)
@@ -50,7 +50,7 @@ Groups of things that belong together.
 - Norwegians: They ski.
 </COMMUNITIES>
 
-What was said, word for word. [source] (time)
+What was said. [source] (time)
 <EPISODES>
 - [abcdef01] (1 May 2023) Ann: I moved to Oslo (no longer so since 1 June 2023: see [D2:1])
 </EPISODES>"""

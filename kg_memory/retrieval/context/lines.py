@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 
 from kg_memory.models.graph import Community, Entity, Episode, EpisodeKind, Fact, Precision, Premise, Remark, Value
+from kg_memory.text.excerpt import LONGEST_TEXT, one_line
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.tokenise import terms
 
-LONGEST_TEXT = 500
-"""The characters of one text; of a longer one, the stretch that fits the question best is shown."""
-SEARCHED = 100_000
 LONGEST_REFERENCE = 32
 """The characters of a source's own id behind a line, at most; a UUID would cost more tokens than it is worth."""
-_PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
-# Control characters, marks that turn the direction of writing, halves of characters, and separators of lines.
-_BREAKS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# No characters at all: they end an XML document.
-_NOTHING = frozenset("\ufffe\uffff")
 _LAST_NOON = datetime(9999, 12, 31, 12, tzinfo=UTC)
 _SEASONS = ("winter", "spring", "summer", "autumn")
 # Not strftime's, which speak the machine's language.
@@ -67,13 +58,17 @@ class CommunityLine:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """The parts of an episode's line: its speaker, and `when`, in words; `remarks` are what became of its facts."""
+    """The parts of an episode's line: its speaker, and `when`, in words.
+
+    `asked` is what it answers, with the speaker. `remarks` are the times of its facts, and what became of these.
+    """
 
     text: str
     when: str
     speaker: str
     sources: tuple[str, ...]
     remarks: tuple[str, ...]
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +78,7 @@ class LineMaker:
     escape: Callable[[str], str]
     words: frozenset[str] = frozenset()
     now: datetime | None = None
+    length: int = LONGEST_TEXT
 
     def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
         """Return the line of values that say the same: the first one, with the sources of all."""
@@ -90,7 +86,7 @@ class LineMaker:
             case Fact() as first:
                 return self._fact(first, (value for value in group if isinstance(value, Fact)))
             case Episode() as first:
-                return self._episode(first, (value for value in group if isinstance(value, Episode)))
+                return self._episode(first, group)
             case Entity() as first:
                 return EntityLine(self._clean(first.name), self._clean(first.type), self._clean(first.summary))
             case Community() as first:
@@ -113,11 +109,25 @@ class LineMaker:
         since = date_in_words(fact.doubtful_since, fact.doubtful_precision)
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
-    def _episode(self, first: Episode, group: Iterable[Episode]) -> EpisodeLine:
-        sources = (self._reference(episode.source_id, episode.id) for episode in group)
-        remarks = tuple(dict.fromkeys(map(self._remark, first.remarks)))
-        text, speaker = map(self._clean, tell_episode(first))
-        return EpisodeLine(text, date_in_words(first.at), speaker, tuple(dict.fromkeys(sources)), remarks)
+    def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
+        """Return the line of an episode, of others that say the same, of facts in its words, and of its question."""
+        episodes = [value for value in group if isinstance(value, Episode)]
+        facts = [value for value in group if isinstance(value, Fact)]
+        sources = [self._reference(episode.source_id, episode.id) for episode in episodes]
+        asked = ""
+        if first.asked:
+            asked = self._clean(f"{first.asked.speaker}: {first.asked.question}")
+        when = date_in_words(first.at)
+        remarks = [*(self._when_of_fact(fact, first) for fact in facts), *map(self._remark, first.remarks)]
+        quotes = (source.quote for fact in facts for source in fact.sources if source.episode == first.id)
+        text, speaker = tell_episode(first)
+        text = self.escape(one_line(text, self.words.union(*map(terms, quotes)), self.length))
+        remarks = list(filter(None, dict.fromkeys(remarks)))
+        return EpisodeLine(text, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
+
+    def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
+        """Return the time and the state of a fact in the words of *episode*, as far as its line does not say that."""
+        return "; ".join(filter(None, (when_beside(fact, episode, self.now), self._standing(fact))))
 
     def _remark(self, remark: Remark) -> str:
         """Return a remark as it stands behind a line, with where to read on."""
@@ -133,7 +143,16 @@ class LineMaker:
         return self._clean(source_id if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8])
 
     def _clean(self, text: str) -> str:
-        return self.escape(one_line(text, self.words))
+        return self.escape(one_line(text, self.words, self.length))
+
+
+def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
+    """Return when *fact* is so, and its mark, unless it is on the day when *episode* says so."""
+    is_over = any(remark.kind == "ended" for remark in episode.remarks)
+    begins = fact.valid_at and midnight(fact.valid_at) != midnight(episode.at)
+    disputed = fact.mark in ("disputed", "not reviewed")
+    bare = fact if disputed else fact.model_copy(update={"confirmed": True})  # the words themselves are there
+    return period_in_words(bare, now) if begins or disputed or (fact.invalid_at and not is_over) else ""
 
 
 def describe_end(premise: Premise) -> str:
@@ -176,33 +195,6 @@ def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), lengt
 def escape_brackets(text: str) -> str:
     """Return *text* with its angle brackets and ampersands escaped: it closes no section."""
     return escape(text, quote=False)
-
-
-def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
-    """Return *text* on one line and with visible characters only, or a stretch of it when it is too long."""
-    line = " ".join(text[:SEARCHED].split())
-    if not line.isprintable():
-        visible = "".join(" " if _is_break(char) else char for char in line)
-        line = " ".join(visible.split())
-    return excerpt(line, words, length)
-
-
-def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return about *length* characters of *text*, around where most of *words* are."""
-    if len(text) <= length:
-        return text
-    pieces = [match.span() for match in _PIECE.finditer(text)]
-    hits = [len(words.intersection(terms(text[start:end]))) for start, end in pieces]
-    wide = max(length // 120, 1)
-    best = max(range(len(pieces)), key=lambda place: (sum(hits[place : place + wide]), -place))
-    start = pieces[best][0]
-    end = min(start + length, len(text))
-    start = min(start, max(end - length, 0))
-    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")
-
-
-def _is_break(char: str) -> bool:
-    return char in _NOTHING or unicodedata.category(char) in _BREAKS
 
 
 # Periods in words

@@ -16,15 +16,26 @@ from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import Line, SearchResults
 from kg_memory.retrieval.context.lines import id_of, midnight, period_in_words
 from kg_memory.text.dated import without_dates
+from kg_memory.text.excerpt import LONGEST_TEXT
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 Group = tuple[Value, ...]
-"""Values that say the same, the best first."""
+"""Values of one line, of which the first gives the kind: they say the same, or a turn has the words of the others."""
 Repeats = Mapping[tuple[Kind, str], frozenset[str]]
 """Entities and episodes that add nothing to some facts, by kind and id, with the ids of those facts."""
-SHARES: Mapping[Kind, float] = {"facts": 4.0, "entities": 1.0, "communities": 0.5, "episodes": 9.0}
+SHARES: Mapping[Kind, float] = {"facts": 2.0, "entities": 0.25, "communities": 0.5, "episodes": 9.0}
 """The speed at which each kind takes its turn to fill the budget, as `benchmarks/context_budget.py` measures it."""
+SHORTEST = 60
+"""The characters to which a turn is cut, at least, to have room."""
+QUOTES = 0.5
+"""The same of facts that only quote a turn."""
 NO_ROOM = "no room within max_tokens"
+KINDS_OF: Mapping[type[Value], Kind] = {
+    Fact: "facts",
+    Entity: "entities",
+    Community: "communities",
+    Episode: "episodes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +43,20 @@ class Choice:
     """The lines of each kind, best first, and the ids that are left out, with the reason."""
 
     lines: Mapping[Kind, list[Line]]
-    left_out: list[tuple[Kind, str, str]] = field(default_factory=list)
+    taken: Counter[Kind] = field(default_factory=Counter)
+    """The lines that each queue gave: a turn with a fact in its words is in two."""
+    left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
-    def turn(self, kind: Kind) -> float:
-        """Return when it is the turn of *kind*; the best fact comes before all, as it is what holds."""
-        count = len(self.lines[kind])
-        return (count + 1) / SHARES[kind] if count or kind != "facts" else 0.0
+    def turn(self, kind: Kind, group: Group) -> float:
+        """Return when it is the turn of *group*; the best fact comes before all, as it is what holds.
+
+        One that only quotes a turn that is not there waits for its turn.
+        """
+        if kind != "facts" or not isinstance(group[0], Fact):
+            return (self.taken[kind] + 1) / SHARES[kind]
+        if is_quote(group[0]):
+            return (self.taken[kind] + 1) / QUOTES
+        return (self.taken[kind] + 1) / SHARES[kind] if self.taken[kind] else 0.0
 
     def find_same(self, line: Line, repeats: Repeats) -> str | None:
         """Return the id of a chosen line that says the same as *line*."""
@@ -54,9 +73,14 @@ class Choice:
         for kind, lines in self.lines.items():
             for repeat in [line for line in lines if fact.id in repeats.get((kind, line.id), ())]:
                 lines.remove(repeat)
-                self.left_out.append((kind, repeat.id, same_as(fact.id)))
+                self.left_out[kind, repeat.id] = same_as(fact.id)
                 freed += repeat.tokens + (0 if lines else sections[kind])
         return freed
+
+
+def kind_of(value: Value) -> Kind:
+    """Return the kind of a result."""
+    return KINDS_OF[type(value)]
 
 
 def token_cost(text: str) -> int:
@@ -71,7 +95,7 @@ def same_as(id_: str) -> str:
 
 def choose(
     groups: Mapping[Kind, list[Group]],
-    write: Callable[[Kind, Group], Line],
+    write: Callable[..., Line],
     sections: Mapping[Kind, int],
     room: int,
     repeats: Repeats,
@@ -82,21 +106,42 @@ def choose(
     another, or only *repeats* a chosen fact, is left out, and gives its room back if it came before the fact.
     """
     choice = Choice({kind: [] for kind in groups})
+    done: set[int] = set()  # groups by identity: a turn may be in two queues, and one fact has several periods
     queues = {kind: list(reversed(group)) for kind, group in groups.items()}
     while queues := {kind: queue for kind, queue in queues.items() if queue}:
-        kind = min(queues, key=choice.turn)
-        line = write(kind, queues[kind].pop())
-        cost = line.tokens + (0 if choice.lines[kind] else sections[kind])
+        kind = min(queues, key=lambda kind: choice.turn(kind, queues[kind][-1]))
+        group = queues[kind].pop()
+        if id(group) in done:
+            continue
+        line = write(group)
+        section = 0 if choice.lines[line.kind] else sections[line.kind]
+        if line.tokens + section > room and line.kind == "episodes":
+            line = shorten(line, group, write, room - section)
+        cost = line.tokens + section
         same = choice.find_same(line, repeats)
         if same is not None:
-            choice.left_out.append((kind, line.id, same_as(same)))
+            choice.left_out[line.kind, line.id] = same_as(same)
         elif cost > room:
-            rest = [id_of(first) for first, *_ in reversed(queues.pop(kind))]
-            choice.left_out.extend((kind, id_, NO_ROOM) for id_ in (line.id, *rest))
+            queues[kind].clear()
+            continue
         else:
-            choice.lines[kind].append(line)
+            choice.lines[line.kind].append(line)
+            choice.taken[kind] += 1
             room += choice.drop_repeats_of(line, repeats, sections) - cost
+        done.add(id(group))
+    for group in chain.from_iterable(groups.values()):
+        if id(group) not in done:
+            choice.left_out.setdefault((kind_of(group[0]), id_of(group[0])), NO_ROOM)
     return choice
+
+
+def shorten(line: Line, group: Group, write: Callable[..., Line], room: int) -> Line:
+    """Return *line* with its text cut so that it fits into *room*, if enough of it does; else as it is."""
+    length = min(len(line.text), LONGEST_TEXT)
+    while line.tokens > room and length > SHORTEST:
+        length = max(length * 4 // 5, SHORTEST)
+        line = write(group, length)
+    return line
 
 
 # Repeats
@@ -104,6 +149,11 @@ def choose(
 # Not the question mark, nor signs of number and money: they change what is said.
 _AROUND = ".,;:!…\"'“”‘’`*_()[]{}«»。，；：！、（）「」『』《》"
 _DENIAL = re.compile(r"\b(?:not|no|never|nor|cannot|without)\b|n['’]t\b|[不没沒無无非别別]", re.IGNORECASE)
+
+
+def count_denials(text: str) -> int:
+    """Return how often *text* says no or not."""
+    return len(_DENIAL.findall(text))
 
 
 def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
@@ -130,9 +180,9 @@ def find_repeats(results: SearchResults) -> Repeats:
     its speaker states of themselves with all its words, and that begins on that day; unless a remark warns of it.
     """
     repeats: dict[tuple[Kind, str], frozenset[str]] = {}
-    sentences = [(fact, _join(fact.sentence)) for fact in results.facts]
+    sentences = [(fact, join_words(fact.sentence)) for fact in results.facts]
     for entity in results.entities:
-        summary = _join(without_dates(entity.summary)) if entity.summary else " "
+        summary = join_words(without_dates(entity.summary)) if entity.summary else " "
         facts = (fact.id for fact, sentence in sentences if summary in sentence and _names(fact, entity))
         repeats["entities", entity.id] = frozenset(facts)
     stated = _facts_by_episode(results.facts)
@@ -143,11 +193,19 @@ def find_repeats(results: SearchResults) -> Repeats:
     return repeats
 
 
+def is_quote(value: Value) -> bool:
+    """Return whether *value* is a fact that only quotes what somebody said, as facts read offline often do."""
+    if not isinstance(value, Fact):
+        return False
+    speaker, _, said = value.sentence.partition(": ")
+    return any(source.speaker == speaker and fold(source.quote) == fold(said) for source in value.sources)
+
+
 def _names(fact: Fact, entity: Entity) -> bool:
     return entity.name in (fact.subject, *fact.objects)
 
 
-def _join(text: str) -> str:
+def join_words(text: str) -> str:
     """Return the words of *text* so that one text has another's only as whole words."""
     return f" {' '.join(fold(text))} "
 
@@ -184,5 +242,5 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
         and midnight(begin) == midnight(episode.at)
         and fold(quote) == fold(episode.content)
         and Counter(terms(quote)) <= Counter(terms(fact.sentence))
-        and len(_DENIAL.findall(quote)) == len(_DENIAL.findall(fact.sentence))
+        and count_denials(quote) == count_denials(fact.sentence)
     )

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import filterfalse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, filterfalse
 from typing import Any
 
-from kg_memory.models.graph import Episode, Fact, Kind, Value
+from kg_memory.models.graph import KINDS, Episode, Fact, Kind, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
+from kg_memory.retrieval.context.joining import join_facts, join_turns, leave_out
 from kg_memory.retrieval.context.lines import LineMaker, id_of, text_of
-from kg_memory.retrieval.context.packing import Choice, Group, choose, find_repeats, group_results, same_as, token_cost
+from kg_memory.retrieval.context.packing import (
+    Choice,
+    Group,
+    choose,
+    find_repeats,
+    group_results,
+    kind_of,
+    same_as,
+    token_cost,
+)
 from kg_memory.retrieval.context.templates import Template, find_template
 from kg_memory.retrieval.records import DEFAULT_TOKENS
+from kg_memory.text.excerpt import LONGEST_TEXT
+from kg_memory.text.sentences import content_words
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 NO_SECTION = "the template has no section for it"
@@ -32,17 +45,23 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     now = results.time.believed_at if results.time else None
     maker = LineMaker(template.escape, frozenset(terms(results.question)), now)
 
-    def write(kind: Kind, group: Group) -> Line:
-        text = template.sections[kind].line(maker.make(group))
+    def write(group: Group, length: int = LONGEST_TEXT) -> Line:
+        kind = kind_of(group[0])
+        text = template.sections[kind].line(replace(maker, length=length).make(group))
         return Line(kind=kind, id=id_of(group[0]), text=text, tokens=token_cost(text + template.between_lines))
 
     groups = group_results(results)
     groups["episodes"], withheld = _split_withheld(groups["episodes"])
-    shown = {kind: groups[kind] for kind in template.sections}
+    repeats = find_repeats(results)
+    shown, reasons = leave_out({kind: groups[kind] for kind in template.sections}, results.question)
+    if "episodes" in shown:
+        shown["episodes"] = join_turns(shown["episodes"], content_words(results.question))
+    if {"facts", "episodes"} <= shown.keys():
+        shown = join_facts(shown, repeats)
     room = max_tokens - 1 - token_cost(template.head + template.foot)
-    choice = choose(shown, write, _section_costs(template), room, find_repeats(results))
+    choice = choose(shown, write, _section_costs(template), room, repeats)
     lines = _arrange(choice, results.facts, template)
-    left_out = [*_omissions(groups, choice), *withheld]
+    left_out = [*_omissions(results, shown, choice, reasons), *withheld]
     if results.abstains:
         return _abstain(results, max_tokens, template, [*map(_drop, lines), *left_out])
     text = _frame(lines, template)
@@ -117,20 +136,25 @@ def _arrange(choice: Choice, facts: Sequence[Fact], template: Template) -> list[
     return sorted(lines, key=lambda line: (kinds.index(line.kind), first.get(subjects.get(line.id, ""), 0)))
 
 
-def _omissions(groups: Mapping[Kind, list[Group]], choice: Choice) -> list[Explanation]:
-    """Return the results without a line: the template has no section, they repeat another, or there is no room."""
-    omitted: list[tuple[Kind, Value, str]] = []
-    values: dict[tuple[Kind, str], Value] = {}
-    for kind, by_kind in groups.items():
-        values |= {(kind, id_of(first)): first for first, *_ in reversed(by_kind)}
-        for first, *others in by_kind:
-            if kind not in choice.lines:
-                omitted.extend((kind, value, NO_SECTION) for value in (first, *others))
-            else:
-                reason = same_as(id_of(first))
-                omitted.extend((kind, value, reason) for value in others if id_of(value) != id_of(first))
-    omitted.extend((kind, values[kind, id_], reason) for kind, id_, reason in choice.left_out)
-    return [_omission(*omission) for omission in omitted]
+def _omissions(
+    results: SearchResults, shown: Mapping[Kind, list[Group]], choice: Choice, reasons: Mapping[tuple[Kind, str], str]
+) -> Iterator[Explanation]:
+    """Yield the results without a line: with no section, left out for a reason, without room, or on another line."""
+    firsts = {
+        (kind_of(value), id_of(value)): id_of(group[0])
+        for group in chain.from_iterable(shown.values())
+        for value in group
+    }
+    for kind in KINDS:
+        lines = {line.id for line in choice.lines.get(kind, ())}
+        values = {id_of(value): value for value in getattr(results, kind)}
+        for id_, value in values.items():
+            if kind not in shown:
+                yield _omission(kind, value, NO_SECTION)
+            elif id_ not in lines and not (isinstance(value, Episode) and value.withheld):
+                first = firsts.get((kind, id_), id_)
+                reason = reasons.get((kind, id_)) or choice.left_out.get((kind, id_)) or same_as(first)
+                yield _omission(kind, value, reason)
 
 
 def _omission(kind: Kind, value: Value, reason: str) -> Explanation:

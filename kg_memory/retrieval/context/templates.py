@@ -105,7 +105,8 @@ def _plain_community(line: CommunityLine) -> str:
 def _plain_episode(line: EpisodeLine) -> str:
     speaker = line.speaker and f"{line.speaker}: "
     remarks = "".join(f" ({remark})" for remark in line.remarks)
-    return f"-{_references(line.sources)} ({line.when}) {speaker}{line.text}{remarks}"
+    asked = line.asked and f"{line.asked} / "
+    return f"-{_references(line.sources)} ({line.when}) {asked}{speaker}{line.text}{remarks}"
 
 
 def _references(sources: tuple[str, ...]) -> str:
@@ -166,7 +167,8 @@ def _xml_fact(line: FactLine) -> str:
 
 def _xml_episode(line: EpisodeLine) -> str:
     remarks, sources = "; ".join(line.remarks), ", ".join(line.sources)
-    return _element("episode", line.text, sources=sources, when=line.when, speaker=line.speaker, remarks=remarks)
+    parts = {"when": line.when, "asked": line.asked, "speaker": line.speaker, "remarks": remarks}
+    return _element("episode", line.text, sources=sources, **parts)
 
 
 _XML_LINES: Mapping[Kind, Callable[[Any], str]] = {
@@ -199,7 +201,8 @@ def _json_fact(line: FactLine) -> str:
 
 
 def _json_episode(line: EpisodeLine) -> str:
-    return _object(said=line.text, speaker=line.speaker, when=line.when, sources=line.sources, remarks=line.remarks)
+    parts = {"speaker": line.speaker, "when": line.when, "sources": line.sources, "remarks": line.remarks}
+    return _object(asked=line.asked, said=line.text, **parts)
 
 
 _JSON_LINES: Mapping[Kind, Callable[[Any], str]] = {

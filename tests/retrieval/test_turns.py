@@ -1,0 +1,105 @@
+"""Questions and their answers on one line of a context, and what has no line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory.models.graph import Asked
+from kg_memory.models.results import SearchResults
+from kg_memory.retrieval.context.joining import EMPTY, FILLER, WEAK
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.turns import find_question, pair_turns
+from tests.retrieval.conftest import Talk
+from tests.retrieval.findings import episode, fact, source
+
+PLENTY = 2000
+
+
+def turns(*episodes: Any, question: str = "Where does Ann run?") -> list[str]:
+    context = render(SearchResults(question=question, episodes=episodes), PLENTY)
+    return [line.text for line in context.lines]
+
+
+def reasons(**given: Any) -> dict[str, str]:
+    context = render(SearchResults(**{"question": "Where does Ann run?", **given}), PLENTY)
+    return {each.id: each.left_out or "" for each in context.left_out}
+
+
+RUNS = Asked(episode="q", speaker="Bob", question="Where do you run?")
+
+
+def test_a_short_answer_carries_its_question_and_the_turn_that_asks_has_no_line() -> None:
+    asked = Asked(episode="q", speaker="Bob", question="Where do you run with Mia?")
+    answer = episode("By the river.", id="a", asked=asked)
+    asks = episode("Nice. Where do you run with Mia?", id="q", speaker="Bob")
+    assert turns(answer, asks) == ["- [a, q] (1 May 2023) Bob: Where do you run with Mia? / Ann: By the river."]
+
+
+def test_a_turn_that_asks_and_says_something_keeps_its_line() -> None:
+    answer = episode("By the river.", id="a", asked=RUNS)
+    asks = episode("I bought new shoes in Rome. Where do you run?", id="q", speaker="Bob")
+    assert len(turns(answer, asks)) == 2
+
+
+def test_an_answer_that_has_the_words_itself_is_told_alone() -> None:
+    answer = episode("I run along the old river with my sister Mia and two dogs.", id="a", asked=RUNS)
+    assert turns(answer) == ["- [a] (1 May 2023) Ann: I run along the old river with my sister Mia and two dogs."]
+
+
+@pytest.mark.parametrize("text", ["Where does she run?", "Thanks, bye!", "Hello"])
+def test_a_turn_that_says_nothing_beside_the_question_has_no_line(text: str) -> None:
+    assert turns(episode(text, id="e")) == []
+    assert reasons(episodes=(episode(text, id="e"),)) == {"e": FILLER}
+
+
+def test_what_is_far_less_relevant_than_the_best_is_left_out_but_for_the_first_five() -> None:
+    episodes = tuple(
+        episode(f"I saw thing number {place}", id=str(place), score=1.0 if place < 3 else 0.1) for place in range(8)
+    )
+    assert len(turns(*episodes)) == 5
+    assert reasons(episodes=episodes) == dict.fromkeys("567", WEAK)
+
+
+def test_a_denial_is_never_told_by_a_turn_without_it() -> None:
+    denied = fact("Ann: not in Oslo", sources=(source("e", quote="not in Oslo"),))
+    context = render(
+        SearchResults(question="x", facts=(denied,), episodes=(episode("I live in Oslo.", id="e"),)), PLENTY
+    )
+    assert len(context.lines) == 2
+    assert EMPTY not in context
+
+
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        ("Where do you run?", "Where do you run?"),
+        ("I am back. What did you cook for Mia?", "What did you cook for Mia?"),
+        ("What? I never said that.", ""),
+        ("Why?", ""),
+        ("你住在哪里？", "你住在哪里？"),
+        ("", ""),
+    ],
+)
+def test_the_question_of_a_turn_is_its_last_sentence_if_that_asks_about_something(content: str, question: str) -> None:
+    assert find_question(content) == question
+
+
+def test_turns_are_paired_with_those_before_and_after() -> None:
+    said = episode("Where do you run?", id="q", speaker="Bob")
+    beside = {"q": {"before": None, "after": {"id": "a", "content": "By the river.", "speaker": "Ann"}}}
+    assert pair_turns([said], beside) == {"a": RUNS}
+    answer = episode("By the river.", id="a")
+    row = {"id": "q", "source_id": None, "speaker": "Bob", "content": "Where do you run?"}
+    assert pair_turns([answer], {"a": {"before": row, "after": None}}) == {"a": RUNS}
+    assert pair_turns([answer], {}) == {}
+
+
+def test_a_story_is_told_with_questions_beside_their_answers(talk: Talk) -> None:
+    talk.tell("Ann", "I am training for a marathon.", "2024-05-01T10:00:00Z")
+    talk.tell("Bob", "Great! Where do you run?", "2024-05-01T10:01:00Z")
+    talk.tell("Ann", "Along the river.", "2024-05-01T10:02:00Z")
+    context = talk.ask("Where does Ann run?", max_tokens=400)["context"]
+    assert "Bob: Where do you run? / Ann: Along the river." in context
+    assert context.count("Where do you run?") == 1
