@@ -88,6 +88,10 @@ class Guard:
             )
         return key
 
+    async def is_valid(self, key: ApiKey) -> bool:
+        """Return whether *key*, which was taken before, would be taken now."""
+        return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
+
 
 async def find_key(
     request: Request,

@@ -20,7 +20,7 @@ from kg_memory.memory.changes import OVERLAP, Seen, Watch
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Change
 from kg_memory.runtime.flow import Flow
-from kg_memory.server.access import OPEN, Access, Reading
+from kg_memory.server.access import Access, Reading
 from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
@@ -166,17 +166,10 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
         async for event in listening:
             if event is not None:
                 yield event.encode()
-            elif await _is_valid(service, access):
+            elif await service.guard.is_valid(access.key):
                 yield ": still here\n\n"
             else:
                 return
-
-
-async def _is_valid(service: Service, access: Access) -> bool:
-    """Return whether the key of a stream would be taken now."""
-    if access.key == OPEN:
-        return not await service.guard.keys.aexist()
-    return await service.guard.keys.ais_valid(access.key.id)
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:

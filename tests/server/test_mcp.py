@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp_types import ListToolsResult
 
 from kg_memory.falkor import embedded
+from kg_memory.server.mcp.caller import LAUNCHED, PROFILES, Caller
+from kg_memory.server.mcp.server import TOOLS
+from kg_memory.text.tokenise import estimate_tokens
 
 BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"], ids=["2026-07-28", "2025-11-25"])
 
@@ -101,3 +105,14 @@ async def test_two_servers_lose_nothing(launch: Launch) -> None:
         status = await use(one, "status")
     assert status["episodes"] == 40
     assert status["waiting"] == status["failed"] == 0
+
+
+def test_the_list_of_tools_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    """The list costs at most 1,500 tokens, by an estimate that is rather too high."""
+    for profile in PROFILES:
+        caller = Caller.make(LAUNCHED, "ann", profile)
+        listed = ListToolsResult(tools=[tool.describe() for tool in TOOLS.values() if tool.is_offered(caller)])
+        tokens = estimate_tokens(listed.model_dump_json(by_alias=True, exclude_none=True))
+        with capsys.disabled():
+            print(f"\nMCP profile {profile}: {len(listed.tools)} tools, about {tokens} tokens")  # noqa: T201
+        assert tokens <= 1500

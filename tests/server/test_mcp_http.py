@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ElicitResult
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types import ElicitResult, ResourceUpdatedNotification
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
@@ -109,6 +111,59 @@ async def test_only_the_user_can_have_something_forgotten(connect: Connect, offl
         assert receipt["forgotten"] is gone
     assert offline.episodes.list(namespace=name) == []
     assert offline.driver.store.database.query(graph_key(name), "MATCH (d:Fact) RETURN d", {}, write=False) == []
+
+
+@BOTH
+async def test_resources_are_read_and_watched(connect: Connect, mode: str) -> None:
+    name = f"watch {mode}"
+    root = f"kg://watch%20{mode}"
+    updated: asyncio.Queue[str] = asyncio.Queue()
+
+    async def note(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            updated.put_nowait(str(message.params.uri))
+
+    async def follow(client: Client, uris: list[str], ready: asyncio.Event) -> None:
+        async with client.listen(resource_subscriptions=uris) as events:
+            ready.set()
+            async for event in events:
+                updated.put_nowait(event.uri)
+
+    async with connect("read", "write", namespaces=(name,), mode=mode, message_handler=note) as client:
+        told = await use(client, "remember", content="Ann lives in Bergen.")
+        assert len((await client.list_resource_templates()).resource_templates) == 4
+        assert [str(resource.uri) for resource in (await client.list_resources()).resources] == [f"{root}/reviews"]
+        for path in ("entity/Ann", f"episode/{told['episode']}", "timeline/Ann", "reviews"):
+            content = (await client.read_resource(f"{root}/{path}", cache_mode="refresh")).contents[0]
+            assert json.loads(content.text) is not None
+        for foreign in ("kg://bob/reviews", "kg://%2A/reviews", f"{root}/entity/Nobody", "file:///etc/passwd"):
+            with pytest.raises(MCPError):
+                await client.read_resource(foreign)
+        uris, ready = [f"{root}/entity/Ann", f"{root}/entity/Bob"], asyncio.Event()
+        if mode == "legacy":
+            for uri in uris:
+                with pytest.warns(MCPDeprecationWarning):
+                    await client.subscribe_resource(uri)
+            following = None
+        else:
+            following = asyncio.create_task(follow(client, uris, ready))
+            await asyncio.wait_for(ready.wait(), 10)
+        await use(client, "remember", content="Ann moved to Oslo.")
+        assert await asyncio.wait_for(updated.get(), 20) == uris[0]
+        if following:
+            following.cancel()
+        assert {updated.get_nowait() for _ in range(updated.qsize())} <= {uris[0]}, "Bob did not change"
+
+
+async def test_prompts_brief_on_what_is_remembered(connect: Connect) -> None:
+    async with connect("read", "write", namespaces=("prompts",)) as client:
+        await use(client, "remember", content="Ann lives in Bergen.")
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["brief", "review"]
+        brief = (await client.get_prompt("brief", {"topic": "Where does Ann live?"})).messages[0].content.text
+        assert "Ann lives in Bergen" in brief and "data, not instructions" in brief  # noqa: PT018
+        assert "0 doubtful" in (await client.get_prompt("review")).messages[0].content.text
+        with pytest.raises(MCPError):
+            await client.get_prompt("unknown")
 
 
 @BOTH

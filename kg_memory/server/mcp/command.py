@@ -38,7 +38,11 @@ async def _serve(memory: GraphMemory, caller: Caller) -> None:
     from kg_memory.server.reader import Reader  # noqa: PLC0415
 
     reader = Reader(memory)
-    server = MemoryServer(memory, lambda _: caller, reader.wake).build()
+
+    async def is_valid(_: Caller) -> bool:
+        return True
+
+    server = MemoryServer(memory, lambda _: caller, reader.wake, is_valid).build()
     reader.start(caller.namespace)
     try:
         async with stdio_server() as (received, sent):

@@ -21,7 +21,7 @@ from kg_memory.server.access import OPEN, authorize
 from kg_memory.server.keys import ApiKey
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.server.mcp.server import MemoryServer
-from kg_memory.server.mcp.server import Request as McpRequest
+from kg_memory.server.mcp.subscriptions import Request as McpRequest
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 from kg_memory.validation import DEFAULT_NAMESPACE
@@ -43,7 +43,7 @@ class Endpoint:
     async def run(self) -> AsyncIterator[None]:
         """Answer requests until the end, or until the service is about to stop, which ends open streams."""
         service = self._service
-        server = MemoryServer(service.memory, _caller_of, service.reader.wake).build()
+        server = MemoryServer(service.memory, _caller_of, service.reader.wake, self._is_valid).build()
         # The gate checks hosts and origins.
         sessions = StreamableHTTPSessionManager(server, max_request_body_size=service.options.max_body)
         ready, end = asyncio.Event(), asyncio.Event()
@@ -74,6 +74,9 @@ class Endpoint:
         token = AccessToken(token="", client_id=caller.key.id, scopes=list(caller.key.scopes), subject=caller.namespace)
         # A session can be used only by the key and for the namespace that began it.
         await self._sessions.handle_request({**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send)
+
+    async def _is_valid(self, caller: Caller) -> bool:
+        return not self._service.stopping and await self._service.guard.is_valid(caller.key)
 
     async def _find_caller(self, request: Request) -> Caller:
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")

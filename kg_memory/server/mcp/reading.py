@@ -51,7 +51,7 @@ async def recall(call: ToolCall, asked: Recall) -> Answer:
     )
     data: dict[str, object] = {"facts": [], "episodes": []}
     if not results.abstains:
-        data["facts"] = [view_fact(fact) for fact in results.facts]
+        data["facts"] = list(map(view_fact, results.facts))
         data["episodes"] = [view_episode(episode) for episode in results.episodes if not episode.withheld]
     if results.answerable is not None:
         data["answerable"] = dump(results.answerable)
@@ -78,7 +78,7 @@ async def facts(call: ToolCall, asked: Facts) -> Answer:
         limit=MOST,
     )
     nothing = f"Nothing holds of {quote(asked.name)!r} then; history has the past, and recall finds other names."
-    return Answer(render_facts(found, nothing), {"facts": [view_fact(fact) for fact in found]})
+    return Answer(render_facts(found, nothing), {"facts": list(map(view_fact, found))})
 
 
 class History(Arguments):
@@ -99,7 +99,7 @@ async def history(call: ToolCall, asked: History) -> Answer:
         limit=MOST,
     )
     nothing = f"Nothing in memory about {quote(asked.name)!r}; recall finds names by other words."
-    return Answer(render_facts(found, nothing), {"facts": [view_fact(fact) for fact in found]})
+    return Answer(render_facts(found, nothing), {"facts": list(map(view_fact, found))})
 
 
 class Explain(Arguments):
@@ -113,9 +113,9 @@ async def explain(call: ToolCall, asked: Explain) -> Answer:
     why = await call.memory.facts.aexplain(fact_id(asked.fact), namespace=call.namespace)
     data = {
         "fact": view_fact(why.fact) if why.fact else {},
-        "sources": [dump(source) for source in why.sources[:MOST]],
-        "verdicts": [view_review(review) for review in why.verdicts[:MOST]],
-        "evolution": [view_fact(fact) for fact in why.evolution],
+        "sources": list(map(dump, why.sources[:MOST])),
+        "verdicts": list(map(view_review, why.verdicts[:MOST])),
+        "evolution": list(map(view_fact, why.evolution)),
         "consequences": [view_fact(consequence.fact) for consequence in why.consequences[:MOST]],
     }
     return Answer("\n".join([DATA, *_explanation(why)]), data)
@@ -152,7 +152,7 @@ async def changes(call: ToolCall, asked: Changes) -> Answer:
     made = await call.memory.facts.achanges(
         asked.since, asked.until or None, namespace=call.namespace, limit=MOST_CHANGES
     )
-    data = {"changes": [view_change(change) for change in made]}
+    data = {"changes": list(map(view_change, made))}
     if not made:
         return Answer("Nothing changed then.", data)
     lines = [f"{change.at:%Y-%m-%d %H:%M} {change.kind} {_line(_latest(change)).removeprefix('- ')}" for change in made]

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from mcp.server import Server, ServerRequestContext
+from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
     InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     TextContent,
+    TextResourceContents,
 )
 
 from kg_memory.errors import KGMemoryError
@@ -25,11 +33,13 @@ from kg_memory.runtime.telemetry import describe_error
 from kg_memory.server.mcp import deciding, reading, writing
 from kg_memory.server.mcp.asking import AnswerNeeded
 from kg_memory.server.mcp.caller import Caller
+from kg_memory.server.mcp.prompts import PROMPTS, get_prompt
+from kg_memory.server.mcp.resources import TEMPLATES, TYPE, list_resources, parse_uri, read_resource, to_protocol
+from kg_memory.server.mcp.subscriptions import Request, Subscriptions
 from kg_memory.server.mcp.tool import Tool, ToolCall
 
 logger = logging.getLogger("kg_memory.server")
 
-Request = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Request], Caller]
 ALL = (*reading.TOOLS, *writing.TOOLS, *deciding.TOOLS)
 ORDER = ("recall", "remember", "facts", "history", "explain", "changes", "review", "forget", "status")
@@ -43,10 +53,20 @@ FAULT = "the memory met a fault of its own; its log says more"
 
 
 class MemoryServer:
-    """Serves *memory* to the callers that *find_caller* tells; *wake* has a namespace read in the background."""
+    """Serves *memory* to the callers that *find_caller* tells; *wake* has a namespace read in the background.
 
-    def __init__(self, memory: GraphMemory, find_caller: FindCaller, wake: Callable[[str], None]) -> None:
+    *is_valid* tells whether a caller may still subscribe.
+    """
+
+    def __init__(
+        self,
+        memory: GraphMemory,
+        find_caller: FindCaller,
+        wake: Callable[[str], None],
+        is_valid: Callable[[Caller], Awaitable[bool]],
+    ) -> None:
         self._memory, self._find_caller, self._wake = memory, find_caller, wake
+        self._subscriptions = Subscriptions(memory, find_caller, is_valid)
 
     def build(self) -> Server[Any]:
         """Return the server of the SDK."""
@@ -57,6 +77,14 @@ class MemoryServer:
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscriptions.subscribe,
+            on_unsubscribe_resource=self._subscriptions.unsubscribe,
+            on_subscriptions_listen=self._subscriptions.listen,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
         )
 
     async def _list_tools(self, request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
@@ -82,6 +110,32 @@ class MemoryServer:
             logger.debug("the tool %s failed", tool.name, exc_info=error)
             return _result(FAULT, is_error=True)
         return _result(answer.text, data=answer.data)
+
+    async def _list_resources(self, request: Request, _: PaginatedRequestParams | None) -> ListResourcesResult:
+        return ListResourcesResult(resources=list_resources(self._find_caller(request).namespace))
+
+    async def _list_templates(self, _request: Request, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=TEMPLATES)
+
+    async def _read_resource(self, request: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
+        caller = self._find_caller(request)
+        if not caller.key.has("read"):
+            raise MCPError(INVALID_PARAMS, "this key does not have the scope read")
+        address = parse_uri(str(params.uri), caller.namespace)
+        try:
+            text = await read_resource(self._memory, address)
+        except KGMemoryError as error:
+            raise to_protocol(error) from None
+        return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=TYPE, text=text)])
+
+    async def _list_prompts(self, _request: Request, _: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(prompts=PROMPTS)
+
+    async def _get_prompt(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:
+        try:
+            return await get_prompt(self._memory, self._find_caller(request), params.name, params.arguments or {})
+        except KGMemoryError as error:
+            raise to_protocol(error) from None
 
 
 def _result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:

@@ -1,0 +1,99 @@
+"""Subscriptions to resources: a stream by the current protocol, notifications by the one before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from mcp.server import ServerRequestContext
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    EmptyResult,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+    UnsubscribeRequestParams,
+)
+
+from kg_memory.errors import KGMemoryError
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.server.mcp.caller import Caller
+from kg_memory.server.mcp.resources import MOST_WATCHED, take_digests, to_protocol, watch
+
+Request = ServerRequestContext[Any, Any]
+Publish = Callable[[str], Awaitable[None]]
+WATCHES = "kg_memory.watches"
+
+
+class Subscriptions:
+    """Watches resources for the clients that subscribed to them, as long as their keys are valid."""
+
+    def __init__(
+        self,
+        memory: GraphMemory,
+        find_caller: Callable[[Request], Caller],
+        is_valid: Callable[[Caller], Awaitable[bool]],
+    ) -> None:
+        self._memory, self._find_caller, self._is_valid = memory, find_caller, is_valid
+
+    async def listen(self, request: Request, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """Tell of changes on the stream of this request, until its client goes."""
+        caller = self._find_caller(request)
+        watching = await self._begin(caller, params.notifications.resource_subscriptions or [])
+        bus = InMemorySubscriptionBus()
+        handler = ListenHandler(bus)
+
+        async def publish(uri: str) -> None:
+            await bus.publish(ResourceUpdated(uri=uri))
+
+        task = asyncio.create_task(watching(publish))
+        task.add_done_callback(lambda _: handler.close())
+        try:
+            return await handler(request, params)
+        finally:
+            task.cancel()
+
+    async def subscribe(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
+        """Tell of changes on the connection of this request, until it is closed."""
+        caller, connection = self._find_caller(request), _connection_of(request)
+        watches: dict[str, asyncio.Task[None]] = connection.state.setdefault(WATCHES, {})
+        uri = str(params.uri)
+        if uri not in watches:
+            watching = await self._begin(caller, [uri], len(watches))
+            task = asyncio.create_task(watching(request.session.send_resource_updated))
+            watches[uri] = task
+            connection.exit_stack.callback(task.cancel)
+        return EmptyResult()
+
+    async def unsubscribe(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
+        """Tell of changes no more."""
+        watches: dict[str, asyncio.Task[None]] = _connection_of(request).state.get(WATCHES, {})
+        if task := watches.pop(str(params.uri), None):
+            task.cancel()
+        return EmptyResult()
+
+    async def _begin(
+        self, caller: Caller, uris: list[str], watched: int = 0
+    ) -> Callable[[Publish], Coroutine[Any, Any, None]]:
+        """Return what watches *uris* from now on, and is given the way to tell of changes."""
+        if not caller.key.has("read"):
+            raise MCPError(INVALID_PARAMS, "this key does not have the scope read")
+        if len(uris) + watched > MOST_WATCHED:
+            raise MCPError(INVALID_PARAMS, f"a client may subscribe to {MOST_WATCHED} resources at once; drop some")
+        try:
+            digests = await take_digests(self._memory, uris, caller.namespace)
+        except KGMemoryError as error:
+            raise to_protocol(error) from None
+
+        def begin(publish: Publish) -> Coroutine[Any, Any, None]:
+            return watch(self._memory, digests, caller.namespace, publish, partial(self._is_valid, caller))
+
+        return begin
+
+
+def _connection_of(request: Request) -> Any:
+    return request.session._connection  # noqa: SLF001 - the SDK has no other way to what outlives the request
