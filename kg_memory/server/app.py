@@ -14,6 +14,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.server import episodes, events, forgetting, graph, transfer
 from kg_memory.server.access import KnownKey
 from kg_memory.server.endpoints import PROBLEM_RESPONSES, add_route
+from kg_memory.server.explorer import routes as explorer
 from kg_memory.server.gate import Gate
 from kg_memory.server.keys import ApiKey
 from kg_memory.server.mcp.http import PATH as MCP_PATH
@@ -27,7 +28,7 @@ ABOUT = """\
 Long-term memory for LLM agents as a temporal knowledge graph. The operations are the verbs of the Python library, by
 the same names. A list comes in pages: give the `next` of one as the `cursor` of the following one.
 """
-PATHS = ("/v1/", "/api/graph/", "/healthz")
+PATHS = ("/v1/", "/api/graph/", "/healthz", "/explorer")
 """Beginnings of the paths that are ours: an application around ours may have others."""
 DEFAULT = Options()
 
@@ -68,7 +69,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
 def _add_routes(router: APIRouter, service: Service) -> None:
     """Add all routes to *router* itself: LangGraph's server can wrap routes, but no routers in routers."""
-    for part in (graph, episodes, forgetting, transfer, events):
+    for part in (graph, episodes, forgetting, transfer, events, explorer):
         part.add_routes(router, service)
     for route in ROUTES:
         add_route(router, service, route)

@@ -57,7 +57,9 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    screen.note(f"Serving http://{arguments.host}:{arguments.port}, described at /docs; Ctrl-C ends it.")
+    screen.note(
+        f"Serving http://{arguments.host}:{arguments.port}, shown at /explorer/, described at /docs; Ctrl-C ends it."
+    )
     StoppingServer(config, app.state.service).run()
     return 0
 

@@ -1,0 +1,1 @@
+"""The explorer: the page of the server, and the few routes that only it needs."""

@@ -1,0 +1,98 @@
+"""The page itself, and the routes beside the API that it asks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.server.access import KnownKey, Reading
+from kg_memory.server.endpoints import NAMESPACE
+from kg_memory.server.explorer.columns import FAR, ColumnCache
+from kg_memory.server.explorer.doubts import read_doubts
+from kg_memory.server.service import Service
+
+STATIC = Path(__file__).parent / "static"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types layout-worker"
+)
+"""Nothing but files of this server is loaded, nothing in the page runs, and no text can become markup."""
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
+Instant = Annotated[int, Query(ge=-FAR, le=FAR, description="Milliseconds since 1970.")]
+
+
+class Moment(BaseModel):
+    """An instant, in milliseconds since 1970."""
+
+    at: int
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the page and its routes to *router*."""
+    _add_page(router)
+    cache = ColumnCache()
+    driver = service.memory.driver
+
+    @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
+    async def read_graph(request: Request, access: Reading) -> Response:
+        """Return the whole graph as columns: compressed, or 304 where the page has it."""
+        revision, body = await driver.arun(cache.read(access.namespace), access.namespace)
+        headers = {
+            "ETag": f'"{revision.encode().hex()}"',
+            "Cache-Control": "private, no-cache",
+            "Vary": "Authorization",
+        }
+        if headers["ETag"] in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+        return Response(body, 200, {**headers, "Content-Encoding": "gzip"}, "application/json")
+
+    @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
+    async def list_doubts(access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
+        """Return the facts that are doubtful at a point of both clocks, with since when in milliseconds."""
+        doubts = await driver.arun(read_doubts(as_of * 1000, believed_at * 1000), access.namespace)
+        return {id_: since // 1000 for id_, since in doubts.items()}
+
+
+def _add_page(router: APIRouter) -> None:
+    @router.get("/explorer", include_in_schema=False)
+    async def open_page() -> Response:
+        return RedirectResponse("explorer/")
+
+    @router.get("/explorer/story.jsonl", include_in_schema=False)
+    async def read_story(_: KnownKey) -> Response:
+        story = files("kg_memory.cli").joinpath("story.jsonl").read_text("utf-8")
+        return Response(story, 200, HEADERS, "application/jsonl")
+
+    @router.get("/explorer/moment", include_in_schema=False)
+    async def read_moment(_: KnownKey, text: Annotated[str, Query(min_length=1, max_length=200)]) -> Moment:
+        """Return the first instant of a time in words."""
+        return Moment(at=parse_moment("text", text, _now()) // 1000)
+
+    pages = StaticFiles(directory=STATIC)
+
+    @router.get("/explorer/{path:path}", include_in_schema=False)
+    async def read_page(path: str, request: Request) -> Response:
+        """Return a file of the page: by a route, as LangGraph's server takes no mounts of ours."""
+        response = await pages.get_response(path or "index.html", request.scope)
+        response.headers.update(HEADERS)
+        return response
+
+
+def _now() -> int:
+    return int(datetime.now(UTC).timestamp() * 1_000_000)

@@ -1,0 +1,31 @@
+// Correcting a fact: when it began and ended, or that something else was so. What was said stays; a person's word is added.
+
+import { post, read } from "./api.js";
+import { buttons, element, field, openDialog, toast } from "./dom.js";
+import { t } from "./i18n.js";
+import { act } from "./review.js";
+
+export function openCorrect(fact) {
+  openDialog(t("correct"), (form, close) => {
+    const object = element("input", { type: "text", value: fact.objects.join(", ") });
+    const from = element("input", { type: "text", value: fact.valid_at?.slice(0, 10) ?? "", placeholder: "2024-05" });
+    const until = element("input", { type: "text", value: fact.invalid_at?.slice(0, 10) ?? "", placeholder: t("still so") });
+    form.append(element("p", {}, fact.sentence), element("p.soft.small", {}, t("correct intro")), field(`${fact.subject} ${fact.predicate}`, object), field(t("began"), from), field(t("ended on?"), until),
+      buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("save"))));
+    form.addEventListener("submit", () => act(async () => {
+      const objects = object.value === fact.objects.join(", ") ? fact.objects : object.value.split(",").map((name) => name.trim()).filter(Boolean);
+      const same = objects === fact.objects;
+      await post("facts", {
+        subject: fact.subject, predicate: fact.predicate, object: objects.length === 0 ? null : objects.length === 1 ? objects[0] : objects,
+        ...(same ? { sentence: fact.sentence } : {}), ...(from.value ? { valid_at: from.value } : {}), ...(until.value ? { invalid_at: until.value } : {}), source: "explorer",
+      });
+      toast(t(same && !(await stands(fact, from.value, until.value)) ? "dates stand" : "corrected"));
+    }));
+  });
+}
+
+// Whether the fact now has the dates that were typed: dates that were told before can outweigh them.
+async function stands(fact, from, until) {
+  const now = await read(`facts/${encodeURIComponent(fact.id)}`);
+  return [[from, now.valid_at], [until, now.invalid_at]].every(([typed, stored]) => !/^\d{4}(-\d\d){0,2}$/.test(typed) || stored?.startsWith(typed));
+}

@@ -1,0 +1,205 @@
+// The graph of a namespace in typed arrays, and what of it holds at a point of both clocks.
+
+import { request, namespacePath } from "./api.js";
+import { FAR } from "./dates.js";
+
+export const HOLDS = 1; // at A, and at B where there is one
+export const BEGUN = 2; // at B and not at A
+export const ENDED = 3; // at A, and over at B
+export const RETIRED = 4; // at A, and not believed at B
+export const STATE_NAMES = ["", "holds", "begun", "ended", "retired"];
+const OVER = 2; // believed then, and not so at that time
+
+export class Graph {
+  constructor(columns) {
+    const { entities, facts, beliefs } = columns;
+    Object.assign(this, { types: columns.types, predicates: columns.predicates, sources: columns.sources, communities: columns.communities });
+    this.now = columns.now;
+    this.entities = entities;
+    this.facts = facts;
+    this.entityType = Uint16Array.from(entities.type);
+    this.mentions = Float64Array.from(entities.mentions);
+    this.subject = Int32Array.from(facts.subject);
+    this.predicate = Uint16Array.from(facts.predicate);
+    this.kind = Uint8Array.from(facts.kind);
+    this.confidence = Float32Array.from(facts.confidence);
+    this.beliefFact = Uint32Array.from(beliefs.fact);
+    this.valid = Float64Array.from(beliefs.valid);
+    this.from = Float64Array.from(beliefs.from);
+    this.until = Float64Array.from(beliefs.until);
+    this.created = Float64Array.from(beliefs.created);
+    this.expired = Float64Array.from(beliefs.expired);
+    this.proposed = Uint8Array.from(beliefs.proposed);
+    this.disputed = mark(facts.id.length, columns.disputed);
+    this.premises = columns.premises;
+    this.entityPlace = places(entities.id);
+    this.factPlace = places(facts.id);
+    this.beliefs = group(this.beliefFact, facts.id.length);
+    this.factsOf = groupEnds(this);
+    this.trust = findTrust(this);
+    this.links = linkPairs(this);
+  }
+
+  get size() {
+    return this.facts.id.length;
+  }
+
+  // Set the standing of each fact at (time, believed) in `into`: 1 it holds, 2 it is believed and not so then, 0 neither.
+  stand(time, believed, unreviewed, into) {
+    into.fill(0);
+    const { beliefFact, from, until, created, expired, proposed } = this;
+    for (let i = 0; i < beliefFact.length; i++) {
+      if (created[i] > believed || expired[i] <= believed || (proposed[i] && !unreviewed)) continue;
+      const fact = beliefFact[i];
+      if (from[i] <= time && time < until[i]) into[fact] = 1;
+      else if (!into[fact]) into[fact] = OVER;
+    }
+    return into;
+  }
+
+  // Set what becomes of each fact from A to B in `into`.
+  compare(atA, atB, into) {
+    for (let i = 0; i < into.length; i++) {
+      if (atA[i] === 1) into[i] = atB[i] === 1 ? HOLDS : atB[i] === OVER ? ENDED : RETIRED;
+      else into[i] = atB[i] === 1 ? BEGUN : 0;
+    }
+    return into;
+  }
+
+  name(entity) {
+    return entity < 0 ? "?" : this.entities.name[entity];
+  }
+
+  // The belief of a fact to tell of at a point: the one that holds, else the latest that is believed, else the last.
+  beliefAt(fact, time, believed) {
+    let best = -1;
+    let bestRank = -1;
+    for (const belief of this.beliefs.of(fact)) {
+      const held = this.created[belief] <= believed && believed < this.expired[belief];
+      const rank = (held ? 2 : 0) + (this.from[belief] <= time && time < this.until[belief] ? 1 : 0);
+      if (rank > bestRank || (rank === bestRank && this.from[belief] > this.from[best])) [best, bestRank] = [belief, rank];
+    }
+    return best;
+  }
+
+  // What a fact rests on, and what rests on it, as places.
+  premisesOf(fact) {
+    return this.premises.filter(([one]) => one === fact).map(([, premise]) => premise);
+  }
+
+  restingOn(fact) {
+    return this.premises.filter(([, premise]) => premise === fact).map(([one]) => one);
+  }
+}
+
+// Lists of small numbers by a key, in two arrays.
+class Grouped {
+  constructor(starts, items) {
+    Object.assign(this, { starts, items });
+  }
+
+  of(key) {
+    return this.items.subarray(this.starts[key], this.starts[key + 1]);
+  }
+}
+
+function group(keys, length) {
+  const starts = new Uint32Array(length + 1);
+  for (const key of keys) starts[key + 1]++;
+  for (let i = 0; i < length; i++) starts[i + 1] += starts[i];
+  const next = starts.slice();
+  const items = new Uint32Array(keys.length);
+  for (let i = 0; i < keys.length; i++) items[next[keys[i]]++] = i;
+  return new Grouped(starts, items);
+}
+
+function groupEnds(graph) {
+  const keys = [];
+  const facts = [];
+  for (let fact = 0; fact < graph.size; fact++) {
+    const ends = [graph.subject[fact], ...graph.facts.object[fact]];
+    for (const entity of new Set(ends)) {
+      if (entity < 0) continue;
+      keys.push(entity);
+      facts.push(fact);
+    }
+  }
+  const grouped = group(Uint32Array.from(keys), graph.entities.id.length);
+  grouped.items = grouped.items.map((place) => facts[place]);
+  return grouped;
+}
+
+// One link for all facts with the same subject and object.
+function linkPairs(graph) {
+  const places = new Map();
+  const sources = [];
+  const targets = [];
+  const linkOf = [];
+  const factOf = [];
+  for (let fact = 0; fact < graph.size; fact++) {
+    const subject = graph.subject[fact];
+    for (const object of graph.facts.object[fact]) {
+      if (subject < 0) continue;
+      const key = subject * 4194304 + object;
+      let link = places.get(key);
+      if (link === undefined) {
+        link = sources.length;
+        places.set(key, link);
+        sources.push(subject);
+        targets.push(object);
+      }
+      linkOf.push(link);
+      factOf.push(fact);
+    }
+  }
+  const facts = group(Uint32Array.from(linkOf), sources.length);
+  facts.items = facts.items.map((place) => factOf[place]);
+  const links = group(Uint32Array.from(factOf), graph.size);
+  links.items = links.items.map((place) => linkOf[place]);
+  return { source: Uint32Array.from(sources), target: Uint32Array.from(targets), facts, ofFact: links, length: sources.length };
+}
+
+function findTrust(graph) {
+  const trust = new Float32Array(graph.size).fill(-1);
+  for (const source of graph.sources) for (const fact of source.facts) if (source.trust > trust[fact]) trust[fact] = source.trust;
+  return trust.map((value) => (value < 0 ? 1 : value));
+}
+
+function places(ids) {
+  return new Map(ids.map((id, place) => [id, place]));
+}
+
+function mark(length, chosen) {
+  const marks = new Uint8Array(length);
+  for (const place of chosen) marks[place] = 1;
+  return marks;
+}
+
+const kept = new Map();
+
+// Read the graph of a namespace; null where it is as it was.
+export async function readGraph(ns) {
+  const before = kept.get(ns);
+  const headers = before ? { "If-None-Match": before } : {};
+  const answer = await request("GET", namespacePath("explorer/columns", ns), { headers });
+  if (answer.status === 304) return null;
+  kept.clear();
+  kept.set(ns, answer.headers.get("ETag"));
+  return new Graph(await answer.json());
+}
+
+export function forgetKept() {
+  kept.clear();
+}
+
+// The range of the world's clock that all times lie in, without the outermost hundredth, and with the present.
+export function worldRange(graph, now) {
+  const times = [];
+  for (const column of [graph.valid, graph.from, graph.until]) for (const time of column) if (time > -FAR && time < FAR) times.push(time);
+  times.sort((a, b) => a - b);
+  const cut = times.length > 400 ? Math.floor(times.length / 200) : 0;
+  const first = times.length ? times[cut] : now - 365 * 86400000;
+  const last = Math.max(times.length ? times[times.length - 1 - cut] : now, now);
+  const margin = Math.max((last - first) * 0.04, 3600000);
+  return [first - margin, last + margin];
+}

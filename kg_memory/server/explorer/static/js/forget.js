@@ -1,0 +1,63 @@
+// Forgetting, in two steps: what would go and what would return, and then its confirmation by the hash of that plan.
+
+import { post } from "./api.js";
+import { button, buttons, element, field, openDialog, toast } from "./dom.js";
+import { count, t } from "./i18n.js";
+import { failure, loading } from "./pieces.js";
+import { act } from "./review.js";
+import { set, state } from "./store.js";
+
+const PARTS = [["goes", "episodes", "messages go"], ["goes", "facts", "facts go"], ["goes", "entities", "entities go"], ["returns", "restored", "facts return"], ["", "changed", "facts change"], ["", "unread", "messages read again"]];
+
+export function openForget(what, name) {
+  openDialog(t("forget what", { name }), (form, close) => {
+    const plan = element("div.scroll", { tabIndex: 0, role: "region", "aria-label": t("what would happen") }, loading());
+    const reason = element("input", { type: "text" });
+    const confirm = element("button.danger", { type: "submit", disabled: true }, t("forget for good"));
+    let hash = null;
+    form.append(element("p.soft", {}, t("forget intro")), plan, field(t("reason for the log"), reason), buttons(close, t("cancel"), confirm));
+    post("forget", what).then((answer) => {
+      hash = answer.plan;
+      plan.replaceChildren(...describe(answer.receipt));
+      confirm.disabled = false;
+      confirm.focus();
+    }, (error) => plan.replaceChildren(failure(error)));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      confirm.disabled = true;
+      forgetNow(form, close, { ...what, reason: reason.value, confirm: hash });
+    });
+  });
+}
+
+function forgetNow(form, close, body) {
+  act(async () => {
+    try {
+      const { receipt } = await post("forget", body);
+      form.replaceChildren(...describeReceipt(receipt, close));
+      form.querySelector("button")?.focus();
+      const gone = [...receipt.entities, ...receipt.facts];
+      if (gone.includes(state.id)) set({ view: "live", id: "" });
+    } catch (error) {
+      toast(error.message);
+      close();
+      throw error;
+    }
+  });
+}
+
+function describe(receipt) {
+  const parts = PARTS.filter(([, name]) => receipt[name].length).map(([kind, name, words]) => element(`div.outcome.${kind || "plain"}`, { data: { part: name } },
+    element("h3", {}, `${t(words)}: ${receipt[name].length}`), element("ul", {}, receipt[name].slice(0, 200).map((id) => element("li", {}, receipt.texts[id] ?? id)))));
+  return parts.length ? parts : [element("p", {}, t("nothing would go"))];
+}
+
+function describeReceipt(receipt, close) {
+  const gone = [count("messages", receipt.episodes.length), count("facts", receipt.facts.length), count("entities", receipt.entities.length)].join(", ");
+  return [
+    element("h2", {}, t("forgotten")), element("p", {}, gone), receipt.restored.length > 0 && element("p", {}, t("facts hold again", { facts: count("facts", receipt.restored.length) })),
+    element("p.soft", {}, receipt.residue === null ? t("not searched") : receipt.residue.length ? t("residue", { traces: receipt.residue.length }) : t("no trace", { searched: receipt.searched.toLocaleString() })),
+    receipt.advice && element("p.soft", {}, receipt.advice), element("p.faint.small", {}, `${t("receipt")} ${receipt.receipt}`),
+    element("div.buttons", {}, button(t("close"), close, {}, ".primary")),
+  ].filter(Boolean);
+}

@@ -1,0 +1,289 @@
+// The graph at A, drawn by sigma: entities by type and mentions, links by predicate, and what becomes of them at B.
+
+import { BEGUN, ENDED, HOLDS, RETIRED } from "./data.js";
+import { drawAreas } from "./areas.js";
+import { firstPositions, place, stop } from "./layout.js";
+import { look, onLook } from "./looking.js";
+import { state } from "./store.js";
+import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
+
+const { Graph: Graphology } = window.graphology;
+const MANY = 3000; // links from which arrows are left out
+const PER_FRAME = 3000; // changed links that one frame of dragging draws; the rest follows in the next
+const DIFFERENCES = { [BEGUN]: "begun", [ENDED]: "ended", [RETIRED]: "retired" };
+
+let sigma = null;
+let drawn = null; // the graph that sigma has
+let hues = new Uint8Array(0);
+let shownState = new Uint8Array(0); // of each fact, as drawn
+let linkState = new Uint8Array(0); // the state of a link, 0 where none of its facts is shown
+let linkPredicate = new Int32Array(0);
+let lively = new Int32Array(0); // the shown facts of each entity
+let dirty = new Set();
+let lit = { entities: new Set(), links: new Set() };
+let handlers = {};
+
+export const view = { get sigma() { return sigma; }, positionOf };
+
+export function startGraph(stage, areas, on) {
+  handlers = on;
+  drawn = new Graphology({ multi: true, type: "directed" });
+  const { EdgeArrowProgram, EdgeRectangleProgram, NodeCircleProgram } = window.Sigma.rendering;
+  sigma = new window.Sigma(drawn, stage, {
+    allowInvalidContainer: true, renderLabels: true, labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: "500",
+    labelColor: { attribute: "labelColor" }, labelDensity: 1, labelGridCellSize: 90, labelRenderedSizeThreshold: 5, zIndex: true,
+    edgeLabelSize: 10.5, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelColor: { attribute: "labelColor" },
+    nodeProgramClasses: { circle: NodeCircleProgram }, edgeProgramClasses: { arrow: EdgeArrowProgram, line: EdgeRectangleProgram },
+    defaultEdgeType: "arrow", minEdgeThickness: 0.8, stagePadding: 44, minCameraRatio: 0.02, maxCameraRatio: 4, enableEdgeEvents: true,
+    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeHover: drawHover, inertiaDuration: 0,
+  });
+  sigma.on("clickNode", ({ node }) => handlers.entity(Number(node)));
+  sigma.on("doubleClickNode", (event) => { event.preventSigmaDefault(); handlers.near(Number(event.node)); });
+  sigma.on("clickEdge", ({ edge }) => handlers.link(Number(edge)));
+  sigma.on("enterNode", () => { stage.style.cursor = "pointer"; });
+  sigma.on("leaveNode", () => { stage.style.cursor = ""; });
+  sigma.on("enterEdge", () => { stage.style.cursor = "pointer"; });
+  sigma.on("leaveEdge", () => { stage.style.cursor = ""; });
+  sigma.on("afterRender", () => drawAreas(areas, sigma, drawn, { wanted: state.areas, chosen: state.view === "entity" ? look.graph.entityPlace.get(state.id) : undefined }));
+  new ResizeObserver(() => { if (stage.clientWidth) sigma.resize().refresh(); }).observe(stage);
+  onLook("graph", load);
+  onLook("time", redraw);
+  onLook("doubts", () => recolour());
+  onTheme(() => recolour());
+}
+
+function load() {
+  const { graph } = look;
+  const before = new Map();
+  drawn.forEachNode((_, attributes) => before.set(attributes.entity, [attributes.x, attributes.y]));
+  const kept = before.size > 0 && graph.entities.id.some((id) => before.has(id));
+  const positions = firstPositions(graph, kept ? before : null);
+  const next = new Graphology({ multi: true, type: "directed" });
+  const { hues: ranked } = predicateHues(graph);
+  hues = ranked;
+  linkState = new Uint8Array(graph.links.length);
+  linkPredicate = new Int32Array(graph.links.length).fill(-1);
+  lively = new Int32Array(graph.entities.id.length);
+  shownState = new Uint8Array(graph.size);
+  dirty = new Set();
+  const most = Math.max(4, ...sample(graph.mentions));
+  const large = graph.entities.id.length > 2000;
+  for (let i = 0; i < graph.entities.id.length; i++) {
+    const part = Math.sqrt(Math.min(1, graph.mentions[i] / most));
+    next.addNode(i, { x: positions[2 * i], y: positions[2 * i + 1], size: large ? 1.6 + 9 * part : 4 + 11 * part, entity: graph.entities.id[i], label: graph.entities.name[i] });
+  }
+  for (let link = 0; link < graph.links.length; link++) next.addEdgeWithKey(link, graph.links.source[link], graph.links.target[link], { i: link });
+  for (let fact = 0; fact < graph.size; fact++) count(fact, look.states[fact]);
+  for (let link = 0; link < graph.links.length; link++) settle(link);
+  dirty.clear();
+  drawn = next;
+  lit = { entities: new Set(), links: new Set() };
+  sigma.setSetting("hideEdgesOnMove", graph.links.length > 8000);
+  sigma.setSetting("renderEdgeLabels", true);
+  sigma.setSetting("labelDensity", graph.entities.id.length <= 120 ? 4 : 1);
+  sigma.setSetting("labelRenderedSizeThreshold", large ? 6 : 3);
+  sigma.setSetting("defaultEdgeType", graph.links.length > MANY ? "line" : "arrow");
+  sigma.setSetting("enableEdgeEvents", graph.links.length <= 20000);
+  sigma.setGraph(next);
+  frameShown(positions);
+  if (!kept) sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
+  arrange(positions, kept);
+}
+
+function sample(numbers) {
+  if (numbers.length < 5000) return numbers;
+  return [numbers.reduce((most, number) => Math.max(most, number), 0)];
+}
+
+export function arrange(positions, kept = false) {
+  const { graph } = look;
+  const large = graph.entities.id.length > 2000;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.webdriver;
+  const shown = drawn;
+  if (!graph.entities.id.length) return stop();
+  const rounds = kept ? 60 : large ? 120 : 600;
+  place(graph, positions, { rounds, every: large || still ? 1500 : 60 }, ({ positions: moved, done }) => {
+    if (drawn !== shown || (still && !done && !large)) return;
+    drawn.updateEachNodeAttributes((node, attributes) => {
+      attributes.x = moved[2 * Number(node)];
+      attributes.y = moved[2 * Number(node) + 1];
+      return attributes;
+    }, { attributes: ["x", "y"] });
+    frameShown(moved);
+    if (done) document.documentElement.dataset.placed = "true";
+  });
+}
+
+// Let the entities that have facts fill the stage; those without may lie outside.
+function frameShown(positions) {
+  const box = { x: [Infinity, -Infinity], y: [Infinity, -Infinity] };
+  for (let i = 0; i < lively.length; i++) {
+    if (!lively[i]) continue;
+    [box.x, box.y].forEach((range, axis) => {
+      range[0] = Math.min(range[0], positions[2 * i + axis]);
+      range[1] = Math.max(range[1], positions[2 * i + axis]);
+    });
+  }
+  sigma.setCustomBBox(box.x[0] < box.x[1] && box.y[0] < box.y[1] ? box : null);
+}
+
+// Count a fact with its entities, and mark its links to be worked out.
+function count(fact, next) {
+  const { graph } = look;
+  const before = shownState[fact];
+  shownState[fact] = next;
+  if (Boolean(before) !== Boolean(next)) {
+    const step = next ? 1 : -1;
+    if (graph.subject[fact] >= 0) lively[graph.subject[fact]] += step;
+    for (const object of graph.facts.object[fact]) lively[object] += step;
+  }
+  for (const link of graph.links.ofFact.of(fact)) dirty.add(link);
+}
+
+// Work out a link: differences come before what holds.
+function settle(link) {
+  const { graph } = look;
+  let best = 0;
+  let predicate = -1;
+  for (const fact of graph.links.facts.of(link)) {
+    const now = shownState[fact];
+    if (now > best || (now && predicate < 0)) { best = Math.max(best, now); predicate = graph.predicate[fact]; }
+  }
+  linkState[link] = best;
+  linkPredicate[link] = predicate;
+}
+
+function redraw() {
+  const { states, graph } = look;
+  if (shownState.length !== states.length || !sigma) return;
+  const touched = new Set();
+  for (let fact = 0; fact < states.length; fact++) {
+    if (shownState[fact] === states[fact]) continue;
+    const before = Boolean(shownState[fact]);
+    count(fact, states[fact]);
+    if (before !== Boolean(states[fact])) {
+      touched.add(graph.subject[fact]);
+      for (const object of graph.facts.object[fact]) touched.add(object);
+    }
+  }
+  touched.delete(-1);
+  drawSome(touched);
+}
+
+let next = 0;
+
+function drawSome(touched) {
+  cancelAnimationFrame(next);
+  const links = [];
+  for (const link of dirty) {
+    if (links.length === PER_FRAME) break;
+    dirty.delete(link);
+    settle(link);
+    links.push(String(link));
+  }
+  const nodes = [...touched].map(String);
+  if (!links.length && !nodes.length) return;
+  sigma.refresh({ partialGraph: { nodes, edges: links }, skipIndexation: true, schedule: true });
+  if (dirty.size) next = requestAnimationFrame(() => drawSome(new Set()));
+}
+
+function recolour() {
+  if (sigma && look.graph.entities.id.length) sigma.refresh({ skipIndexation: true });
+}
+
+function reduceNode(node, attributes) {
+  const i = Number(node);
+  const { graph } = look;
+  const hidden = state.types.includes(graph.types[graph.entityType[i]]) || (state.focus && !lively[i] && graph.entities.id[i] !== state.focus);
+  const chosen = state.view === "entity" && state.id === attributes.entity;
+  const faded = (lit.entities.size && !lit.entities.has(i)) || !lively[i];
+  return {
+    ...attributes, hidden, color: faded ? colour("ghost") : typeColour(graph.types, graph.entityType[i]),
+    label: faded && !chosen ? null : attributes.label, labelColor: colour("text"),
+    forceLabel: chosen || lit.entities.has(i), zIndex: faded ? 0 : chosen ? 3 : 2,
+  };
+}
+
+function reduceEdge(edge, attributes) {
+  const link = attributes.i;
+  const best = linkState[link];
+  const { graph } = look;
+  if (!best) return { ...attributes, hidden: true };
+  const inLight = lit.links.has(link);
+  const dark = lit.links.size || lit.entities.size ? !inLight : false;
+  let shade = DIFFERENCES[best] ? colour(DIFFERENCES[best]) : colour(`predicate-${hues[linkPredicate[link]]}`);
+  let size = best === HOLDS ? 1.8 : 2.4;
+  if (best === HOLDS && look.doubtsA.size && isDoubtfulLink(link)) { shade = colour("doubtful"); size = 2; }
+  if (dark) shade = colour("ghost");
+  if (inLight) { size = 3; shade = DIFFERENCES[best] ? shade : colour("accent"); }
+  const label = !dark && (inLight || besideChosen(link)) ? wordsOf(graph.predicates[linkPredicate[link]]) : null;
+  return { ...attributes, hidden: false, color: shade, size, label, labelColor: colour("soft"), zIndex: inLight ? 2 : best === HOLDS ? 0 : 1, forceLabel: inLight };
+}
+
+// Whether a link is one of the entity whose card is open: few enough of these have their predicates beside them.
+function besideChosen(link) {
+  const { graph } = look;
+  const chosen = state.view === "entity" ? graph.entityPlace.get(state.id) : undefined;
+  return chosen !== undefined && lively[chosen] <= 16 && (graph.links.source[link] === chosen || graph.links.target[link] === chosen);
+}
+
+function isDoubtfulLink(link) {
+  const { graph, doubtsA } = look;
+  return graph.links.facts.of(link).some((fact) => doubtsA.has(graph.facts.id[fact]));
+}
+
+export function wordsOf(predicate) {
+  return predicate.replaceAll("_", " ").toLowerCase();
+}
+
+function drawHover(context, data, settings) {
+  if (!data.label) return;
+  context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`;
+  const width = context.measureText(data.label).width + 10;
+  context.strokeStyle = colour("accent");
+  context.lineWidth = 2;
+  context.beginPath();
+  context.arc(data.x, data.y, data.size + 2, 0, Math.PI * 2);
+  context.stroke();
+  context.fillStyle = colour("surface");
+  context.strokeStyle = colour("line-strong");
+  context.lineWidth = 1;
+  context.beginPath();
+  context.roundRect(data.x + data.size + 3, data.y - 10, width, 20, 4);
+  context.fill();
+  context.stroke();
+  context.fillStyle = colour("text");
+  context.fillText(data.label, data.x + data.size + 8, data.y + settings.labelSize / 3);
+}
+
+// Light up entities and links, and dim the rest; nothing lights up all.
+export function lightUp(entities = [], links = []) {
+  if (!entities.length && !links.length && !lit.entities.size && !lit.links.size) return;
+  lit = { entities: new Set(entities), links: new Set(links) };
+  recolour();
+}
+
+export function choose() {
+  recolour();
+}
+
+export function centre(entity) {
+  const data = sigma?.getNodeDisplayData(String(entity));
+  if (!data || look.graph.entities.id.length < 150) return; // all of a small graph is in sight
+  const camera = sigma.getCamera();
+  const next = { x: data.x, y: data.y, ratio: Math.min(camera.ratio, 0.25) };
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(next);
+  else camera.animate(next, { duration: 300 });
+}
+
+export function zoom(factor) {
+  const camera = sigma.getCamera();
+  if (factor === 0) camera.animatedReset({ duration: 200 });
+  else camera.animate({ ratio: camera.ratio / factor }, { duration: 150 });
+}
+
+// Where an entity or the middle of a link is drawn, in pixels of the stage.
+function positionOf(entity) {
+  const { x, y } = drawn.getNodeAttributes(String(entity));
+  return sigma.graphToViewport({ x, y });
+}

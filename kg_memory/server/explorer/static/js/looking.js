@@ -1,0 +1,179 @@
+// The point that is looked at, what passes the filters, and the standing of each fact there; kept as the time is dragged.
+
+import { read } from "./api.js";
+import { BEGUN, ENDED, Graph, HOLDS, RETIRED } from "./data.js";
+import { state, subscribe } from "./store.js";
+
+export const EMPTY = new Graph({
+  now: Date.now(), types: [], predicates: [], sources: [], communities: [], premises: [], disputed: [],
+  entities: { id: [], name: [], type: [], mentions: [] },
+  facts: { id: [], confidence: [], predicate: [], kind: [], subject: [], object: [] },
+  beliefs: { fact: [], valid: [], from: [], until: [], created: [], expired: [], proposed: [] },
+});
+
+export const look = {
+  graph: EMPTY,
+  passes: new Uint8Array(0), // the facts that pass the filters
+  atA: new Uint8Array(0),
+  atB: new Uint8Array(0),
+  states: new Uint8Array(0), // HOLDS, BEGUN, ENDED, RETIRED, or 0
+  doubtsA: new Map(), // the doubtful facts by their ids, with since when
+  doubtsB: new Map(),
+};
+const listeners = { time: [], graph: [], doubts: [] };
+
+export function onLook(kind, run) {
+  listeners[kind].push(run);
+}
+
+function tell(kind) {
+  for (const run of listeners[kind]) run();
+}
+
+export const now = () => Math.max(look.graph.now, Date.now());
+export const pointA = () => ({ time: state.at ?? now(), believed: state.believed ?? now() });
+export const pointB = () => ({ time: state.at2 ?? now(), believed: state.believed2 ?? now() });
+
+export function setGraph(graph) {
+  look.graph = graph;
+  for (const name of ["passes", "atA", "atB", "states"]) look[name] = new Uint8Array(graph.size);
+  filter();
+  stand();
+  tell("graph");
+  tell("time");
+  readDoubts();
+}
+
+// Work out the standing of all facts at A, and what becomes of them at B.
+function stand() {
+  const { graph, atA, atB, states, passes } = look;
+  const a = pointA();
+  graph.stand(a.time, a.believed, state.unreviewed, atA);
+  if (state.compare) {
+    const b = pointB();
+    graph.compare(atA, graph.stand(b.time, b.believed, state.unreviewed, atB), states);
+  } else {
+    for (let i = 0; i < states.length; i++) states[i] = atA[i] === 1 ? HOLDS : 0;
+  }
+  for (let i = 0; i < states.length; i++) if (!passes[i]) states[i] = 0;
+}
+
+function filter() {
+  const { graph, passes } = look;
+  const hiddenTypes = new Set(state.types);
+  const hiddenPredicates = new Set(state.predicates);
+  const hiddenKinds = new Set(state.kinds.map((kind) => ["state", "event", "plan"].indexOf(kind)));
+  const typeHidden = graph.types.map((type) => hiddenTypes.has(type));
+  const predicateHidden = graph.predicates.map((predicate) => hiddenPredicates.has(predicate));
+  const stated = findStated(graph);
+  for (let fact = 0; fact < graph.size; fact++) {
+    const subject = graph.subject[fact];
+    const objects = graph.facts.object[fact];
+    const seen = (entity) => entity >= 0 && !typeHidden[graph.entityType[entity]];
+    passes[fact] = Number(
+      seen(subject) && (!objects.length || objects.some(seen)) && !predicateHidden[graph.predicate[fact]] &&
+      !hiddenKinds.has(graph.kind[fact]) && graph.trust[fact] >= state.trust && graph.confidence[fact] >= state.confidence && (!stated || stated[fact]),
+    );
+  }
+  if (state.focus) keepNear(graph, passes);
+}
+
+// The facts that the chosen speaker, thread and source state; null if none is chosen.
+function findStated(graph) {
+  const chosen = ["speaker", "thread", "source"].filter((name) => state[name]);
+  if (!chosen.length) return null;
+  const stated = new Uint8Array(graph.size);
+  for (const source of graph.sources) if (chosen.every((name) => (source[name] ?? "") === state[name])) for (const fact of source.facts) stated[fact] = 1;
+  return stated;
+}
+
+// Leave only the facts within so many steps of the entity in focus.
+function keepNear(graph, passes) {
+  const first = graph.entityPlace.get(state.focus);
+  if (first === undefined) return;
+  const near = new Uint8Array(graph.size);
+  const seen = new Set([first]);
+  let edge = [first];
+  for (let step = 0; step < state.steps; step++) {
+    const next = [];
+    for (const entity of edge) {
+      for (const fact of graph.factsOf.of(entity)) {
+        if (!passes[fact] || near[fact]) continue;
+        near[fact] = 1;
+        for (const end of [graph.subject[fact], ...graph.facts.object[fact]]) if (end >= 0 && !seen.has(end)) { seen.add(end); next.push(end); }
+      }
+    }
+    edge = next;
+  }
+  for (let fact = 0; fact < graph.size; fact++) passes[fact] = near[fact];
+}
+
+export const isDoubtful = (fact) => look.graph.premises.length > 0 && look.doubtsA.has(look.graph.facts.id[fact]);
+
+// The facts of each difference from A to B.
+export function listChanges() {
+  const lists = { begun: [], ended: [], retired: [], doubtful: [] };
+  const { graph, states, doubtsA, doubtsB, passes } = look;
+  for (let fact = 0; fact < states.length; fact++) {
+    if (states[fact] === BEGUN) lists.begun.push(fact);
+    else if (states[fact] === ENDED) lists.ended.push(fact);
+    else if (states[fact] === RETIRED) lists.retired.push(fact);
+  }
+  for (const id of doubtsB.keys()) {
+    const fact = graph.factPlace.get(id);
+    if (fact !== undefined && passes[fact] && !doubtsA.has(id)) lists.doubtful.push(fact);
+  }
+  return lists;
+}
+
+export function countChanges() {
+  const counts = { holds: 0, begun: 0, ended: 0, retired: 0, doubtful: 0 };
+  const { states } = look;
+  const totals = [0, 0, 0, 0, 0];
+  for (let i = 0; i < states.length; i++) totals[states[i]]++;
+  [, counts.holds, counts.begun, counts.ended, counts.retired] = totals;
+  if (look.doubtsB.size) counts.doubtful = listChanges().doubtful.length;
+  return counts;
+}
+
+let asking = 0;
+
+// Which facts are doubtful takes what they rest on, which the server works out: once the dragging has stopped.
+function readDoubts() {
+  clearTimeout(asking);
+  if (!look.graph.premises.length) {
+    if (look.doubtsA.size || look.doubtsB.size) { look.doubtsA = new Map(); look.doubtsB = new Map(); tell("doubts"); }
+    return;
+  }
+  asking = setTimeout(async () => {
+    const { graph } = look;
+    const ask = async ({ time, believed }) => new Map(Object.entries(await read("explorer/doubts", { as_of: Math.round(time), believed_at: Math.round(believed) })));
+    try {
+      const [a, b] = await Promise.all([ask(pointA()), state.compare ? ask(pointB()) : new Map()]);
+      if (graph !== look.graph) return;
+      look.doubtsA = a;
+      look.doubtsB = b;
+      tell("doubts");
+    } catch { /* the next look asks again */ }
+  }, 120);
+}
+
+let pending = false;
+
+// At most once a frame, however often the pointer moves.
+function lookAgain() {
+  if (pending) return;
+  pending = true;
+  requestAnimationFrame(() => {
+    pending = false;
+    stand();
+    tell("time");
+    readDoubts();
+  });
+}
+
+subscribe(["at", "believed", "at2", "believed2", "compare", "unreviewed"], lookAgain);
+subscribe(["types", "predicates", "kinds", "speaker", "thread", "source", "trust", "confidence", "focus", "steps"], () => {
+  filter();
+  lookAgain();
+});

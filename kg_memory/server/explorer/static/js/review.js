@@ -1,0 +1,129 @@
+// The inbox of what waits for a person, by keyboard: uncertain verdicts, and doubts about who is who.
+
+import { post, read, readAll } from "./api.js";
+import { showMinute, showPeriod } from "./dates.js";
+import { button, buttons, element, field, openDialog, toast } from "./dom.js";
+import { t } from "./i18n.js";
+import { openEntity, openFact, section } from "./pieces.js";
+import { refresh } from "./refresh.js";
+import { state } from "./store.js";
+
+export const waiting = { count: 0 };
+const KINDS = ["supersedes", "conflicts", "complements", "temporary", "duplicate", "unrelated"];
+let items = [];
+let chosen = 0;
+let lastDecided = null;
+
+export async function showReview() {
+  const [reviews, doubts, decided] = await Promise.all([readAll("reviews"), readAll("identities/waiting"), read("reviews", { decided: true, limit: 20 })]);
+  items = [...reviews.map((review) => ({ review })), ...doubts.map((doubt) => ({ doubt }))];
+  waiting.count = items.length;
+  chosen = Math.min(chosen, Math.max(0, items.length - 1));
+  const list = element("div.stack", { id: "inbox" }, items.map((item, number) => (item.review ? showVerdict(item.review, null, number === chosen) : showDoubt(item.doubt, number === chosen))));
+  return [
+    element("p.soft.small", {}, t("review intro"), " ", element("kbd", {}, "j"), " ", element("kbd", {}, "k"), ` ${t("choose")} · `, element("kbd", {}, "a"), ` ${t("accept")} · `, element("kbd", {}, "x"), ` ${t("reject")} · `,
+      element("kbd", {}, "e"), ` ${t("edit")} · `, element("kbd", {}, "u"), ` ${t("undo")}`),
+    items.length ? list : element("p", {}, t("nothing waits")),
+    decided.items.length > 0 && section(t("decided"), element("div.stack", {}, decided.items.map((review) => showVerdict(review, null)))),
+  ].filter(Boolean);
+}
+
+export async function countWaiting() {
+  const [stats, doubts] = await Promise.all([read("stats"), read("identities/waiting", { limit: 100 })]);
+  waiting.count = stats.reviews + doubts.items.length;
+  return stats;
+}
+
+// A verdict with its two facts, its reason and author, and what can be done with it.
+export function showVerdict(review, about = null, current = false) {
+  const side = (name, fact) => [element("dt", {}, t(name)), element("dd", {}, fact.id === about ? element("strong", {}, fact.sentence) : button(fact.sentence, () => openFact(fact.id), {}, ".link"),
+    element("span.faint.small", {}, ` ${showPeriod(fact)}`), fact.sources[0] && element("p.soft.small", {}, `“${fact.sources[0].quote}” `, fact.sources[0].speaker ? `— ${fact.sources[0].speaker}` : ""))];
+  const latest = review.decisions.at(-1);
+  const open = review.ruling === "waiting";
+  return element("div.verdict", { "aria-current": String(current), data: { review: review.id } },
+    element("div.row.wrap", {}, element(`span.chip${open ? ".disputed" : ""}`, {}, t(`verdict ${review.kind}`)), element("span.chip", {}, t(`ruling ${review.ruling}`)), element("span.faint.small", {}, t("sure", { sure: review.confidence.toFixed(2) }))),
+    element("dl.pair", {}, side("new", review.pending), side("stored", review.existing)),
+    review.reason && element("p.soft", {}, review.reason),
+    element("p.faint.small", {}, latest ? [t(`decided ${latest.decision}`, { by: latest.by, at: showMinute(latest.at) }), latest.reason && `: ${latest.reason}`] : t("judged by", { by: review.decided_by === "auto" ? t("the model or the rules") : review.decided_by, at: showMinute(review.created_at) })),
+    element("div.actions", {}, button(t("accept"), () => decide(review, "accept"), {}, open ? ".primary" : ""), button(t("reject"), () => decide(review, "reject")), button(t("edit…"), () => openEdit(review)),
+      latest && latest.decision !== "undo" && button(t("undo"), () => undo(review))));
+}
+
+function showDoubt(doubt, current) {
+  const side = (entity, latest) => [element("dt", {}, button(entity.name, () => openEntity(entity.id), {}, ".link")), element("dd", {}, latest.length ? latest.join(" · ") : "–")];
+  return element("div.verdict", { "aria-current": String(current), data: { doubt: doubt.id } },
+    element("p", {}, element("span.chip.disputed", {}, t("same?")), " ", t("doubt", { first: doubt.entity.name, second: doubt.second?.name ?? "?" })),
+    element("dl.pair", {}, side(doubt.entity, doubt.latest[0]), doubt.second && side(doubt.second, doubt.latest[1])),
+    element("div.actions", {}, button(t("merge them"), () => decideDoubt(doubt, "accept"), {}, ".primary"), button(t("keep apart"), () => decideDoubt(doubt, "reject"))));
+}
+
+async function decide(review, choice, more = {}) {
+  await act(async () => {
+    await post(`reviews/${encodeURIComponent(review.id)}/decide`, { choice, seen: review.ruling, ...more });
+    lastDecided = { undo: () => undo(review) };
+    toast(t(`done ${choice}`), { label: `${t("undo")} (u)`, run: () => undo(review) });
+  });
+}
+
+async function undo(review) {
+  await act(async () => {
+    await post(`reviews/${encodeURIComponent(review.id)}/undo`);
+    lastDecided = null;
+    toast(t("undone"));
+  });
+}
+
+async function decideDoubt(doubt, choice) {
+  await act(async () => {
+    const decision = await post(`identities/${encodeURIComponent(doubt.id)}/decide`, { choice });
+    const back = () => act(() => post(`identities/${encodeURIComponent(decision.id)}/undo`));
+    lastDecided = { undo: back };
+    toast(t(choice === "accept" ? "merged" : "kept apart"), { label: `${t("undo")} (u)`, run: back });
+  });
+}
+
+export async function act(run) {
+  try {
+    await run();
+    await refresh();
+  } catch (error) {
+    toast(error.message);
+  }
+}
+
+function openEdit(review) {
+  openDialog(t("edit verdict"), (form, close) => {
+    const kind = element("select", {}, KINDS.map((name) => element("option", { value: name, selected: name === review.kind }, t(`verdict ${name}`))));
+    const from = element("input", { type: "text", value: review.pending.valid_at?.slice(0, 10) ?? "", placeholder: "2024-05" });
+    const until = element("input", { type: "text", value: review.pending.invalid_at?.slice(0, 10) ?? "", placeholder: "open" });
+    const reason = element("input", { type: "text" });
+    form.append(element("p.soft", {}, review.pending.sentence), field(t("relation"), kind), field(t("began"), from), field(t("ended on?"), until), field(t("reason"), reason),
+      buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("save"))));
+    form.addEventListener("submit", () => decide(review, "edit", {
+      verdict: kind.value, reason: reason.value,
+      ...(from.value && from.value !== review.pending.valid_at?.slice(0, 10) ? { valid_at: from.value } : {}),
+      ...(until.value && until.value !== review.pending.invalid_at?.slice(0, 10) ? { invalid_at: until.value } : {}),
+    }));
+  });
+}
+
+// The keys of the inbox; true if one was taken.
+export function reviewKey(key) {
+  if (key === "u" && lastDecided) { lastDecided.undo(); return true; }
+  if (state.view !== "review" || !items.length) return false;
+  const { review, doubt } = items[chosen];
+  switch (key) {
+    case "j": case "k": move(key === "j" ? 1 : -1); return true;
+    case "a": if (review) decide(review, "accept"); else decideDoubt(doubt, "accept"); return true;
+    case "x": if (review) decide(review, "reject"); else decideDoubt(doubt, "reject"); return true;
+    case "e": if (review) openEdit(review); return true;
+    default: return false;
+  }
+}
+
+function move(step) {
+  chosen = Math.max(0, Math.min(items.length - 1, chosen + step));
+  const boxes = [...(document.getElementById("inbox")?.children ?? [])];
+  boxes.forEach((box, number) => box.setAttribute("aria-current", String(number === chosen)));
+  boxes[chosen]?.scrollIntoView({ block: "nearest" });
+}

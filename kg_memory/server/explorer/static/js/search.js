@@ -1,0 +1,131 @@
+// Search: what an agent would get, every result with the parts of its score, and the way through the graph that is lit.
+
+import { post } from "./api.js";
+import { element } from "./dom.js";
+import { t } from "./i18n.js";
+import { lightUp } from "./graph.js";
+import { look, pointA } from "./looking.js";
+import { showPeriod } from "./dates.js";
+import { apiFactLine, message, openEntity, section } from "./pieces.js";
+import { state } from "./store.js";
+
+export async function showSearch() {
+  if (!state.q.trim()) return [element("p.soft", {}, t("search intro"))];
+  const a = pointA();
+  const asked = { question: state.q, explain: true, limit: 12 };
+  if (state.at !== null) asked.as_of = new Date(a.time).toISOString();
+  if (state.believed !== null) asked.believed_at = new Date(a.believed).toISOString();
+  const context = await post("context", asked);
+  const { results } = context;
+  const why = new Map(results.explanations.map((one) => [`${one.kind} ${one.id}`, one]));
+  const explain = (kind, id) => why.get(`${kind} ${id}`) ?? [...why.values()].find((one) => one.id === id);
+  light(results);
+  return [
+    element("div.title", {}, element("h2", {}, results.question), answerLine(results), results.time && element("p.faint.small", {}, results.time.reading)),
+    context.text && element("details", { open: true }, element("summary", {}, t("what an agent gets", { tokens: context.tokens })), element("pre.context", { tabIndex: 0 }, context.text)),
+    list(t("found facts"), results.facts, (fact) => [lit(apiFactLine(fact, showPeriod(fact)), [fact.id], []), parts(explain("facts", fact.id))]),
+    list(t("found entities"), results.entities, (entity) => [lit(element("button.fact-line", { type: "button", onclick: () => openEntity(entity.id) }, element("span", {}, entity.name), element("span.when", {}, entity.type)), [], [entity.id]), parts(explain("entities", entity.id))]),
+    list(t("found messages"), results.episodes, (episode) => [message(episode), episode.remarks.map((remark) => element("p.small", {}, element("span.chip.ended", {}, t(`remark ${remark.kind}`)), ` ${remark.sentence}`)), parts(explain("episodes", episode.id))]),
+    list(t("communities"), results.communities, (community) => [element("p", {}, element("strong", {}, community.name), ` ${community.summary}`), parts(explain("communities", community.id))]),
+    leftOut(results),
+  ].filter(Boolean);
+}
+
+function answerLine(results) {
+  if (!results.answerable) return null;
+  const { value, reason } = results.answerable;
+  return element("p", {}, element(`span.chip.${value === "yes" ? "begun" : value === "no" ? "ended" : "doubtful"}`, {}, t(`answerable ${value}`)), " ", element("span.soft.small", {}, t("relevance", { relevance: results.relevance.toFixed(2) }), reason ? ` · ${reason}` : ""));
+}
+
+function list(title, items, show) {
+  return items.length ? section(title, element("ul.lines", {}, items.map((item) => element("li", {}, show(item))))) : null;
+}
+
+// The searches that found a result, and its score after each step of ranking.
+function parts(why) {
+  if (!why) return null;
+  const most = Math.max(1e-9, ...why.scores.map(([, score]) => Math.abs(score)));
+  const last = why.scores.at(-1);
+  return element("details.small", {}, element("summary", {}, [t("rank", { rank: why.rank ?? "–" }), last && ` · ${last[1].toFixed(4)}`, why.hits.length > 0 && ` · ${why.hits.map((hit) => t(`retriever ${hit.retriever}`)).join(", ")}`]),
+    why.hits.map((hit) => element("p.small", {}, t("hit", { by: t(`retriever ${hit.retriever}`), rank: hit.rank, score: hit.score.toFixed(3) }))),
+    why.scores.map(([step, score]) => element("div.meter", {}, element("span.soft.ellipsis", { title: step }, step), element("div.track", {}, element("i", { style: { "--part": String(Math.max(0, score) / most) } })), element("span.number", {}, score.toFixed(4)))),
+    why.left_out && element("p.faint", {}, why.left_out));
+}
+
+function leftOut(results) {
+  const out = results.explanations.filter((one) => one.left_out);
+  if (!out.length) return null;
+  return element("details", {}, element("summary", {}, t("left out", { count: out.length })), element("ul.lines", {}, out.slice(0, 60).map((one) => element("li", {}, element("p", {}, one.text || one.id), element("p.faint.small", {}, one.left_out)))));
+}
+
+// Light the first results, and the way to each from the entities that the question names.
+function light(results) {
+  lightUp(...findLight(results.facts.slice(0, 3).map((fact) => fact.id), []));
+}
+
+function lit(node, facts, entities) {
+  const on = () => lightUp(...findLight(facts, entities));
+  node.addEventListener("mouseenter", on);
+  node.addEventListener("focus", on);
+  return node;
+}
+
+function findLight(factIds, entityIds) {
+  const { graph } = look;
+  const named = namedIn(state.q);
+  const entities = new Set(named);
+  const links = new Set();
+  for (const id of entityIds) if (graph.entityPlace.has(id)) entities.add(graph.entityPlace.get(id));
+  for (const id of factIds) {
+    const fact = graph.factPlace.get(id);
+    if (fact === undefined) continue;
+    const ends = [graph.subject[fact], ...graph.facts.object[fact]].filter((place) => place >= 0);
+    ends.forEach((place) => entities.add(place));
+    graph.links.ofFact.of(fact).forEach((link) => links.add(link));
+    for (const [entity, link] of findWay(named, ends)) { entities.add(entity); links.add(link); }
+  }
+  return [[...entities], [...links]];
+}
+
+function namedIn(question) {
+  const words = question.toLowerCase();
+  const { graph } = look;
+  const named = [];
+  for (let place = 0; place < graph.entities.id.length && named.length < 4; place++) {
+    const name = graph.entities.name[place].toLowerCase();
+    if (name.length > 1 && words.includes(name)) named.push(place);
+  }
+  return named;
+}
+
+// The shortest way from one of `starts` to one of `ends` along facts that hold at A, of at most four steps.
+function findWay(starts, ends) {
+  const { graph, atA } = look;
+  const goals = new Set(ends);
+  if (!starts.length || starts.some((place) => goals.has(place))) return [];
+  const came = new Map(starts.map((place) => [place, null]));
+  let edge = starts;
+  for (let step = 0; step < 4 && edge.length; step++) {
+    const next = [];
+    for (const entity of edge) {
+      for (const fact of graph.factsOf.of(entity)) {
+        if (atA[fact] !== 1) continue;
+        for (const link of graph.links.ofFact.of(fact)) {
+          const other = graph.links.source[link] === entity ? graph.links.target[link] : graph.links.source[link];
+          if (came.has(other)) continue;
+          came.set(other, [entity, link]);
+          if (goals.has(other)) return retrace(came, other);
+          next.push(other);
+        }
+      }
+    }
+    edge = next;
+  }
+  return [];
+}
+
+function retrace(came, end) {
+  const way = [];
+  for (let at = end; came.get(at); [at] = came.get(at)) way.push([at, came.get(at)[1]]);
+  return way;
+}

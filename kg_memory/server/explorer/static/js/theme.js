@@ -1,0 +1,57 @@
+// Light and dark, and the colours of the style sheet as the graph and the canvases need them.
+
+const KEPT = "kg-memory theme";
+const listeners = [];
+let colours = null;
+
+export function startTheme() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    document.documentElement.dataset.theme = localStorage.getItem(KEPT) ?? (system.matches ? "dark" : "light");
+    colours = null;
+    for (const run of listeners) run();
+  };
+  system.addEventListener("change", apply);
+  apply();
+  return apply;
+}
+
+export function toggleTheme(apply) {
+  localStorage.setItem(KEPT, document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  apply();
+}
+
+export function onTheme(run) {
+  listeners.push(run);
+}
+
+export function colour(name) {
+  if (!colours) colours = new Map();
+  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return colours.get(name);
+}
+
+const HUES = ["Person", "Organization", "Place", "Product", "Topic", "Event", "Date"];
+
+// Types have the colours that their names always have; others follow in their order.
+export function typeColour(types, place) {
+  return colour(`type-${hueOf(types[place], place)}`);
+}
+
+export const typeVariable = (types, place) => `var(--type-${hueOf(types[place], place)})`;
+
+function hueOf(type, place) {
+  const own = HUES.indexOf(type);
+  if (own >= 0) return own;
+  return type === "Entity" ? 7 : place % 8;
+}
+
+// The seven most frequent predicates have a colour each.
+export function predicateHues(graph) {
+  const counts = new Uint32Array(graph.predicates.length);
+  for (const predicate of graph.predicate) counts[predicate]++;
+  const ranked = [...counts.keys()].sort((a, b) => counts[b] - counts[a]);
+  const hues = new Uint8Array(counts.length).fill(7);
+  ranked.slice(0, 7).forEach((predicate, rank) => { hues[predicate] = rank; });
+  return { hues, counts, ranked };
+}

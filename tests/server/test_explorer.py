@@ -1,0 +1,166 @@
+"""The files of the explorer, and the routes that it has beside the API."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.server.explorer.columns import FAR
+from tests.server.conftest import Client, Serving
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "kg_memory/server/explorer/static"
+ROW = re.compile(r"^\| (\S+) \| (\S+) \| ([\d.]+) \| (\S+) \| (.+?) \| ([0-9a-f]{64}) \|$", re.MULTILINE)
+MARKUP = (
+    "innerHTML",
+    "outerHTML",
+    "insertAdjacentHTML",
+    "document.write",
+    "DOMParser",
+    "eval(",
+    "new Function",
+    "srcdoc",
+)
+
+
+@pytest.fixture(scope="module")
+def story(offline: GraphMemory) -> str:
+    """A namespace in which a fact has ended, one is doubtful, and one was given up."""
+    namespace = "columns/1"
+    add = offline.facts.add
+    add("Polaris", "has an office in", "Oslo", valid_at="2023", namespace=namespace)
+    office = offline.facts.about("Polaris", namespace=namespace)[0]
+    add("Ann", "commutes to", "Oslo", rests_on=[office.id], at="2023-06-01", namespace=namespace)
+    add("Polaris", "has an office in", "Oslo", valid_at="2023", invalid_at="2024-05-03", namespace=namespace)
+    offline.add("I live in Bergen.", speaker="Ann", at="2024-01-10", thread="t", trust=0.5, namespace=namespace)
+    return namespace
+
+
+def test_vendored_files_are_those_that_third_party_lists() -> None:
+    rows = ROW.findall((ROOT / "THIRD_PARTY.md").read_text("utf-8"))
+    for path, *_, sha256 in rows:
+        assert hashlib.sha256((ROOT / path).read_bytes()).hexdigest() == sha256, path
+    listed = {ROOT / path for path, *_ in rows}
+    assert {path for path in (STATIC / "vendor").iterdir() if path.suffix == ".js"} <= listed
+    assert all(not licence.startswith("MIT") or ".LICENSE.txt" in licence for *_, licence, _ in rows)
+    assert sum(path.stat().st_size for path in (STATIC / "vendor").iterdir()) < 500_000
+
+
+def test_no_script_makes_markup_of_text_or_asks_another_host() -> None:
+    ours = [
+        path for path in STATIC.rglob("*") if path.suffix in {".js", ".html", ".css"} and path.parent.name != "vendor"
+    ]
+    for path in ours:
+        text = path.read_text("utf-8")
+        assert text.count("\n") <= 400, path
+        assert not [word for word in MARKUP if word in text], path
+        assert not re.findall(r"https?://(?!www\.w3\.org/)", text), path
+        assert " style=" not in text or path.suffix != ".html", path
+
+
+def test_both_languages_have_the_same_words() -> None:
+    words = {}
+    for name in ("en", "zh"):
+        text = (STATIC / f"js/words-{name}.js").read_text("utf-8")
+        words[name] = dict(re.findall(r'"((?:[^"\\]|\\.)+)": "((?:[^"\\]|\\.)*)"', text))
+    assert words["en"].keys() == words["zh"].keys()
+    for key, text in words["en"].items():
+        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", words["zh"][key])), key
+    scripts = "".join(path.read_text("utf-8") for path in (STATIC / "js").glob("*.js"))
+    used = set(re.findall(r'\b(?:t|count)\("([^"]+)"', scripts))
+    assert used <= words["en"].keys()
+
+
+def test_the_page_is_closed(serving: Serving) -> None:
+    moved = httpx.get(f"{serving.url}/explorer")
+    assert (moved.status_code, httpx.URL(moved.url).join(moved.headers["location"]).path) == (307, "/explorer/")
+    for path in ("", "js/main.js", "vendor/sigma.min.js", "css/base.css"):
+        answer = httpx.get(f"{serving.url}/explorer/{path}")
+        policy = answer.headers["content-security-policy"]
+        assert answer.status_code == 200
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert httpx.get(f"{serving.url}/explorer/../app.py").status_code == 404
+    assert httpx.get(f"{serving.url}/explorer/%2e%2e/routes.py").status_code == 404
+    assert httpx.get(f"{serving.url}/explorer/", headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_another_page_cannot_write(serving: Serving) -> None:
+    url = f"{serving.url}/v1/namespaces/csrf/episodes"
+    for origin in ("https://evil.example", "null"):
+        headers = {"Origin": origin, "Content-Type": "text/plain"}
+        answer = httpx.post(url, content=json.dumps({"content": "I own Acme."}), headers=headers)
+        assert answer.status_code == 403
+    assert httpx.post(url, content="{}", headers={"Content-Type": "text/plain"}).status_code == 422
+    assert httpx.get(f"{serving.url}/v1/namespaces/csrf/stats").json()["episodes"] == 0
+
+
+def test_columns_hold_the_whole_graph(client: Client, story: str, offline: GraphMemory) -> None:
+    reader = client("read")
+    answer = reader.get("/v1/namespaces/columns%2F1/explorer/columns")
+    columns = answer.json()
+    names, facts = columns["entities"]["name"], columns["facts"]
+    told = {
+        (names[subject], columns["predicates"][predicate], *(names[place] for place in objects))
+        for subject, predicate, objects in zip(facts["subject"], facts["predicate"], facts["object"], strict=True)
+    }
+    stored = offline.facts.list(namespace=story)
+    assert told == {(fact.subject, fact.predicate, *fact.objects) for fact in stored}
+    beliefs = columns["beliefs"]
+    assert len({len(column) for column in beliefs.values()}) == 1
+    office = facts["id"].index(next(fact.id for fact in stored if fact.subject == "Polaris"))
+    ends = {until for fact, until in zip(beliefs["fact"], beliefs["until"], strict=True) if fact == office}
+    assert ends == {FAR, 1714694400000}
+    assert columns["premises"] == [[facts["id"].index(next(f.id for f in stored if "commutes" in f.sentence)), office]]
+    assert {(source["speaker"], source["trust"]) for source in columns["sources"]} >= {("Ann", 0.5)}
+    again = reader.get(answer.request.url, headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+    offline.entities.merge("Oslo", "Bergen", namespace=story)
+    merged = reader.get(answer.request.url, headers={"If-None-Match": answer.headers["etag"]})
+    assert "Bergen" not in merged.json()["entities"]["name"]
+
+
+def test_an_empty_namespace_has_empty_columns(client: Client) -> None:
+    columns = client("read").get("/v1/namespaces/columns%2Fempty/explorer/columns").json()
+    assert (columns["entities"]["id"], columns["facts"]["id"], columns["disputed"]) == ([], [], [])
+
+
+def test_what_is_forgotten_is_in_no_column(client: Client, offline: GraphMemory) -> None:
+    offline.add("I live in Tromsø.", speaker="Liv", namespace="columns/2")
+    reader = client("read")
+    path = "/v1/namespaces/columns%2F2/explorer/columns"
+    assert "Tromsø" in reader.get(path).text
+    offline.privacy.forget(speaker="Liv", namespace="columns/2")
+    assert "Tromsø" not in reader.get(path).text
+
+
+def test_doubts_are_those_of_the_memory(client: Client, story: str, offline: GraphMemory) -> None:
+    (commute,) = [fact for fact in offline.facts.about("Ann", namespace=story) if "commutes" in fact.sentence]
+    reader = client("read")
+    now = int(commute.created_at.timestamp() * 1000) + 60_000
+    path = "/v1/namespaces/columns%2F1/explorer/doubts"
+    assert commute.doubtful_since is not None
+    since = int(commute.doubtful_since.timestamp() * 1000)
+    assert reader.get(path, params={"as_of": now, "believed_at": now}).json() == {commute.id: since}
+    assert reader.get(path, params={"as_of": now, "believed_at": 0}).json() == {}
+    assert reader.get(path, params={"as_of": now, "believed_at": 2 * FAR}).status_code == 422
+
+
+def test_routes_need_a_key_like_all_others(client: Client, offline: GraphMemory) -> None:
+    client("read", namespaces=("mine",))
+    anyone = client()
+    paths = ("/v1/namespaces/columns%2F2/explorer/columns", "/explorer/story.jsonl", "/explorer/moment?text=2024")
+    assert [anyone.get(path).status_code for path in paths] == [401, 401, 401]
+    other = client("read", namespaces=("mine",))
+    assert [other.get(path).status_code for path in paths] == [403, 200, 200]
+    assert anyone.get("/explorer/").status_code == 200
+    assert other.get("/explorer/moment", params={"text": "2024-05"}).json() == {"at": 1714521600000}
+    assert other.get("/explorer/moment", params={"text": "gibberish"}).status_code == 422
