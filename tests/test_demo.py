@@ -49,7 +49,10 @@ def test_the_story_has_people_years_languages_and_distinct_ids() -> None:
 def test_the_demo_says_where_it_writes_and_what_to_do_next(shown: tuple[Path, str, dict[str, Any]]) -> None:
     folder, out, _ = shown
     assert str(folder) in out
-    assert f"--data-dir {folder}" in out.split("What to do next")[1]
+    following = out.split("What to do next")[1]
+    assert f"--data-dir {folder}" in following
+    assert f"serve --data-dir {folder}" in following
+    assert "/explorer/" in following
 
 
 def test_a_second_run_adds_nothing(shown: tuple[Path, str, dict[str, Any]]) -> None:

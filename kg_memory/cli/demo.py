@@ -152,6 +152,7 @@ def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
     _title("What to do next", screen)
     screen.line(f'{command} ask "Who works at Polaris Robotics?" {place}')
     screen.line(f"{command} facts Nora --on 2024-06-01 {place}")
+    screen.line(f"{command} serve {place}   then http://127.0.0.1:8420/explorer/ shows it (extra: server)")
     screen.line(f"{command} ingest FILE   your own conversation: JSON Lines, message lists, plain text chats")
     screen.line(f"{command} doctor        which model reads, and how to have a better one")
 
