@@ -1,203 +1,213 @@
-"""Tokens against evidence on LoCoMo conversations (Maharana et al. 2024), offline: what a budget brings.
+"""What a context of so many tokens holds of an answer, beside the same room filled with turns, offline.
 
-    python benchmarks/context_budget.py --data locomo.json --out figures.json --plot budget.png [--quick]
-        [--folder FOLDER]
+    python benchmarks/context_budget.py [--locomo locomo.json] [--beam FOLDER] [--recorded] --out figures.json
+        [--locomo-folder FOLDER] [--beam-folder FOLDER] [--every N]
 
-For each question and budget the text of ``memory.context`` is looked at: an evidence turn is there when a line tells it
-word for word, or when a fact's line refers to it. Beside it stand raw turns in the order of BM25 with neighbours, each
-with the same reference, as many as fit into the same budget. ``--plot`` needs matplotlib (the extra ``bench``).
+For each question and budget, two shares are measured. *Evidence*: the turns that hold the answer, of which a line has
+at least half of the content words, or of that sentence which has most words of the answer; the line names the turn as
+its source. *Answer*: the content words of the answer that are anywhere in the text. Beside ``memory.context`` stand
+turns in the order of our own search, and turns by BM25 with neighbours, each with its time, speaker and source; one
+that does not fit is passed over. The questions are those of LoCoMo (Maharana et al. 2024) and BEAM (Tavakoli et al.
+2025), read offline; and with ``--recorded``, facts of the annotated messages of `reading.py` without their object,
+over graphs read by recorded answers of a model. The spread is that of the means of the conversations.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from conversations import Conversation, locomo_conversations, turn
-from opening import arguments, ingest, kept, opened, write
+from conversations import beam_conversations, locomo_conversations, turn
+from opening import ingest, kept, opened, write
 
-from kg_memory import GraphMemory
-from kg_memory.evaluation.datasets import locomo
+from kg_memory import GraphMemory, Settings
 from kg_memory.evaluation.ranking import best, words
+from kg_memory.evaluation.records import Conversation, Question
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.text.sentences import content_words, split_sentences
 from kg_memory.text.tokenise import estimate_tokens
 
-BUDGETS = (350, 500, 750, 1400, 2000)
-QUICK = 3
-"""A quick run asks every third question of one conversation."""
-ESTIMATE, ENCODING = "estimate", "o200k_base"
-CONTEXT, QUOTED, RAW = "context", "of it, word for word", "raw turns by BM25"
-WAYS: Mapping[str, Mapping[str, Any]] = {
-    CONTEXT: {"color": "#0072b2", "marker": "o"},
-    QUOTED: {"color": "#56b4e9", "marker": "o", "linestyle": "--"},
-    RAW: {"color": "#d55e00", "marker": "s"},
-}
-"""What is measured, and how it is drawn, in colours that most eyes tell apart."""
+BUDGETS = (150, 350, 700, 1400)
+CONTEXT, BY_SEARCH, BY_WORDS = "context", "turns in the order of our search", "turns by BM25"
+PLAN = "standard"
 _REFERENCES = re.compile(r"\[([^\[\]]*)\]")
 _ELSEWHERE = re.compile(r"(?:see|contradicts) \[[^\[\]]*\]")
 """A mark behind a line that points at another one."""
-_OWN = re.compile(r"- \[([^\[\]]*)\]")
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
-    """A text within a budget, and the evidence turns that are in it."""
+class Asked:
+    """A question, the words that each turn with evidence must show, and the words of its answer."""
 
-    text: str
-    there: frozenset[str]
+    question: Question
+    evidence: Mapping[str, frozenset[str]]
+    answer: frozenset[str]
+
+    def shares(self, text: str) -> tuple[float, float]:
+        """Return the shares of the evidence and of the answer that *text* has; NaN for an answer without words."""
+        shown = set()
+        for line in map(unescape, text.splitlines()):
+            line_words = content_words(_REFERENCES.sub("", line))
+            for several in _REFERENCES.findall(_ELSEWHERE.sub("", line)):
+                shown |= {name for name in map(turn_of, several.split(", ")) if self._shows(name, line_words)}
+        told = content_words(unescape(text)) & self.answer
+        return len(shown) / len(self.evidence), len(told) / len(self.answer) if self.answer else float("nan")
+
+    def _shows(self, name: str, line_words: frozenset[str]) -> bool:
+        wanted = self.evidence.get(name)
+        return wanted is not None and 2 * len(wanted & line_words) >= len(wanted)
+
+
+def turn_of(reference: str) -> str:
+    """Return the name of the turn that a reference is to."""
+    return turn(reference) or reference
+
+
+def ask(conversation: Conversation) -> Iterator[Asked]:
+    """Yield the questions of a conversation, whose evidence is among its turns."""
+    contents = {turn_of(episode.source_id or ""): episode.content for episode in conversation.episodes}
+    for question in conversation.questions:
+        answer = content_words(question.answer or " ".join(question.rubric))
+        evidence = {
+            name: _telling_words(contents[name], answer) for name in map(turn_of, question.evidence) if name in contents
+        }
+        if evidence:
+            yield Asked(question, evidence, answer)
+
+
+def _telling_words(content: str, answer: frozenset[str]) -> frozenset[str]:
+    """Return the content words of the sentence that has most of *answer*, or of all where none has any."""
+    sentences = [content_words(sentence.text) for sentence in split_sentences(content)]
+    telling = max(sentences, key=lambda sentence: len(sentence & answer), default=frozenset[str]())
+    return telling if telling & answer else content_words(content)
+
+
+def fill(episodes: Sequence[Any], budget: int) -> str:
+    """Return the lines of *episodes*, in their order, that fit into *budget*."""
+    lines, room = [], budget
+    for episode in episodes:
+        when = f"({episode.at:%Y-%m-%d}) " if episode.at else ""
+        line = f"- [{episode.source_id}] {when}{episode.speaker or ''}: {episode.content}".replace("\n", " ")
+        if (cost := estimate_tokens(line)) <= room:
+            lines.append(line)
+            room -= cost
+    return "\n".join(lines)
+
+
+def measure(memory: GraphMemory, conversations: Sequence[Conversation], every: int) -> list[dict[str, Any]]:
+    """Return a row for each budget and way: the shares of evidence and answers, and the spread by conversation."""
+    shares: defaultdict[tuple[str, int], defaultdict[str, list[tuple[float, float]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for conversation in conversations:
+        score = words(conversation.episodes, neighbours=True)
+        for asked in list(ask(conversation))[::every]:
+            text = asked.question.text
+            by_words = [conversation.episodes[place] for place in best(score(text))[:200]]
+            by_search = memory.search(text, namespace=conversation.name, limit=60).episodes
+            for budget in BUDGETS:
+                filled = {
+                    CONTEXT: memory.context(text, namespace=conversation.name, max_tokens=budget),
+                    BY_SEARCH: fill(by_search, budget),
+                    BY_WORDS: fill(by_words, budget),
+                }
+                for way, shown in filled.items():
+                    shares[way, budget][conversation.name].append(asked.shares(shown))
+    return [{"way": way, "budget": budget, **_summarise(by_name)} for (way, budget), by_name in shares.items()]
+
+
+def _summarise(by_name: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for place, what in enumerate(("evidence", "answer")):
+        known = {name: [pair[place] for pair in pairs if pair[place] == pair[place]] for name, pairs in by_name.items()}
+        means = [fmean(values) for values in known.values() if values]
+        row[what] = round(fmean(value for values in known.values() for value in values), 4)
+        row[f"{what}_from"], row[f"{what}_to"] = round(min(means), 4), round(max(means), 4)
+    return row
+
+
+def recorded(folder: Path) -> list[Conversation]:
+    """Return the annotated conversations of *folder*, with a question for each fact that names its object."""
+    from benchmarks import reading  # noqa: PLC0415 - only for these
+
+    conversations = []
+    for annotated in reading.choose_conversations(folder / "set", "both", None):
+        questions = []
+        for message in annotated.messages:
+            for fact in message["facts"]:
+                names = annotated.entities[fact["object"]]["names"] if fact.get("object") else []
+                name = next((name for name in sorted(names, key=len, reverse=True) if name in fact["sentence"]), None)
+                if name and not fact.get("optional") and not fact.get("repeats"):
+                    text = fact["sentence"].replace(name, "...")
+                    evidence = frozenset([message["id"]])
+                    questions.append(Question(str(len(questions)), text, PLAN, name, evidence))
+        episodes = [EpisodeInput.model_validate(each) for each in annotated.episodes()]
+        conversations.append(Conversation(f"{annotated.name}-{PLAN}", episodes, questions))
+    return conversations
+
+
+def measure_recorded(every: int) -> list[dict[str, Any]]:
+    """Read the annotated messages by recorded answers, and measure contexts of these graphs."""
+    from benchmarks import reading  # noqa: PLC0415
+    from benchmarks.database import fresh_database  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as name, fresh_database() as url:
+        with reading.recorded_answers(PLAN, reading.DATA / "recordings", None) as (base_url, _):
+            for annotated in reading.choose_conversations(reading.DATA / "set", "both", None):
+                reading.run(annotated, PLAN, url, base_url, Path(name))
+        with GraphMemory.open(settings=Settings(url=url), model="offline", embeddings="offline") as memory:
+            return measure(memory, recorded(reading.DATA), every)
+
+
+def show(data: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the rows as a table: evidence / answers, with the spread of the evidence."""
+    print(f"\n| {data} | {' | '.join(f'{budget} tokens' for budget in BUDGETS)} |\n|{' --- |' * (len(BUDGETS) + 1)}")
+    for way in (CONTEXT, BY_SEARCH, BY_WORDS):
+        of_way = {row["budget"]: row for row in rows if row["way"] == way}
+        cells = [
+            "{evidence:.3f} / {answer:.3f} ({evidence_from:.2f} to {evidence_to:.2f})".format(**of_way[budget])
+            for budget in BUDGETS
+        ]
+        print(f"| {way} | {' | '.join(cells)} |")
 
 
 def main() -> None:
-    """Run the benchmark, print its table, and write its figures and its plot."""
-    parser = arguments(
-        "Tokens of a context against recall of evidence on LoCoMo conversations, offline.",
-        data="a LoCoMo JSON file",
-        quick=f"one conversation, every {QUICK}rd question",
-    )
-    parser.add_argument("--plot", type=Path, help="where to draw the table, as a PNG")
+    """Run the benchmark, print its tables, and write its figures."""
+    parser = argparse.ArgumentParser(description="What a context of so many tokens holds of an answer, offline.")
+    parser.add_argument("--locomo", type=Path, help="a LoCoMo JSON file")
+    parser.add_argument("--beam", type=Path, help="a folder of BEAM chats")
+    parser.add_argument("--locomo-folder", type=Path, help="keep the database of LoCoMo here")
+    parser.add_argument("--beam-folder", type=Path, help="keep the database of BEAM here")
+    parser.add_argument("--recorded", action="store_true", help="also graphs read by recorded answers of a model")
+    parser.add_argument("--every", type=int, default=1, help="ask every n-th question only")
+    parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
     options = parser.parse_args()
-    if options.plot and find_spec("matplotlib") is None:
-        sys.exit("a plot needs matplotlib: install the extra `bench`, or leave out --plot")
-    conversations = locomo_conversations(options.data)
-    if not conversations:
-        sys.exit(f"{options.data} is no LoCoMo file: give a JSON list of objects with a `conversation`")
-    conversations, step = (conversations[:1], QUICK) if options.quick else (conversations, 1)
-    with kept(options.folder) as folder, opened(folder) as memory:
-        figures = ingest(memory, [(each.name, each.episodes) for each in conversations])
-        rows = measure(memory, conversations, step)
-    show(rows)
-    write({**figures, "rows": rows}, options.out)
-    if options.plot:
-        draw(rows, options.plot)
-
-
-def measure(memory: GraphMemory, conversations: Sequence[Conversation], step: int) -> list[dict[str, Any]]:
-    """Return a row for each budget and each of the three ways: mean tokens, and recall overall and by category."""
-    counts = {ESTIMATE: estimate_tokens, **exact()}
-    told: defaultdict[tuple[int, str], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for conversation in conversations:
-        raw = RawTurns(conversation)
-        for question in conversation.questions[::step]:
-            for budget in BUDGETS:
-                context = memory.context(question.text, namespace=conversation.name, max_tokens=budget)
-                filled = {
-                    CONTEXT: Filled(context, referred(context)),
-                    QUOTED: Filled(context, quoted(context)),
-                    RAW: raw.within(budget, question.text),
-                }
-                for way, each in filled.items():
-                    row = told[budget, way]
-                    for name, count in counts.items():
-                        row[name].append(count(each.text))
-                    recall = len(question.evidence & each.there) / len(question.evidence)
-                    row["recall"].append(recall)
-                    row[f"recall_{question.category}"].append(recall)
-    return [
-        {"budget": budget, "way": way, **{name: round(fmean(values), 4) for name, values in row.items()}}
-        for (budget, way), row in told.items()
-    ]
-
-
-class RawTurns:
-    """The turns of a conversation in the order of BM25 with neighbours, cut where a budget ends."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self._turns = conversation.episodes
-        self._lines = [_line(each) for each in conversation.episodes]
-        self._scores = words(conversation.episodes, neighbours=True)
-
-    def within(self, budget: int, question: str) -> Filled:
-        """Return the best turns that fit; the first that does not ends it."""
-        kept: list[str] = []
-        there: list[str] = []
-        room = budget
-        for place in best(self._scores(question)):
-            room -= estimate_tokens(self._lines[place])
-            if room < 0:
-                break
-            kept.append(self._lines[place])
-            there.append(turn(self._turns[place].source_id))
-        return Filled("\n".join(kept), frozenset(there))
-
-
-def _line(said: EpisodeInput) -> str:
-    day = f"({said.at:%Y-%m-%d}) " if said.at else ""
-    return f"- [{said.source_id}] {day}{said.speaker or ''}: {said.content}".replace("\n", " ")
-
-
-def referred(context: str) -> frozenset[str]:
-    """Return the turns that the lines of a context refer to; not those that a mark behind a line only points at."""
-    return _named(_REFERENCES.findall(_ELSEWHERE.sub("", context)))
-
-
-def quoted(context: str) -> frozenset[str]:
-    """Return the turns that a context tells word for word."""
-    return _named(match[1] for line in context.splitlines() if (match := _OWN.match(line)))
-
-
-def _named(references: Iterable[str]) -> frozenset[str]:
-    return frozenset(turn(each) for several in references for each in unescape(several).split(", "))
-
-
-def exact() -> dict[str, Count]:
-    """Return the count of a real tokenizer, if its library and its words are here."""
-    try:
-        import tiktoken  # noqa: PLC0415 - comes with langchain-openai, but reads its words from the network
-
-        encoding = tiktoken.get_encoding(ENCODING)
-    except (ImportError, OSError, ValueError) as error:
-        print(f"no tokens by {ENCODING}, only by our estimate: {error!s:.100}", file=sys.stderr)
-        return {}
-    return {ENCODING: lambda text: len(encoding.encode(text, disallowed_special=()))}
-
-
-def show(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the rows as a table."""
-    counts = _counts(rows)
-    categories = [name for name in locomo.CATEGORIES.values() if f"recall_{name}" in rows[0]]
-    labels = [each.replace("_", " ") for each in categories]
-    names = ["budget", "what", *(f"tokens ({name})" for name in counts), "recall", *labels]
-    print(f"| {' | '.join(names)} |\n|{' --- |' * len(names)}")
-    for row in sorted(rows, key=lambda row: (list(WAYS).index(row["way"]), row["budget"])):
-        tokens = [f"{row[name]:,.0f}" for name in counts]
-        recalls = [f"{row[name]:.3f}" for name in ("recall", *(f"recall_{each}" for each in categories))]
-        print(f"| {row['budget']:,} | {row['way']} | {' | '.join([*tokens, *recalls])} |")
-
-
-def _counts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [name for name in (ESTIMATE, ENCODING) if name in rows[0]]
-
-
-def draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw recall over mean tokens, by the real tokenizer if it was here, a line for each way."""
-    import matplotlib as mpl  # noqa: PLC0415 - an extra, which the table does without
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of where it draws
-
-    counted = _counts(rows)[-1]
-    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-    for way, style in WAYS.items():
-        points = sorted((row[counted], row["recall"]) for row in rows if row["way"] == way)
-        axes.plot(*zip(*points, strict=True), **style, label=way, linewidth=2, markersize=6)
-    axes.set(xlabel=f"mean tokens ({counted})", ylabel="recall of the evidence turns")
-    axes.set(xlim=(0, max(BUDGETS) * 1.02), ylim=(0, 1))
-    axes.set_title("Evidence within a budget of tokens, LoCoMo", loc="left")
-    axes.grid(color="0.9")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    if not (options.locomo or options.beam or options.recorded):
+        sys.exit("nothing to measure: give --locomo, --beam or --recorded")
+    figures: dict[str, Any] = {}
+    for data, load, path, place in (
+        ("LoCoMo", locomo_conversations, options.locomo, options.locomo_folder),
+        ("BEAM", beam_conversations, options.beam, options.beam_folder),
+    ):
+        if path:
+            conversations = load(path)
+            with kept(place) as folder, opened(folder) as memory:
+                ingest(memory, [(each.name, each.episodes) for each in conversations])
+                figures[data] = measure(memory, conversations, options.every)
+            show(data, figures[data])
+    if options.recorded:
+        figures["recorded"] = measure_recorded(options.every)
+        show("facts read by a model", figures["recorded"])
+    write(figures, options.out)
 
 
 if __name__ == "__main__":

@@ -541,7 +541,7 @@ def main() -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="list what is wrong")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
-    conversations = _choose(chosen.set, chosen.half, chosen.only)
+    conversations = choose_conversations(chosen.set, chosen.half, chosen.only)
     judged, unjudged = load_judged(DATA / "judged.jsonl"), []
     totals: dict[str, Score] = {}
     print(f"| plan | messages | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 2)}")
@@ -549,7 +549,7 @@ def main() -> None:
         for plan in chosen.plans.split(","):
             explain: list[str] = []
             total, by_name = Score(), {}
-            with _model(plan, chosen.recordings, chosen.hand) as (base_url, recordings):
+            with recorded_answers(plan, chosen.recordings, chosen.hand) as (base_url, recordings):
                 read = partial(run, plan=plan, url=url, base_url=base_url, folder=Path(name))
                 with ThreadPoolExecutor(len(conversations) if chosen.hand else 1) as pool:
                     graphs = list(pool.map(read, conversations))
@@ -571,7 +571,8 @@ def main() -> None:
         chosen.out.write_text(json.dumps(totals, indent=1), encoding="utf-8")
 
 
-def _choose(folder: Path, half: str, only: str | None) -> list[Conversation]:
+def choose_conversations(folder: Path, half: str, only: str | None) -> list[Conversation]:
+    """Return the annotated conversations of a half, or of both; only those named in *only*."""
     halves = json.loads((folder / "halves.json").read_text(encoding="utf-8"))
     names = halves["open"] + halves["closed"] if half == "both" else halves[half]
     conversations = [Conversation.load(path) for path in sorted(folder.glob("*.jsonl"))]
@@ -580,7 +581,8 @@ def _choose(folder: Path, half: str, only: str | None) -> list[Conversation]:
 
 
 @contextmanager
-def _model(plan: str, folder: Path, hand: Path | None) -> Iterator[tuple[str | None, Recordings | None]]:
+def recorded_answers(plan: str, folder: Path, hand: Path | None) -> Iterator[tuple[str | None, Recordings | None]]:
+    """Serve the recorded answers for *plan*; yields the server's URL and the answers, or None twice for offline."""
     if plan == "offline":
         yield None, None
         return

@@ -175,7 +175,9 @@ def with_ids(
 
 
 def relation(fact: Fact) -> str:
-    """Return *fact* as subject, predicate and objects."""
+    """Return the sentence of *fact*; of one that only quotes a message, its subject, predicate and objects."""
+    if not any(fact.sentence == f"{source.speaker}: {source.quote}" for source in fact.sources):
+        return fact.sentence
     return f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
 
 
