@@ -62,6 +62,20 @@ def accept(state: Row, settings: Settings) -> Flow[JSON]:
     return {name: to_plain(value) for name, value in update.items()}
 
 
+def sketch(state: Row, settings: Settings) -> Flow[Draft]:
+    """Return the episode of *state* as `receive` leaves it, but save nothing."""
+    episode = validate_episode(state, settings, (yield from now()))
+    before, _ = yield from _read_neighbours(episode, settings)
+    return Draft(
+        state,
+        namespace=validate_namespace(state["namespace"]),
+        episode=replace(episode, at_iso=iso(local_time(episode.at, episode.offset))),
+        previous=_previous_messages(before[: settings.previous_messages]),
+        skips=len(list(takewhile(itemgetter("skipped"), before))),
+        pieces=_pieces_to_read(episode, settings),
+    )
+
+
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     created_at = yield from now()
     reread = draft.retry_from is not None

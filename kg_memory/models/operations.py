@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kg_memory.models.graph import EpisodeStatus, Value
+from kg_memory.models.graph import EpisodeStatus, Ruling, Value, VerdictKind
 
 COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "dropped")
 
@@ -89,6 +89,40 @@ class AddResult(Value):
     def usage(self) -> Usage:
         """The usage of all steps."""
         return sum(self.steps, Usage())
+
+
+class PreviewedVerdict(Value):
+    """A verdict on a fact that a text states and a stored one, `existing` by its id; see `models.graph.VerdictKind`.
+
+    `ruling` is what it would do, if it is about a contradiction.
+    """
+
+    fact: str
+    existing: str
+    existing_sentence: str
+    verdict: VerdictKind
+    confidence: float
+    reason: str
+    ruling: Ruling | None = None
+
+
+class Preview(Value):
+    """The effects that reading a text would have.
+
+    `facts` are the sentences that would be new, `known` those that are known already. `ended` would hold no longer, and
+    `pending` would wait for review. `entities` would be new, and `merged` would be taken for stored ones. `skipped` is
+    why it would not be read. `usage` is what the preview took: reading takes about the same again.
+    """
+
+    facts: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    verdicts: tuple[PreviewedVerdict, ...] = ()
+    skipped: str | None = None
+    usage: Usage = Usage()
 
 
 class Stats(Value):

@@ -71,6 +71,26 @@ async def test_an_agent_remembers_and_looks_back(launch: Launch, mode: str) -> N
         assert (await use(client, "status"))["episodes"] == 2
 
 
+async def test_the_full_profile_judges_and_compares(launch: Launch) -> None:
+    async with launch("--user", "Ann", "--profile", "full") as client:
+        await use(client, "remember", content="I live in Bergen.", at="2024-01-10")
+        (bergen,) = (await use(client, "facts", name="Ann"))["facts"]
+        before = await use(client, "status")
+        judged = await use(client, "judge", content="I moved to Oslo last week!", fact=f"fact:{bergen['id']}")
+        assert (judged["facts"], judged["ended"]) == (["Ann lives in Oslo"], ["Ann lives in Bergen"])
+        assert [(one["existing"], one["verdict"]) for one in judged["verdicts"]] == [(bergen["id"], "supersedes")]
+        assert await use(client, "status") == before
+        assert (await use(client, "judge", content="I live in Bergen."))["known"] == ["Ann lives in Bergen"]
+        await use(client, "remember", content="I moved to Oslo last week!")
+        oslo, _ = (await use(client, "history", name="Ann", relation="lives in"))["facts"]
+        pair = await use(client, "compare", first=oslo["id"], second=f"fact:{bergen['id']}")
+        assert pair["differences"]["objects"] == ["('Oslo',)", "('Bergen',)"]
+        assert [one["kind"] for one in pair["verdicts"]] == ["supersedes"]
+        times = await use(client, "compare", first=bergen["created_at"], second=oslo["created_at"], name="Ann")
+        assert [fact["objects"] for fact in times["second"]] == [["Oslo"], ["Bergen"]]
+        assert [fact.get("invalid_at") for fact in times["first"]] == [None]
+
+
 BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "an empty question": ("recall", {"question": " "}, "give some words"),
     "no question": ("recall", {}, "recall takes question"),

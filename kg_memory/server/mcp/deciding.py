@@ -23,9 +23,9 @@ SHOWN = 10
 
 
 class ReviewArguments(Arguments):
-    """Have the user decide a doubtful fact, or whether two names mean one. Only the user decides, in a form."""
+    """Have the user decide a doubtful fact, or whether two names mean one."""
 
-    id: str | None = Field(None, description="Which; the oldest if left out.")
+    id: str | None = None
 
 
 class ReviewForm(BaseModel):
@@ -81,8 +81,8 @@ def _fact(fact: Fact) -> str:
 
 
 class ForgetArguments(Arguments):
-    """Forget a message with all learned from it, or a fact with all messages that tell it, for good. The user is
-    asked first. Only when the user wants it gone; for a change, remember the new statement.
+    """Forget a message, or a fact and all that tells it, for good, once the user confirms. For a change, remember the
+    new statement.
     """  # noqa: D205 - one paragraph for the model
 
     id: str = Field(description="fact:... or episode:...")
@@ -133,12 +133,12 @@ def _describe_plan(plan: ForgetReceipt, *, with_texts: bool) -> str:
 
 
 TOOLS = (
-    Tool("review", ReviewArguments, review, {"decision": "string", "waiting": "array"}, "review"),
+    Tool("review", ReviewArguments, review, {"waiting": "array"}, "review"),
     Tool(
         "forget",
         ForgetArguments,
         forget,
-        {"forgotten": "boolean", "episodes": "array", "facts": "array", "receipt": "string"},
+        {"forgotten": "boolean", "receipt": "string"},
         "forget",
         {"destructive_hint": True},
     ),

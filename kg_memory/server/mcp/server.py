@@ -30,7 +30,7 @@ from mcp_types import (
 from kg_memory.errors import KGMemoryError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.server.mcp import deciding, reading, writing
+from kg_memory.server.mcp import deciding, judging, reading, writing
 from kg_memory.server.mcp.asking import AnswerNeeded
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.server.mcp.prompts import PROMPTS, get_prompt
@@ -41,8 +41,11 @@ from kg_memory.server.mcp.tool import Tool, ToolCall
 logger = logging.getLogger("kg_memory.server")
 
 FindCaller = Callable[[Request], Caller]
-ALL = (*reading.TOOLS, *writing.TOOLS, *deciding.TOOLS)
-ORDER = ("recall", "remember", "facts", "history", "explain", "changes", "review", "forget", "status")
+ALL = (*reading.TOOLS, *writing.TOOLS, *deciding.TOOLS, *judging.TOOLS)
+ORDER = (
+    *("recall", "remember", "facts", "history", "explain", "changes", "review", "forget", "status"),
+    *("judge", "compare"),
+)
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in sorted(ALL, key=lambda tool: ORDER.index(tool.name))}
 INSTRUCTIONS = """\
 Long-term memory of this user, across conversations: dated facts and what was said. Call recall before you answer \

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server.keys import Scope
-from kg_memory.server.mcp.caller import Caller, Profile
+from kg_memory.server.mcp.caller import PROFILES, Caller, Profile
 
 Data = dict[str, Any]
 JsonSchema = dict[str, Any]
@@ -75,13 +75,12 @@ class Tool:
     output: Mapping[str, str]
     scope: Scope = "read"
     effects: Mapping[str, bool] = field(default_factory=dict)
-    profiles: tuple[Profile, ...] = ("core", "full")
+    profiles: tuple[Profile, ...] = PROFILES
 
     def is_offered(self, caller: Caller) -> bool:
         """Return whether the profile of *caller* has the tool, and its key the scope."""
-        reads_only = caller.profile == "read-only"
-        in_profile = self.scope == "read" if reads_only else caller.profile in self.profiles
-        return in_profile and caller.key.has(self.scope)
+        is_allowed = caller.profile != "read-only" or self.scope == "read"
+        return is_allowed and caller.profile in self.profiles and caller.key.has(self.scope)
 
     def describe(self) -> ListedTool:
         """Return the tool as clients list it, in few tokens."""

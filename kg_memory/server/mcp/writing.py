@@ -18,12 +18,12 @@ RESULT = {"episode", "status", "facts", "ended", "pending", "error", "skipped"}
 
 
 class Remember(Arguments):
-    """Remember something lasting that the user tells or asks to have remembered: a preference, a fact, a plan, a
-    change. What it contradicts is ended, not lost. Not for guesses, nor for what this memory told you.
+    """Remember something lasting that the user tells: a preference, a fact, a plan, a change. What it contradicts is
+    ended, not lost. Not for guesses, nor for what this memory told you.
     """  # noqa: D205 - one paragraph for the model
 
-    content: str = Field(description="In the user's words, complete in itself, with names and dates.")
-    at: str | None = Field(None, description="When it was said, if not now: ISO 8601.")
+    content: str = Field(description="In the user's words, with names and dates.")
+    at: str | None = Field(None, description="When it was said: ISO 8601; now if left out.")
 
 
 async def remember(call: ToolCall, asked: Remember) -> Answer:
@@ -51,4 +51,4 @@ def _answer_later(call: ToolCall, saved: AddResult, when: str) -> Answer:
     return Answer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
 
 
-TOOLS = (Tool("remember", Remember, remember, {"episode": "string", "facts": "array", "ended": "array"}, "write"),)
+TOOLS = (Tool("remember", Remember, remember, {"episode": "string", "facts": "array"}, "write"),)
