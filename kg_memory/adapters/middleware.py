@@ -74,7 +74,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
     is the conversation: without them there is an `InputError` before any model call. What is recalled, *max_tokens*
-    at most, is added to the system message of each model call of the turn; no stored message has it.
+    at most, is added to the system message of each model call of the turn; no stored message has it. With
+    *profile_tokens*, the profile of who asks stands before it, which a prompt cache keeps: see `Entities.profile`.
     What people say is saved before the model is called. The whole turn is read behind the answer: in the
     *background*, which has `BackgroundMemory.flush`; ``inline``, so that the agent ends when it is read; or it is not
     remembered at all (``off``). Sentences of the assistant that only repeat what was recalled are left out.
@@ -94,6 +95,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         *,
         recall: bool = True,
         max_tokens: int = 1500,
+        profile_tokens: int = 0,
         remember: Remember = "background",
         background: BackgroundMemory | None = None,
         tools: Sequence[BaseTool] | bool = (),
@@ -115,6 +117,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self._template = NamespaceTemplate(namespace)
         self._recall = recall
         self._max_tokens = validate_count("max_tokens", max_tokens)
+        self._profile_tokens = validate_count("profile_tokens", profile_tokens, 0)
         self._remember = _one_of("remember", remember, ("background", "inline", "off"))
         self._names = {"user": validate_speaker("user", user), "assistant": validate_speaker("assistant", assistant)}
         self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
@@ -180,8 +183,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             asker = last_asker(messages, self._names["user"])
             options = {"max_tokens": self._max_tokens, "asker": asker, **place, **self._options}
             try:
+                profile = ""
+                if self._profile_tokens:
+                    limits = {"namespace": turn["namespace"], "max_tokens": self._profile_tokens}
+                    profile = yield from call(self.memory.entities, "profile", asker, **limits)
                 context = yield from call(self.memory, "context", question, **options)
-                turn["recalled"] = str(context)  # the text alone: all that was found has no place in a checkpoint
+                # the texts alone: all that was found has no place in a checkpoint
+                turn["recalled"] = "\n\n".join(filter(None, (str(profile), str(context))))
             except KGMemoryError as error:
                 failed = error
         turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn))

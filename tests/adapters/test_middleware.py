@@ -105,6 +105,20 @@ def test_what_one_conversation_tells_the_next_one_knows(agent, memory, namespace
     assert "kg_memory_turn" not in made.get_input_jsonschema()["properties"]
 
 
+def test_the_profile_of_who_asks_stands_before_what_changes_with_the_question(agent, memory, namespace):
+    memory.facts.add("Ann", "LIVES_IN", "Oslo", valid_at="2024-05", namespace=namespace)
+    memory.facts.add("Ann", "HAS_PET", "Milo", valid_at="2023-01", namespace=namespace)
+    made = agent(saver=InMemorySaver(), user="Ann", remember="off", profile_tokens=200)
+    for place, question in enumerate(("Where do I live?", "What is my cat called?")):
+        made.invoke(says(question), **at(namespace, str(place)))
+    first, second = (system(prompt) for prompt in agent.chat.prompts)
+    profile = str(memory.entities.profile("Ann", namespace=namespace, max_tokens=200))
+    assert "Oslo" in profile
+    assert first.index(profile) == second.index(profile)
+    stable = first[: first.index(profile) + len(profile)]
+    assert second.startswith(stable), "a prompt cache keeps all up to its end"
+
+
 def test_a_recipe_a_filter_and_a_template_are_those_of_what_is_recalled(agent, memory, namespace):
     memory.add("Ann lives in Oslo.", source_id="m1", namespace=namespace)
     memory.add("Ann lives in Rome.", source_id="m2", namespace=namespace)
