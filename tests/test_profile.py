@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.errors import InputError
+from kg_memory.falkor.connect import graph_key
 
 
 @pytest.fixture
@@ -24,6 +25,15 @@ def test_it_has_what_holds_now_in_one_order(ann, namespace):
     assert len(subjects) == 3
     assert ["Milo" in subjects[0], "Oslo" in subjects[1], "Acme" in subjects[2]] == [True] * 3
     assert "Rome" not in profile
+
+
+def test_it_has_no_events_and_no_plans(ann, namespace, database):
+    before = ann.entities.profile("Ann", namespace=namespace)
+    ann.facts.add("Ann", "VISITED", "Rome", valid_at="2024-06-07", namespace=namespace)
+    assert "Rome" in ann.entities.profile("Ann", namespace=namespace)
+    event = "MATCH (f:Fact {predicate: 'VISITED'}) SET f.kind = 'event' RETURN f.id AS id"
+    assert database.query(graph_key(namespace), event, {}, write=True)
+    assert ann.entities.profile("Ann", namespace=namespace) == before
 
 
 def test_it_stays_the_same_byte_for_byte_until_the_entity_changes(ann, namespace):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from contextvars import Context
+from contextvars import Context as Variables
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -31,6 +31,8 @@ from kg_memory.adapters.nodes import with_memory
 from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.results import Context
+from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.flow import Flow, arun, run
@@ -75,7 +77,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
     is the conversation: without them there is an `InputError` before any model call. What is recalled, *max_tokens*
     at most, is added to the system message of each model call of the turn; no stored message has it. With
-    *profile_tokens*, the profile of who asks stands before it, which a prompt cache keeps: see `Entities.profile`.
+    *profile_tokens*, the profile of who asks stands before it, which a prompt cache keeps: see `Entities.profile`;
+    not with *where*, which is of what is recalled alone.
     What people say is saved before the model is called. The whole turn is read behind the answer: in the
     *background*, which has `BackgroundMemory.flush`; ``inline``, so that the agent ends when it is read; or it is not
     remembered at all (``off``). Sentences of the assistant that only repeat what was recalled are left out.
@@ -183,13 +186,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             asker = last_asker(messages, self._names["user"])
             options = {"max_tokens": self._max_tokens, "asker": asker, **place, **self._options}
             try:
-                profile = ""
-                if self._profile_tokens:
-                    limits = {"namespace": turn["namespace"], "max_tokens": self._profile_tokens}
-                    profile = yield from call(self.memory.entities, "profile", asker, **limits)
+                profile = yield from self._read_profile(asker, turn["namespace"])
                 context = yield from call(self.memory, "context", question, **options)
                 # the texts alone: all that was found has no place in a checkpoint
-                turn["recalled"] = "\n\n".join(filter(None, (str(profile), str(context))))
+                turn["recalled"] = "\n\n".join(filter(None, (profile, self._leave_out(profile, context))))
             except KGMemoryError as error:
                 failed = error
         turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn))
@@ -197,6 +197,24 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             turn["reached"] = False
             self._pass_over("recall", failed)
         return {"kg_memory_turn": turn}
+
+    def _read_profile(self, asker: str, namespace: str) -> Flow[Context | str]:
+        """Return the profile of who asks; "" where none is wanted, and with a filter, which does not cover it."""
+        if not self._profile_tokens or self._options.get("where") is not None:
+            return ""
+        limits = {"namespace": namespace, "max_tokens": self._profile_tokens}
+        profile: Context = yield from call(self.memory.entities, "profile", asker, **limits)
+        return profile
+
+    def _leave_out(self, profile: Context | str, context: Context) -> str:
+        """Return *context* without the facts that *profile* has."""
+        lines = getattr(profile, "lines", ())
+        shown = {line.id for line in lines}
+        if shown.isdisjoint(fact.id for fact in context.results.facts):
+            return str(context)
+        facts = tuple(fact for fact in context.results.facts if fact.id not in shown)
+        results = context.results.model_copy(update={"facts": facts})
+        return str(render(results, self._max_tokens, self._options.get("template")))
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
         """Remember the turn."""
@@ -258,7 +276,7 @@ def _validate_background(background: BackgroundMemory | None, memory: GraphMemor
     return background or BackgroundMemory(memory)
 
 
-def _detach_context() -> AbstractContextManager[Context]:
+def _detach_context() -> AbstractContextManager[Variables]:
     """Return a context in which the memory's graphs are traced below the agent but stay out of its state."""
     return set_config_context({**ensure_config(), "configurable": {}})
 

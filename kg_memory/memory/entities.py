@@ -64,14 +64,15 @@ class Entities(Group):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Context]:
-        """Return what holds of the entity called *name* as text for a prompt; "" if nothing does.
+        """Return the states that hold of the entity called *name* as text for a prompt; "" if none does.
 
         The order is fixed, so the text stays the same until something about the entity changes. Put it before what
         changes with each question, and a prompt cache keeps it. Those of the facts that were said most often come
         first, then by predicate; what exceeds *max_tokens* is in `left_out`.
         """
         window, believed = yield from read_times(as_of or "now", None, believed_at)
-        facts = yield from facts_about(name, PROFILE_FACTS, window, believed)
+        about = yield from facts_about(name, PROFILE_FACTS, window, believed)
+        facts = [fact for fact in about if fact.kind == "state"]
         facts.sort(key=lambda fact: (-len(fact.sources), fact.predicate, fact.sentence, fact.id))
         form = replace(PLAIN, head=PROFILE_HEAD)
         return render(SearchResults(question=name, facts=tuple(facts)), validate_count("max_tokens", max_tokens), form)
