@@ -149,9 +149,11 @@ def _omissions(
         lines = {line.id for line in choice.lines.get(kind, ())}
         values = {id_of(value): value for value in getattr(results, kind)}
         for id_, value in values.items():
+            if isinstance(value, Episode) and value.withheld:
+                continue  # told apart
             if kind not in shown:
                 yield _omission(kind, value, NO_SECTION)
-            elif id_ not in lines and not (isinstance(value, Episode) and value.withheld):
+            elif id_ not in lines:
                 first = firsts.get((kind, id_), id_)
                 reason = reasons.get((kind, id_)) or choice.left_out.get((kind, id_)) or same_as(first)
                 yield _omission(kind, value, reason)
