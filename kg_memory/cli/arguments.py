@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kg_memory.cli import help_texts as texts
+from kg_memory.cli.argument_types import parse_count, parse_date, parse_span, parse_where
 from kg_memory.cli.readers.reading import FORMATS
-from kg_memory.errors import InputError
 from kg_memory.evaluation import command as evaluation
 from kg_memory.server import arguments as server
-from kg_memory.text.message_fields import parse_time
 
 Command = Callable[..., argparse.ArgumentParser]
 
@@ -111,7 +108,7 @@ def _unreviewed() -> argparse.ArgumentParser:
 
 def _limit(what: str, default: int = 100) -> argparse.ArgumentParser:
     parent = _parent()
-    parent.add_argument("--limit", type=_count, default=default, help=f"how many {what} (default: {default})")
+    parent.add_argument("--limit", type=parse_count, default=default, help=f"how many {what} (default: {default})")
     return parent
 
 
@@ -139,7 +136,7 @@ def _add_reading(command: Command) -> None:
     ingest = command("ingest", "ingest:ingest", about, texts.INGEST)
     ingest.add_argument("files", nargs="+", type=Path, metavar="FILE")
     ingest.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
-    ingest.add_argument("--at", type=_time, metavar="TIME", help="when undated content was said (default: now)")
+    ingest.add_argument("--at", type=parse_date, metavar="TIME", help="when undated content was said (default: now)")
     ingest.add_argument("--strict", action="store_true", help="refuse a file with a line that cannot be read")
     ingest.add_argument("--dry-run", action="store_true", help="tell what it will cost, and remember nothing")
     about = "how much a model is asked: economy, of several messages at once, standard (default), or thorough"
@@ -155,7 +152,7 @@ def _add_reading(command: Command) -> None:
     about = "read again, with more care, what was read by a cheaper plan"
     deeper = command("deepen", "ingest:deepen", about, texts.DEEPEN)
     deeper.add_argument("--to", choices=PLANS[-2:], help="the plan to read by (default: the one that is set)")
-    deeper.add_argument("--limit", type=_count, help="how many at most, the earliest first (default: all)")
+    deeper.add_argument("--limit", type=parse_count, help="how many at most, the earliest first (default: all)")
     for made in (again, deeper):
         made.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
     deeper.add_argument("--dry-run", action="store_true", help="tell how many they are, and change nothing")
@@ -184,7 +181,9 @@ def _add_ask(command: Command) -> None:
     times = _times("what was so at that time (default: now)")
     ask = command("ask", "ask:ask", about, texts.ASK, times, _unreviewed())
     ask.add_argument("question", help="a question, in quotes; what fits time words in it comes first")
-    ask.add_argument("--where", type=_filter, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}')
+    ask.add_argument(
+        "--where", type=parse_where, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}'
+    )
     ask.add_argument("--asker", metavar="NAME", help="who asks: whom I and my in the question mean")
     ask.add_argument("--near", action="append", metavar="NAME", help="look near this person or thing; may be repeated")
     about = "how to search and rank (default: default)"
@@ -199,17 +198,22 @@ def _add_ask(command: Command) -> None:
     about = "tell which time was asked about and why, what found each thing, its scores, and what was left out"
     ask.add_argument("--explain", action="store_true", help=about)
     about = "how many facts and lines (default: 5, and for a context what there is room for)"
-    ask.add_argument("--limit", type=_count, help=about)
+    ask.add_argument("--limit", type=parse_count, help=about)
 
 
 def _add_lists(command: Command) -> None:
-    about = "list what is known of somebody or something, newest first"
+    about = "list what is known, of somebody or something or of all, newest first"
     times = _times("only what was so at that time")
-    command("facts", "show:facts", about, texts.FACTS, _name(), times, _unreviewed(), _limit("facts"), _ids())
+    facts = command("facts", "show:facts", about, texts.FACTS, times, _unreviewed(), _limit("facts"), _ids())
+    facts.add_argument("name", nargs="?", help="a name, as in the list of entities, or an id (default: all)")
+    facts.add_argument(
+        "--where", type=parse_where, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}'
+    )
+    facts.add_argument("--after", metavar="CURSOR", help="the next page: what the page before says at its end")
     about = "list what lies around somebody or something, step by step"
     times = _times("by what was so at that time (default: now)")
     around = command("around", "show:around", about, texts.AROUND, _name(), times, _limit("facts"))
-    around.add_argument("--steps", type=_count, default=2, help="how far, 1 to 6 (default: 2)")
+    around.add_argument("--steps", type=parse_count, default=2, help="how far, 1 to 6 (default: 2)")
     _add_entities(command)
     about = "list or show what belongs together, and what it is about"
     communities = command("communities", "show:communities", about, texts.COMMUNITIES, _limit("communities"))
@@ -223,7 +227,7 @@ def _add_lists(command: Command) -> None:
     episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
     command("stats", "show:stats", "count what is remembered")
     usage = command("usage", "ingest:usage", "list what reading cost, day by day")
-    usage.add_argument("--days", type=_count, default=30, help="how many days, up to today (default: 30)")
+    usage.add_argument("--days", type=parse_count, default=30, help="how many days, up to today (default: 30)")
 
 
 def _add_entities(command: Command) -> None:
@@ -264,7 +268,9 @@ def _add_look_back(command: Command) -> None:
     about = "follow what comes, waits, fails and is learned, live"
     watch = command("watch", "watch:watch", about, texts.WATCH, _limit("episodes that are not read, at first", 10))
     watch.add_argument("--once", action="store_true", help="tell how it stands now, and end")
-    watch.add_argument("--interval", type=_count, default=2, metavar="SECONDS", help="how often to look (default: 2)")
+    watch.add_argument(
+        "--interval", type=parse_count, default=2, metavar="SECONDS", help="how often to look (default: 2)"
+    )
     watch.add_argument("--since", metavar="TIME", help="tell also what came since then (default: now)")
 
 
@@ -309,7 +315,7 @@ def _add_forget(command: Command) -> None:
     what.add_argument("--fact", metavar="ID", help="a fact: kg-memory facts NAME --ids shows the ids")
     what.add_argument("--everything", action="store_true", help="all that the namespace has")
     about = "with --episode: only these characters of it, counted from 0; END is not part of them"
-    forget.add_argument("--span", type=_span, metavar="START:END", help=about)
+    forget.add_argument("--span", type=parse_span, metavar="START:END", help=about)
     forget.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
     forget.add_argument("--yes", action="store_true", help="do not ask")
     about = "have the server rewrite its files without it (default: where it is the embedded one)"
@@ -354,43 +360,6 @@ def _add_set_up(command: Command) -> None:
     about = "Graphiti's group_id, Mem0's user_id or LangMem's namespace (a/b) that is meant, where there are several"
     made.add_argument("--group", metavar="NAME", help=about)
     made.add_argument("--no-read", action="store_true", help="Mem0, LangMem: save, and let the next ingest read")
-
-
-def _time(text: str) -> datetime:
-    try:
-        return parse_time(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _filter(text: str) -> Mapping[str, object]:
-    """Parse the JSON of a filter and validate it, before a database is started."""
-    from kg_memory.models import filters  # noqa: PLC0415 - what a help text does without
-
-    try:
-        where: Mapping[str, object] = json.loads(text)
-        filters.parse_filter(where)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    except (ValueError, RecursionError) as error:
-        example = """'{"speaker": "Ann"}'"""
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.100} is no JSON ({error}): write it as in {example}, in single quotes"
-        ) from None
-    return where
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 100000")
-    return int(text)
-
-
-def _span(text: str) -> tuple[int, int]:
-    start, _, end = text.partition(":")
-    if not (start.isdecimal() and end.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no span: write START:END, such as 10:24")
-    return int(start), int(end)
 
 
 def _version() -> str:

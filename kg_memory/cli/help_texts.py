@@ -101,6 +101,7 @@ FACTS = f"""\
 examples:
   kg-memory facts Ann
   kg-memory facts Ann --on 2023-12-24
+  kg-memory facts --where '{{"predicate": "LIVES_IN"}}'
   kg-memory facts Ann --during "last year" --believed-at 2024-06-01
 
 {TIMES}"""

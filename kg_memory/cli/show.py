@@ -36,13 +36,17 @@ NO_NAME = "kg-memory entities lists the known names."
 
 
 def facts(arguments: Namespace, screen: Screen) -> int:
-    """List the facts about a name, current and ended, newest first."""
+    """List the facts, of a name if there is one, current and ended, newest first."""
+    page = {"limit": arguments.limit, "after": arguments.after, "where": arguments.where}
     with open_memory(arguments, screen) as memory:
-        facts_ = memory.facts.about(
-            arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, **times_of(arguments)
+        facts_ = memory.facts.list(
+            about=arguments.name, namespace=namespace_of(arguments), **page, **times_of(arguments)
         )
     columns, rows = with_ids(FACTS, [fact_row(fact) for fact in facts_], facts_, ids=arguments.ids)
-    screen.values(facts_, columns, rows, FACT_STYLES, empty=f"No facts about {arguments.name!r}. {NO_NAME}")
+    empty = "No facts." if arguments.name is None else f"No facts about {arguments.name!r}. {NO_NAME}"
+    screen.values(facts_, columns, rows, FACT_STYLES, empty=empty)
+    if facts_.next:
+        screen.note(f"There are more: --after {facts_.next}")
     return 0
 
 

@@ -17,7 +17,7 @@ from kg_memory.ingestion.extract import entity_type
 from kg_memory.maintenance.identities.decisions import list_identities, merge, split, undo
 from kg_memory.maintenance.identities.split import SplitRequest
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.facts import NAME_HINT, During, Time, belief_params, facts_about, read_times
+from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, facts_about, read_times
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import Context, EntityCard, Neighbour, Neighbourhood, SearchResults
 from kg_memory.retrieval.context.render import render

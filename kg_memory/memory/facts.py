@@ -9,41 +9,40 @@ from typing import Any
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
-from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
 from kg_memory.falkor.queries.search import FACTS_BY_ID
-from kg_memory.falkor.rows import Row
 from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.adding import Progress, Tally
 from kg_memory.memory.changes import is_reviewed, read_changes
 from kg_memory.memory.consequences import read_consequences
 from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
+from kg_memory.memory.listing import (
+    During,
+    Time,
+    belief_params,
+    facts_about,
+    read_page,
+    read_times,
+    start_list,
+    to_facts,
+)
 from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.predicates import read_predicate
-from kg_memory.models.filters import Filter, parse_filter
 from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
-from kg_memory.models.results import FactExplanation
-from kg_memory.retrieval.standing import add_standing, point_of
-from kg_memory.retrieval.time_window import Window, parse_moment, parse_window
+from kg_memory.models.results import FactExplanation, Paged
+from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EVER
 from kg_memory.temporal.policy import rivals_by
-from kg_memory.text.identity import alias_key, replace_unstorable
 from kg_memory.text.predicates import predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
 
-ALL_FACTS = "MATCH (d:Fact)\nWITH d"
 MOST_EXPLAINED = 1000
 MAX_CHAIN = 64
 """The number of periods that an evolution has at most (C53)."""
-NAME_HINT = "an entity's name or one of its aliases"
-
-Time = datetime | str
-During = str | Sequence[Time | None]
-"""Two times, each of which may be open (``None``), or one period in words such as ``"last March"``."""
 
 
 class Facts(Group):
@@ -114,24 +113,25 @@ class Facts(Group):
         self,
         *,
         where: Mapping[str, Any] | None = None,
+        about: str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
         limit: int = 100,
-        skip: int = 0,
+        after: str | None = None,
         as_of: Time | None = None,
         during: During | None = None,
         believed_at: Time | None = None,
         unreviewed: bool = False,
-    ) -> Flow[builtins.list[Fact]]:
-        """Return the facts, latest first: each period of each, past ones too; see `about`.
+    ) -> Flow[Paged[Fact]]:
+        """Return a page of the facts, latest first: each period of each, past ones too; see `about`.
 
-        *where* is a filter, such as ``{"predicate": "LIVES_IN"}``: see `kg_memory.models.filters`.
+        *where* is a filter, such as ``{"predicate": "LIVES_IN"}``: see `kg_memory.models.filters`. *about* is an entity
+        by a name or its id. *after* is the `next` of the page before, which is None at the end: what is learned or
+        forgotten meanwhile moves nothing to another page. Errors: `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
-        page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
         seen = yield from belief_params(window or EVER, believed, unreviewed=unreviewed)
-        first = yield from _start_list(parse_filter(where))
-        rows_ = yield from read(queries.list_facts(first.cypher), sources=SOURCES, **page, **first.params, **seen)
-        return (yield from _to_facts(rows_, window, seen["believed_at"]))
+        first = yield from start_list(about, where)
+        return (yield from read_page(first, limit, after, window, seen))
 
     list, alist = verb(_list)
 
@@ -142,7 +142,7 @@ class Facts(Group):
         _, believed = yield from read_times(None, None, believed_at)
         seen = yield from belief_params(EVER, believed, unreviewed=True)
         stored = yield from read(FACTS_BY_ID, ids=[validate_fact(fact)], sources=SOURCES, **seen)
-        return next(iter((yield from _to_facts(stored[-1:], None, seen["believed_at"]))), None)
+        return next(iter((yield from to_facts(stored[-1:], None, seen["believed_at"]))), None)
 
     get, aget = verb(_get)
 
@@ -274,43 +274,6 @@ class Facts(Group):
     consequences, aconsequences = verb(_consequences)
 
 
-def read_times(
-    as_of: Time | None, during: During | None, believed_at: Time | None
-) -> Flow[tuple[Window | None, int | None]]:
-    """Return the window that the arguments ask about, and the instant of belief, both in microseconds."""
-    time = yield from now()
-    return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
-
-
-def facts_about(
-    name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
-    relation: str | None = None, unreviewed: bool = False,
-) -> Flow[list[Fact]]:  # fmt: skip
-    """Return the facts about the entity called *name*, latest first: each period of each, or those in *window*.
-
-    *relation* is the canonical name of a predicate.
-    """
-    alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
-    limit = validate_count("limit", limit)
-    seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
-    facts = yield from read(queries.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **seen)
-    return (yield from _to_facts(facts, window, seen["believed_at"]))
-
-
-def _to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
-    standing = yield from add_standing(stored, point_of(window, believed_at))
-    return [rows.to_fact(row) for row in standing]
-
-
-def _start_list(where: Filter | None) -> Flow[Step]:
-    """Return the beginning of a query of the facts that pass *where*, by an index if it has one."""
-    if where is None:
-        return Step(ALL_FACTS, {})
-    names = yield from read_names(where)
-    rest = filter_step(where, "facts", names, ("d",))
-    return start_step(where, "facts", names) or Step(ALL_FACTS + rest.cypher, rest.params)
-
-
 def read_evolution(fact: str) -> Flow[list[Fact]]:
     """Return what superseded what, earliest first: the periods of the fact with that id and of those linked to it."""
     history = yield from require_fact(fact)
@@ -331,13 +294,6 @@ def read_sources(fact: str, limit: int, skip: int) -> Flow[list[Source]]:
     if not stating:
         yield from require_fact(fact)
     return [rows.to_source(row["source"]) for row in stating]
-
-
-def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
-    """Return the parameters by which queries select beliefs: true in *window*, believed at *believed_at* or now."""
-    time = (yield from now()) if believed_at is None else believed_at
-    since, until = window
-    return {"since": since, "until": until, "believed_at": time, "unreviewed": unreviewed}
 
 
 def _events(fact: Fact) -> Iterable[TimelineEvent]:

@@ -29,7 +29,8 @@ from kg_memory.memory.data import Data
 from kg_memory.memory.declaring import add_record
 from kg_memory.memory.entities import Entities
 from kg_memory.memory.episodes import Episodes, read_stats
-from kg_memory.memory.facts import During, Facts, Time
+from kg_memory.memory.facts import Facts
+from kg_memory.memory.listing import During, Time
 from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.open import Reranker
 from kg_memory.memory.predicates import Predicates

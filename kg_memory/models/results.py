@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from kg_memory.models.graph import Community, Consequence, Entity, Episode, Fact, Kind, Review, Source, Value
+
+T = TypeVar("T")
+
+
+class Paged(list[T]):
+    """A page of a list: `next` is the `after` of the page behind it, and None at the end."""
+
+    def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - as in answers over HTTP
+        super().__init__(items)
+        self.next = next
 
 
 class QueryTime(Value):

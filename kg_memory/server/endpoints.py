@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from operator import attrgetter
@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from starlette.responses import Response
 
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.results import Context
+from kg_memory.models.results import Context, Paged
 from kg_memory.server.access import Access, require
 from kg_memory.server.keys import Scope
 from kg_memory.server.pages import MOST, Page, Place, cut_page
@@ -30,7 +30,7 @@ Arguments = dict[str, Any]
 NAMESPACE = "/v1/namespaces/{namespace}"
 PathText = Annotated[str, AfterValidator(unquote)]
 """A parameter of a path, which is decoded only here; see `kg_memory.server.gate`."""
-HIDDEN = frozenset({"namespace", "progress", "skip", "mapping", "checkpointer", "store"})
+HIDDEN = frozenset({"namespace", "progress", "skip", "after", "mapping", "checkpointer", "store"})
 """Parameters of verbs that a request does not have, or not by that name."""
 WHOLE = 10_000
 """The items from which pages are cut where a longer list would begin otherwise."""
@@ -84,7 +84,7 @@ class _Verb:
     def item(self) -> Any:
         """The type of the items of a list; ``None`` for another result."""
         result = self.hints["return"]
-        return get_args(result)[0] if get_origin(result) is list else None
+        return get_args(result)[0] if get_origin(result) in {list, Paged} else None
 
     def type_of(self, name: str, *, in_query: bool) -> Any:
         parameter = find_parameter(self.name, name)
@@ -169,7 +169,11 @@ class _Answer:
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
             pinned = place.believed_at or arguments.get("believed_at") or datetime.now(UTC).isoformat()
-            place, arguments = Place(place.skip, pinned), {**arguments, "believed_at": pinned}
+            place, arguments = replace(place, believed_at=pinned), {**arguments, "believed_at": pinned}
+        if "after" in parameters:
+            listed = await self._verb.call({**arguments, "limit": limit, "after": place.after})
+            following = replace(place, after=listed.next).to_cursor() if listed.next else None
+            return Page(items=listed, next=following)
         if "skip" in parameters:
             return cut_page(await self._verb.call({**arguments, "skip": place.skip, "limit": limit + 1}), place, limit)
         if "limit" in parameters:

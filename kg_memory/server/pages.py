@@ -29,10 +29,14 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a list: the number of items before it, and as of which instant of belief the list is read."""
+    """A place in a list, and as of which instant of belief the list is read.
+
+    It is behind so many items, or where the cursor *after* of the list itself leads.
+    """
 
     skip: int = 0
     believed_at: str | None = None
+    after: str | None = None
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> Place:
@@ -40,16 +44,17 @@ class Place:
         if not cursor:
             return cls()
         try:
-            skip, believed_at = json.loads(base64.urlsafe_b64decode(cursor))
+            place, believed_at = json.loads(base64.urlsafe_b64decode(cursor))
         except (ValueError, TypeError, binascii.Error, RecursionError):
-            skip, believed_at = None, None
-        if not isinstance(skip, int) or not 0 < skip <= DEEPEST or not isinstance(believed_at, str | None):
+            place, believed_at = None, None
+        is_place = isinstance(place, str) or (isinstance(place, int) and 0 < place <= DEEPEST)
+        if not is_place or not isinstance(believed_at, str | None):
             raise ProblemError(422, "cursor must be the `next` of a page; leave it out to begin")
-        return cls(skip, believed_at)
+        return cls(0, believed_at, place) if isinstance(place, str) else cls(place, believed_at)
 
     def to_cursor(self) -> str:
         """Return the cursor that leads here."""
-        return base64.urlsafe_b64encode(json.dumps([self.skip, self.believed_at]).encode()).decode()
+        return base64.urlsafe_b64encode(json.dumps([self.after or self.skip, self.believed_at]).encode()).decode()
 
 
 def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:

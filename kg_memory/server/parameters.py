@@ -45,6 +45,7 @@ NAMES: Mapping[str, Parameter] = {
     "max_tokens": Parameter("The length of the context, in tokens."),
     "template": Parameter("The format of the context: plain, zep, xml, json or zeph.", type=str | None),
     "name": Parameter("The name of an entity, or an alias."),
+    "about": Parameter("An entity, by its name, an alias or its id.", example="Ann"),
     "steps": Parameter("How far, from 1 to 6 steps.", example=2),
     "predicate": Parameter("A relation in any of its wordings.", example="lives in"),
     "like": Parameter("Words of names and summaries; the last may be the beginning of one.", example="osl"),

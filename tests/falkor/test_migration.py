@@ -17,7 +17,8 @@ from kg_memory.falkor.queries.search import vector_search
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory.episodes import read_episodes
-from kg_memory.memory.facts import facts_about, read_evolution
+from kg_memory.memory.facts import read_evolution
+from kg_memory.memory.listing import facts_about
 from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver

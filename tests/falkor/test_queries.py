@@ -24,7 +24,7 @@ from kg_memory.falkor.queries import (
 )
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
-from kg_memory.memory.facts import facts_about
+from kg_memory.memory.listing import facts_about
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
@@ -62,7 +62,7 @@ QUERIES = {
     if isinstance(text, str)
     and re.search("RETURN|SET|MERGE", text)
     and text != usage.COUNT_EPISODES  # which no index serves
-    and name != "premises.LINK_PREMISES"  # a part of ingestion.SAVE
+    and name not in {"premises.LINK_PREMISES", "facts.ABOUT"}  # parts of ingestion.SAVE and of facts.list_facts
 }
 
 SCANS = {
@@ -90,7 +90,7 @@ ID = "5e0f8c1e-0000-5000-8000-000000000000"
 TERM = {"term": "oslo", "idf": 1.0, "f": 1, "key": "k", "id": ID, "in": [{"id": ID, "f": 1}]}
 PARAMS: dict[str, Any] = {
     **dict.fromkeys(("id", "thread_key", "alias", "status", "episode", "model", "after", "verdict", "refused"), ID),
-    **dict.fromkeys(("reason", "step", "plan", "answer", "reader"), ID),
+    **dict.fromkeys(("reason", "step", "plan", "answer", "reader", "about", "belief"), ID),
     **dict.fromkeys(("predicate", "name", "canonical", "object", "edited", "ruling", "expected"), ID),
     **dict.fromkeys(
         ("since", "until", "before", "at", "created_at", "now", "believed_at", "gap", "begun_at"), 1_700_000_000_000_000
@@ -111,6 +111,7 @@ PARAMS: dict[str, Any] = {
     "past": 5,
     "latest": 50,
     "key": ID,
+    "place": OPEN_END,
     "episodes": [{"id": ID, "kept": "{}"}],
     "around": [ID],
     "forgotten": 0,

@@ -15,7 +15,7 @@ from kg_memory.llm import embeddings as kg_embeddings
 from kg_memory.llm.embeddings import make_reliable
 from kg_memory.memory.entities import read_entities
 from kg_memory.memory.episodes import UNREAD, read_episodes, read_oldest, read_stats
-from kg_memory.memory.facts import facts_about
+from kg_memory.memory.listing import facts_about
 from kg_memory.memory.open import open_driver
 from kg_memory.text.identity import name_of_speaker, replace_unstorable
 from tests.scripted import HashEmbeddings, Scripted

@@ -12,7 +12,7 @@ from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.ingestion.graph import STEPS, build
 from kg_memory.memory.entities import read_entities
 from kg_memory.memory.episodes import UNREAD, read_episodes, read_oldest, read_stats
-from kg_memory.memory.facts import facts_about
+from kg_memory.memory.listing import facts_about
 from kg_memory.models.graph import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END

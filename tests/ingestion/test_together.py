@@ -11,7 +11,7 @@ from typing import Any
 from kg_memory.ingestion.graph import build
 from kg_memory.memory.entities import read_entities
 from kg_memory.memory.episodes import read_stats
-from kg_memory.memory.facts import facts_about
+from kg_memory.memory.listing import facts_about
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from tests.scripted import Scripted

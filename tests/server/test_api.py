@@ -84,7 +84,8 @@ def test_lists_come_in_pages_that_do_not_change_while_they_are_read(ann):
     assert second["next"] is None
     assert len(items(admin.get(f"{root}/facts"))) == 3
     assert items(admin.get(f"{root}/facts", params={"where": '{"predicate": "likes"}'}))[0]["objects"] == ["tea"]
-    for cursor in ("x", "W10=", "WzAsIG51bGxd"):
+    assert len(items(admin.get(f"{root}/facts", params={"about": "Oslo"}))) == 1
+    for cursor in ("x", "W10=", "WzAsIG51bGxd", "WyJ4IiwgbnVsbF0="):
         assert admin.get(f"{root}/facts", params={"cursor": cursor}).status_code == 422
     assert admin.get(f"{root}/facts", params={"where": "{"}).status_code == 422
 

@@ -290,9 +290,14 @@ SET p.canonical = $canonical, p.one_at_a_time = $single_valued, p.origin = 'corr
 RETURN p.name AS name
 """
 
-FACTS_ABOUT = f"""
-MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
-CALL {{
+ABOUT = """CALL {
+  MATCH (:Alias {key: $alias})-[:NAMES]->(e:Entity)
+  RETURN e
+  UNION
+  MATCH (e:Entity {id: $about})
+  RETURN e
+}
+CALL {
   WITH e
   MATCH (e)-[:SUBJECT_OF]->(f:Fact)
   RETURN f
@@ -300,33 +305,36 @@ CALL {{
   WITH e
   MATCH (f:Fact)-[:OBJECT_IS]->(e)
   RETURN f
-}}
-WITH DISTINCT f
-WHERE $predicate IS NULL OR f.predicate = $predicate
-WITH f
-MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
-WITH f, h, b
-ORDER BY CASE WHEN b.known_from = {OPEN_START} THEN b.said_at ELSE b.known_from END DESC, f.id
-LIMIT $limit
-{part.TELL_FACTS}
-ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id
-"""
+}
+WITH DISTINCT f AS d
+WHERE $predicate IS NULL OR d.predicate = $predicate
+WITH d"""
+"""The beginning of `list_facts` for the facts about the entity with that name or id, of a predicate if it is set."""
+
+
+def _order(belief: str) -> str:
+    """Return the time by which *belief* is listed: since when it is known to be so, or when it was stated."""
+    return f"CASE WHEN {belief}.known_from = {OPEN_START} THEN {belief}.said_at ELSE {belief}.known_from END"
 
 
 def list_facts(first: str) -> str:
-    """Return the query of a page of the facts that *first* yields as ``d``, the latest first: each period of each."""
+    """Return the query of a page of the facts that *first* yields as ``d``, the latest first: each period of each.
+
+    It begins behind the period ``$belief`` of ``$fact``, which is listed at ``$place``.
+    """
     return f"""{first}
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
-WITH d AS f, h, b
-ORDER BY CASE WHEN b.known_from = {OPEN_START} THEN b.said_at ELSE b.known_from END DESC, f.id, b.id
-SKIP $skip LIMIT $limit
+WITH d AS f, h, b, {_order("b")} AS place
+WHERE place < $place OR (place = $place AND (f.id > $fact OR (f.id = $fact AND b.id > $belief)))
+WITH f, h, b, place ORDER BY place DESC, f.id, b.id LIMIT $limit
+WITH f, h, b
 {part.TELL_FACTS}
-ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id,
-  belief.id
+ORDER BY {_order("belief")} DESC, fact.id, belief.id
 """
 
+
+FACTS_ABOUT = list_facts(ABOUT)
 
 LIST_ENTITIES = f"""
 MATCH (e:Entity)

@@ -1,0 +1,116 @@
+"""Read facts without a question: a page of all that pass a filter, or are about an entity, the latest first."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
+from kg_memory.falkor.rows import Row
+from kg_memory.models.filters import parse_filter
+from kg_memory.models.graph import SOURCES, Fact
+from kg_memory.models.results import Paged
+from kg_memory.retrieval.standing import add_standing, point_of
+from kg_memory.retrieval.time_window import Window, parse_moment, parse_window
+from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import EVER, OPEN_END, OPEN_START
+from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.validation import validate_count, validate_name
+
+ALL_FACTS = "MATCH (d:Fact)\nWITH d"
+NAME_HINT = "an entity's name or one of its aliases"
+
+Time = datetime | str
+During = str | Sequence[Time | None]
+"""Two times, each of which may be open (``None``), or one period in words such as ``"last March"``."""
+Seen = Mapping[str, Any]
+"""The parameters by which queries select beliefs; see `belief_params`."""
+
+
+def read_times(
+    as_of: Time | None, during: During | None, believed_at: Time | None
+) -> Flow[tuple[Window | None, int | None]]:
+    """Return the window that the arguments ask about, and the instant of belief, both in microseconds."""
+    time = yield from now()
+    return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
+
+
+def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
+    """Return the parameters by which queries select beliefs: true in *window*, believed at *believed_at* or now."""
+    time = (yield from now()) if believed_at is None else believed_at
+    since, until = window
+    return {"since": since, "until": until, "believed_at": time, "unreviewed": unreviewed}
+
+
+def facts_about(
+    name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
+    relation: str | None = None, unreviewed: bool = False,
+) -> Flow[list[Fact]]:  # fmt: skip
+    """Return the facts about the entity called *name*, latest first: each period of each, or those in *window*.
+
+    *name* may also be its id. *relation* is the canonical name of a predicate.
+    """
+    first = _start_about("name", name, relation)
+    seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
+    return (yield from read_page(first, limit, None, window, seen))
+
+
+def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
+    """Return the page behind the cursor *after* of the facts that *first* yields; those in *window* are *seen*."""
+    size = validate_count("limit", limit)
+    place = _parse_cursor(after)
+    stored = yield from read(
+        queries.list_facts(first.cypher), sources=SOURCES, limit=size + 1, **place, **first.params, **seen
+    )
+    following = _make_cursor(stored[size - 1]) if len(stored) > size else None
+    return Paged((yield from to_facts(stored[:size], window, seen["believed_at"])), following)
+
+
+def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
+    """Return *stored* rows as facts, with how they stand at that point."""
+    standing = yield from add_standing(stored, point_of(window, believed_at))
+    return [rows.to_fact(row) for row in standing]
+
+
+def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
+    """Return the beginning of a query of the facts *about* an entity that pass *where*, by an index if there is one."""
+    passing = parse_filter(where)
+    whole = Step(ALL_FACTS, {}) if about is None else _start_about("about", about)
+    if passing is None:
+        return whole
+    names = yield from read_names(passing)
+    indexed = start_step(passing, "facts", names) if about is None else None
+    rest = filter_step(passing, "facts", names, ("d",))
+    return indexed or Step(whole.cypher + rest.cypher, {**whole.params, **rest.params})
+
+
+def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
+    text = replace_unstorable(validate_name(argument, name, NAME_HINT))
+    return Step(queries.ABOUT, {"alias": alias_key(text), "about": text, "predicate": relation})
+
+
+def _make_cursor(row: Row) -> str:
+    """Return the cursor that leads behind *row*."""
+    belief = row["belief"]
+    time = belief["said_at"] if belief["known_from"] == OPEN_START else belief["known_from"]
+    return base64.urlsafe_b64encode(json.dumps([time, row["fact"]["id"], belief["id"]]).encode()).decode()
+
+
+def _parse_cursor(after: str | None) -> dict[str, Any]:
+    """Return the place to which a cursor leads, as `queries.list_facts` takes it. Errors: `InputError`."""
+    if after is None:
+        return {"place": OPEN_END, "fact": "", "belief": ""}
+    try:
+        place, fact, belief = json.loads(base64.urlsafe_b64decode(after))
+    except (ValueError, TypeError, RecursionError):
+        place, fact, belief = None, None, None
+    if type(place) is not int or not isinstance(fact, str) or not isinstance(belief, str) or abs(place) > OPEN_END:
+        raise InputError(f"after must be the `next` of a page, got {after!r:.100}; leave it out to begin")
+    return {"place": place, "fact": replace_unstorable(fact), "belief": replace_unstorable(belief)}
