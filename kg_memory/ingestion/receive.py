@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import takewhile
@@ -74,6 +74,18 @@ def sketch(state: Row, settings: Settings) -> Flow[Draft]:
         skips=len(list(takewhile(itemgetter("skipped"), before))),
         pieces=_pieces_to_read(episode, settings),
     )
+
+
+def receive_again(episode: EpisodeRecord, settings: Settings, texts: Mapping[str, str | None]) -> Flow[Draft]:
+    """Return a stored *episode* as `receive` would leave it if those before it had other *texts*, by their ids.
+
+    One that has none is left out. Nothing is saved.
+    """
+    before, _ = yield from _read_neighbours(episode, settings, more=len(texts))
+    others = ({**row, "content": texts.get(row["id"], row["content"])} for row in before)
+    kept = [row for row in others if row["content"] is not None]
+    previous = _previous_messages(kept[: settings.previous_messages])
+    return Draft({}, episode=episode, previous=previous, pieces=_pieces_to_read(episode, settings))
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
@@ -148,8 +160,11 @@ def _store(
             raise InputError(FORGOTTEN)
 
 
-def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
-    """Return the episodes of the thread before this one, latest first, and those after it, earliest first."""
+def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) -> Flow[tuple[list[Row], list[Row]]]:
+    """Return the episodes of the thread before this one, latest first, and those after it, earliest first.
+
+    Those before are as many as the settings ask for, and so many *more*.
+    """
     if episode.is_declared and episode.thread is None:
         return [], []
     rows = yield from read(
@@ -158,7 +173,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[l
         thread_key=episode.thread_key,
         at=episode.at,
         created_at=episode.created_at,
-        limit=max(settings.previous_messages, 2, settings.max_skip_turns if settings.surprise_threshold else 0),
+        limit=max(settings.previous_messages, 2, settings.max_skip_turns if settings.surprise_threshold else 0) + more,
         length=NEIGHBOUR_LENGTH,
     )
     before: list[Row] = [row for row in rows if row["side"] < 0]

@@ -62,17 +62,18 @@ class SupportCheck:
 
     def _passage(self, piece: Piece) -> Passage:
         if piece.start not in self._passages:
-            self._passages[piece.start] = self._make_passage(piece)
+            self._passages[piece.start] = make_passage(self._draft, piece, self._settings)
         return self._passages[piece.start]
 
-    def _make_passage(self, piece: Piece) -> Passage:
-        episode = self._draft.episode
-        at = local_time(episode.at, episode.offset)
-        before = [(message.line, parse_instant(message.at) or at) for message in self._draft.previous]
-        pieces = self._draft.pieces
-        others = [other.content for other, after in pairwise(pieces) if after == piece]
-        previous = [*((text, at) for text in (self._settings.instructions, *others) if text), *before]
-        return Passage(piece.content, at, episode.speaker_name, previous, is_record=episode.kind == "json")
+
+def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
+    """Return *piece* of the episode, with what its reader saw before it."""
+    episode = draft.episode
+    at = local_time(episode.at, episode.offset)
+    before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
+    others = [other.content for other, after in pairwise(draft.pieces) if after == piece]
+    previous = [*((text, at) for text in (settings.instructions, *others) if text), *before]
+    return Passage(piece.content, at, episode.speaker_name, previous, is_record=episode.kind == "json")
 
 
 def _names_of(entity: ResolvedEntity) -> tuple[str, ...]:

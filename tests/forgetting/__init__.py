@@ -31,7 +31,7 @@ def believed(memory: GraphMemory, namespace: str, names: Sequence[str]) -> set[t
     return {
         (
             fact.sentence, fact.predicate, fact.valid_at, fact.invalid_at, fact.known_from, fact.precision,
-            fact.end_precision, fact.confidence, fact.reviewed, tuple(each.quote for each in fact.sources),
+            fact.end_precision, fact.confidence, fact.support, fact.confirmed, fact.reviewed, tuple(each.quote for each in fact.sources),
         )
         for name in names
         for fact in memory.facts.history(name, namespace=namespace, limit=1000)

@@ -107,7 +107,7 @@ WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
 RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording AS wording, f.told_by AS told_by,
   f.told_at AS told_at, f.told_end AS told_end, s.id AS subject, objects, collect({
-    id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0),
+    id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), start: st.start, end: st.end,
     valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
     confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
     end_precision: coalesce(st.end_precision, 'instant'),
@@ -115,6 +115,23 @@ RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording A
   }) AS statements
 ORDER BY id
 """
+
+SUPPORTED = """
+UNWIND $ids AS id
+MATCH (x:Episode {id: id})-[st:STATES]->(f:Fact)
+WHERE st.support > 0 AND x.kind <> 'fact'
+MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+WITH x, st, f, s, collect(o {.name, .aliases, .type}) AS objects
+RETURN x {.id, .kind, .content, .at, .speaker, .created_at, .thread_key, offset: coalesce(x.offset, 0)} AS episode,
+  collect({
+    start: st.start, end: st.end, valid_at: st.valid_at, invalid_at: st.invalid_at, support: st.support,
+    confidence: st.confidence, precision: st.precision, end_precision: coalesce(st.end_precision, 'instant'),
+    fact: f.id, sentence: f.sentence, predicate: coalesce(f.wording, f.predicate), kind: coalesce(f.kind, 'state'),
+    entities: [s {.name, .aliases, .type}] + objects
+  }) AS statements
+"""
+"""Episodes as they were received, and their statements, as far as words support these."""
 
 SAID_OF_FACTS, SAID_OF_ENTITIES = (
     f"""
@@ -234,6 +251,13 @@ _CORRECT = "".join(
   MATCH (f:Fact {id: row.id})
   SET f.wording = row.wording, f.confidence = row.confidence, f.said_at = row.said_at, f.told_at = row.told_at,
     f.told_by = row.told_by, f.told_end = row.told_end""",
+        ),
+        _for_each(
+            "reweighed",
+            """
+  MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact})
+  WHERE s.start = row.start AND s.end = row.end AND s.valid_at = row.valid_at AND s.invalid_at = row.invalid_at
+  SET s.support = row.support, s.weak = row.weak, s.confidence = row.confidence""",
         ),
         _for_each(
             "retold",
