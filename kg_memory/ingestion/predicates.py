@@ -126,7 +126,7 @@ def _learn(answers: Sequence[CanonicalPredicates], names: set[str], settings: Se
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
     """Return the stored predicates called *names*, and others, by their names."""
-    rows = yield from read_once(changed_at, queries.ALL_PREDICATES, list, skip=0, limit=MOST_CACHED)
+    rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from read(queries.PREDICATES, names=sorted(names)))]
     return {row["predicate"]["name"]: row["predicate"] for row in rows}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.falkor.queries import features
 from kg_memory.falkor.rows import Row
-from kg_memory.runtime.effects import Vector, embed, embedding_model, read_once
+from kg_memory.runtime.effects import Vector, embed, embedding_model, make_once
 from kg_memory.runtime.flow import Flow
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
         return vector
     model = yield from embedding_model()
     grown = (model, int(log(count, GROWTH)))
-    contrast = yield from read_once(grown, features.EPISODE_VECTORS, learn, sample=SAMPLE)
+    contrast = yield from make_once(grown, features.EPISODE_VECTORS, learn, sample=SAMPLE)
     if contrast is None:
         return vector
     [usual] = yield from embed([USUAL], role="query")

@@ -274,11 +274,14 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
     return rows
 
 
-def read_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Return what *make* makes of the rows of a `read`; if that is cached for this *version*, do not read.
+def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
+    """`read`, or return the rows that are cached for this *version*; ``None`` reads always."""
+    rows: list[Row] = yield Query(cypher, params, as_of=version)
+    return rows
 
-    ``None`` as the version reads always.
-    """
+
+def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
+    """Return what *make* makes of such rows, in a thread where an event loop runs; it is cached in their place."""
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer
 
