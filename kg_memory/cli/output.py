@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kg_memory.models.graph import Episode, Fact, Remark
 from kg_memory.models.operations import Usage
 from kg_memory.retrieval.context.lines import date_in_figures, day_in_figures, period_in_figures, tell_episode
+from kg_memory.text.excerpt import is_quote
 
 if TYPE_CHECKING:
     from kg_memory.memory.adding import Progress
@@ -176,7 +177,7 @@ def with_ids(
 
 def relation(fact: Fact) -> str:
     """Return the sentence of *fact*; of one that only quotes a message, its subject, predicate and objects."""
-    if not any(fact.sentence == f"{source.speaker}: {source.quote}" for source in fact.sources):
+    if not is_quote(fact):
         return fact.sentence
     return f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
 

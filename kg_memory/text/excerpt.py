@@ -1,4 +1,4 @@
-"""A text on one line, and of a long one the part that bears on a question; pure."""
+"""A text on one line, and of a long one the part that bears on a question; and facts that only quote a text. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 import unicodedata
 from itertools import groupby
 
+from kg_memory.models.graph import Fact
 from kg_memory.text.sentences import split_sentences
 from kg_memory.text.tokenise import terms
 
 LONGEST_TEXT = 500
 """The characters of one text; of a longer one, the part that fits the question best is shown."""
 SEARCHED = 100_000
+# Not the question mark, nor signs of number and money: they change what is said.
+_AROUND = ".,;:!…\"'“”‘’`*_()[]{}«»。，；：！、（）「」『』《》"
 _PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
 # Control characters, marks that turn the direction of writing, halves of characters, and separators of lines.
 _BREAKS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -61,3 +64,15 @@ def _stretch(text: str, words: frozenset[str] | set[str], length: int) -> str:
 
 def _is_break(char: str) -> bool:
     return char in _NOTHING or unicodedata.category(char) in _BREAKS
+
+
+def fold(text: str) -> tuple[str, ...]:
+    """Return the words of *text* without case and punctuation; unlike tokens they keep "not", tenses and "-5"."""
+    words = (word.strip(_AROUND) for word in unicodedata.normalize("NFKC", text).casefold().split())
+    return tuple(filter(None, words)) or (text,)
+
+
+def is_quote(fact: Fact) -> bool:
+    """Return whether *fact* only quotes what somebody said, as facts read offline often do."""
+    speaker, _, said = fact.sentence.partition(": ")
+    return any(source.speaker == speaker and fold(source.quote) == fold(said) for source in fact.sources)

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kg_memory.models.graph import Entity, Episode, Fact, Kind, Value
 from kg_memory.retrieval.context.lines import id_of, when_beside
-from kg_memory.retrieval.context.packing import Group, Repeats, count_denials, is_quote, join_words
-from kg_memory.text.excerpt import LONGEST_TEXT
+from kg_memory.retrieval.context.packing import Group, Repeats, join_words
+from kg_memory.text.excerpt import LONGEST_TEXT, is_quote
 from kg_memory.text.sentences import content_words, split_sentences
-from kg_memory.text.tokenise import terms
 
 ALWAYS = 5
 """The best of each kind that stay, however much less relevant they are than the very best."""
@@ -133,15 +132,9 @@ def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group]
 
 
 def has_words_of(turn: Episode, fact: Fact) -> bool:
-    """Return whether a turn that is short enough to be shown as a whole has the words of *fact*, and denies as much."""
-    said = fact.sentence.split(": ", 1)[-1]
-    whole = f"{turn.speaker} {turn.content}"
-    return (
-        len(turn.content) <= LONGEST_TEXT
-        and set(terms(said)) <= set(terms(whole))
-        and (fact.subject == turn.speaker or join_words(fact.subject) in join_words(turn.content))
-        and count_denials(said) == count_denials(turn.content)
-    )
+    """Return whether a turn that is short enough to be shown as a whole has what *fact* quotes."""
+    said = fact.sentence.partition(": ")[2]
+    return len(turn.content) <= LONGEST_TEXT and join_words(said) in join_words(turn.content)
 
 
 def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:

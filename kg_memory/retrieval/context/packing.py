@@ -6,7 +6,6 @@ A line that says the same as another is left out. In doubt none does: a line wor
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import Line, SearchResults
 from kg_memory.retrieval.context.lines import id_of, midnight, period_in_words
 from kg_memory.text.dated import without_dates
-from kg_memory.text.excerpt import LONGEST_TEXT
+from kg_memory.text.excerpt import LONGEST_TEXT, fold, is_quote
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 Group = tuple[Value, ...]
@@ -146,8 +145,6 @@ def shorten(line: Line, group: Group, write: Callable[..., Line], room: int) -> 
 
 # Repeats
 
-# Not the question mark, nor signs of number and money: they change what is said.
-_AROUND = ".,;:!…\"'“”‘’`*_()[]{}«»。，；：！、（）「」『』《》"
 _DENIAL = re.compile(r"\b(?:not|no|never|nor|cannot|without)\b|n['’]t\b|[不没沒無无非别別]", re.IGNORECASE)
 
 
@@ -165,12 +162,6 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
             groups.setdefault(_key(value), []).append(value)
         grouped[kind] = list(map(tuple, groups.values()))
     return grouped
-
-
-def fold(text: str) -> tuple[str, ...]:
-    """Return the words of *text* without case and punctuation; unlike tokens they keep "not", tenses and "-5"."""
-    words = (word.strip(_AROUND) for word in unicodedata.normalize("NFKC", text).casefold().split())
-    return tuple(filter(None, words)) or (text,)
 
 
 def find_repeats(results: SearchResults) -> Repeats:
@@ -191,14 +182,6 @@ def find_repeats(results: SearchResults) -> Repeats:
             facts = (fact.id for fact, quote in stated.get(episode.id, ()) if _adds_nothing(episode, fact, quote))
             repeats["episodes", episode.id] = frozenset(facts)
     return repeats
-
-
-def is_quote(value: Value) -> bool:
-    """Return whether *value* is a fact that only quotes what somebody said, as facts read offline often do."""
-    if not isinstance(value, Fact):
-        return False
-    speaker, _, said = value.sentence.partition(": ")
-    return any(source.speaker == speaker and fold(source.quote) == fold(said) for source in value.sources)
 
 
 def _names(fact: Fact, entity: Entity) -> bool:
