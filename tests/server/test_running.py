@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import httpx
@@ -49,9 +49,8 @@ def port() -> int:
         return free.getsockname()[1]
 
 
-async def tell(url: str, number: int, times: int) -> list[str]:
-    """Add episodes as one client, and return where those are that were accepted."""
-    accepted = []
+async def tell(url: str, number: int, times: int, accept: Callable[[str], None]) -> None:
+    """Add episodes as one client, and *accept* where each is that was accepted."""
     async with httpx.AsyncClient(base_url=url, timeout=60, verify=False) as client:
         for turn in range(times):
             body = {"content": f"I like dish {number}-{turn}.", "speaker": f"User{number}", "thread": str(number)}
@@ -60,16 +59,20 @@ async def tell(url: str, number: int, times: int) -> list[str]:
             except httpx.TransportError:
                 break
             if answer.status_code == 202:
-                accepted.append(answer.headers["location"])
-    return accepted
+                accept(answer.headers["location"])
 
 
 async def tell_all(url: str, times: int, process: subprocess.Popen[str] | None = None) -> list[str]:
-    telling = [asyncio.create_task(tell(url, number, times)) for number in range(CLIENTS)]
-    if process is not None:
-        await asyncio.sleep(2)
-        process.send_signal(signal.SIGTERM)
-    return [location for accepted in await asyncio.gather(*telling) for location in accepted]
+    """Add episodes as all clients; stop the *process* once it has accepted about one of each."""
+    accepted: list[str] = []
+
+    def accept(location: str) -> None:
+        accepted.append(location)
+        if process is not None and len(accepted) == CLIENTS:
+            process.send_signal(signal.SIGTERM)
+
+    await asyncio.gather(*(tell(url, number, times, accept) for number in range(CLIENTS)))
+    return accepted
 
 
 def states(url: str, locations: list[str]) -> set[str]:
