@@ -23,7 +23,7 @@ from kg_memory.falkor.wire import Row
 from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 
-VERSION = 6  # 6: facts have kinds, and may rest on others; one without is a state; decisions on identities
+VERSION = 7  # 7: facts are found by the words of their predicates
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
 """The labels of nodes with a vector. An entity's is on a node of its own, which it MEANS: setting any property of a
 node indexes its vector anew, and every mention of an entity sets one.
@@ -99,6 +99,25 @@ SET n.embedding = NULL
     ),
 }
 """Queries that migrate a graph from version n - 1 to n, beside new indices and relations; each may run again."""
+FACTS_BY_PREDICATE = 7
+"""The version since which the word index has the words of predicates, see `tokenise.count_fact_terms`."""
+PAGE = 1000
+FACTS_PAGE = """
+MATCH (f:Fact)
+WHERE f.id > $after AND f.evicted IS NULL
+WITH f ORDER BY f.id LIMIT $limit
+RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate
+"""
+ADD_FACT_TERMS = """
+UNWIND $rows AS row
+MATCH (f:Fact {id: row.id})
+SET f.n = row.n
+WITH f, row
+UNWIND row.terms AS term
+MERGE (t:Term {s: term})
+MERGE (t)-[p:IN_FACT]->(f)
+ON CREATE SET p.f = 1
+"""
 
 READ_META = """
 MATCH (m:Meta {id: 'schema'})
@@ -198,10 +217,25 @@ def migrate(database: Database, key: str, meta: Row) -> None:
         _run_all(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
         for newer in range(now[0]["version"] + 1, VERSION + 1):
             _run_all(database, key, MIGRATIONS.get(newer, ()))
+            if newer == FACTS_BY_PREDICATE:
+                _add_words_of_predicates(database, key)
         # Last: vectors that are there by then are indexed at once, not one after another.
         _run_all(database, key, (vector_index(label, meta["dimension"]) for label in EMBEDDED))
         wait(database, key)
         database.query(key, RAISE_VERSION, {"version": VERSION}, write=True)
+
+
+def _add_words_of_predicates(database: Database, key: str) -> None:
+    """Let facts be found by the words of their predicates; one that has them already stays as it is."""
+    after = ""
+    while page := database.query(key, FACTS_PAGE, {"after": after, "limit": PAGE}, write=False):
+        rows: list[Row] = []
+        for fact in page:
+            counts = tokenise.count_fact_terms(fact["sentence"], fact["predicate"])
+            new = counts.keys() - tokenise.count_terms(fact["sentence"]).keys()
+            rows.append({"id": fact["id"], "n": counts.total(), "terms": sorted(new)})
+        database.query(key, ADD_FACT_TERMS, {"rows": rows}, write=True)
+        after = page[-1]["id"]
 
 
 def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:

@@ -5,7 +5,6 @@ The step `invalidate`, reviews, forgetting and eviction use it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import astuple, dataclass, field
 from operator import itemgetter
@@ -129,10 +128,10 @@ def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_wei
     vectors = yield from embed([row["texts"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"fact": [], "entity": []}
     for row, vector in zip(evicted, vectors, strict=True):
-        weight = name_weight if row["kind"] == "entity" else 1
-        counts: Counter[str] = sum(
-            (tokenise.count_terms(text, weight) for text in dict.fromkeys(row["texts"])), Counter()
-        )
+        if row["kind"] == "fact":
+            counts = tokenise.count_fact_terms(row["texts"][0], row["predicate"])
+        else:
+            counts = tokenise.count_terms(" ".join(dict.fromkeys(row["texts"])), name_weight)
         words = {"n": counts.total(), "terms": to_terms(counts)}
         rows[row["kind"]].append({"id": row["id"], "embedding": vector, **words})
     yield from write(REVIVE, facts=rows["fact"], entities=rows["entity"])

@@ -185,7 +185,7 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
     restated: list[JSON] = []
     terms: list[JSON] = []
     for fact in facts:
-        counts = tokenise.count_terms(fact.sentence)
+        counts = tokenise.count_fact_terms(fact.sentence, fact.predicate)
         row = pick(fact, "predicate", "wording", "family", "sentence", "confidence", "edge_type")
         row["kind"] = "state" if fact.kind == "former" else fact.kind
         row |= {"id": fact.stored_id, "told_end": fact.only_ends}

@@ -108,6 +108,14 @@ def count_terms(text: str, weight: int = 1) -> Counter[str]:
     return Counter({word: times * weight for word, times in Counter(terms(text)).items()})
 
 
+def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
+    """Count the terms of a fact: those of its *sentence*, and once those that only its *predicate* has.
+
+    "What pets does Ann have?" so finds HAS_PET of "Ann has two snakes".
+    """
+    return count_terms(sentence) | Counter(set(terms(predicate.replace("_", " "))))
+
+
 @lru_cache(maxsize=65_536)
 def _words(run: str) -> tuple[str, ...]:
     """Return the word *run* itself, and the parts of a camelCase or lettered number."""

@@ -15,6 +15,7 @@ from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.ingestion.declared import complete_content, parse_content, to_content, validate_fact
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeKind, EpisodeStatus
+from kg_memory.retrieval.recipe import Recipe, Weights
 from kg_memory.settings import FactType, Settings
 from tests.declared.conftest import Unasked
 
@@ -315,3 +316,16 @@ def test_a_declared_fact_type_is_asked_for_by_its_name(server, embeddings, setti
         assert [fact.objects for fact in periods] == [("two",), ("one",)]
         info = memory.predicates.update(name, single_valued=False, namespace=namespace)
         assert info.canonical == periods[0].predicate
+
+
+def test_the_words_of_a_predicate_find_the_fact_whatever_its_sentence(declaring, namespace, tmp_path):
+    for number in range(12):
+        declaring.facts.add("Ann", "LIKES", f"pie {number}", namespace=namespace)
+    declaring.facts.add("Ann", "HAS_PET", "Cleo", sentence="Ann keeps the snake Cleo", namespace=namespace)
+    by_words = Recipe(facts=Weights(words=1))
+    file = tmp_path / "memory.jsonl"
+    declaring.data.export(file, namespace=namespace)
+    declaring.data.import_(file, namespace=f"{namespace}-copy")
+    for place in (namespace, f"{namespace}-copy"):
+        first, *_ = declaring.search("Which pets does Ann have?", recipe=by_words, namespace=place).facts
+        assert first.sentence == "Ann keeps the snake Cleo"

@@ -36,6 +36,12 @@ TRACES = {
         WITH e, sum(p.f) AS n
         WHERE n <> e.n
         RETURN e.name AS found""",
+    "lengths of facts": """
+        MATCH (f:Fact) WHERE f.evicted IS NULL
+        OPTIONAL MATCH (t:Term)-[p:IN_FACT]->(f)
+        WITH f, sum(p.f) AS n
+        WHERE n <> f.n
+        RETURN f.sentence AS found""",
 }
 
 

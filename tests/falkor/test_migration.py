@@ -281,3 +281,20 @@ def test_two_processes_that_migrate_at_once_do_no_harm(old, server, database, dr
     ensure_in_two_processes(server.url, old.key)
     assert database.query(old.key, "MATCH (v:Verdict) RETURN count(v) AS n", {}, write=False) == [{"n": 1}]
     assert as_known(driver, old.namespace) == [PARIS_NOW, OSLO_THEN]
+
+
+def test_facts_of_version_6_get_the_words_of_their_predicates_once(old, database, monkeypatch):
+    monkeypatch.setattr(schema, "PAGE", 1)
+    assert schema.check(database, old.key, 64, "hash")
+    postings = "MATCH (t:Term)-[p:IN_FACT]->(f:Fact) RETURN f.id AS id, t.s AS term, p.f AS f ORDER BY f.id, t.s"
+    added = database.query(old.key, postings, {}, write=False)
+    assert added == []  # all words of LIVES_IN are in the sentences
+    database.query(old.key, "MATCH (f:Fact) SET f.predicate = 'HAS_HOME_IN'", {}, write=True)
+    database.query(old.key, schema.RAISE_VERSION, {"version": 6}, write=True)
+    for _ in range(2):
+        assert schema.check(database, old.key, 64, "hash")
+        added = database.query(old.key, postings, {}, write=False)
+        assert [(row["term"], row["f"]) for row in added] == [("home", 1), ("home", 1)]
+        lengths = database.query(old.key, "MATCH (f:Fact) RETURN f.sentence AS s, f.n AS n", {}, write=False)
+        assert all(row["n"] == len(tokenise.terms(row["s"])) + 1 for row in lengths)
+        database.query(old.key, schema.RAISE_VERSION, {"version": 6}, write=True)

@@ -54,7 +54,7 @@ def namespace(memory):
     name = f"test-{uuid4()}"
     memory.facts.add("Ann", "lives in", "Oslo", valid_at="2024-05", namespace=name)
     memory.facts.add("Bo", "lives in", "Rome", namespace=name)
-    memory.facts.add("Ann", "likes", "chess", namespace=name)
+    memory.facts.add("Cy", "likes", "chess", namespace=name)
     memory.facts.add("王小明", "住在", "北京", namespace=name)
     memory.episodes.save([{"content": "I moved to Oslo!", "speaker": "Ann", "at": "2024-05-14"}], namespace=name)
     return name

@@ -119,7 +119,7 @@ WITH DISTINCT id, f ORDER BY f.said_at DESC, f.id
 WITH id, collect(f)[0..$limit] AS facts
 UNWIND facts AS f
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
-WITH id, f, collect([o.name] + o.aliases) AS named
+WITH id, f, collect([o.name] + o.aliases) AS named ORDER BY id, f.said_at DESC, f.id
 RETURN id, f.predicate AS predicate, f.sentence AS sentence, reduce(all = [], own IN named | all + own) AS names
 """
 """The facts that are believed to hold now of some entities, the latest first, with all names of their objects."""

@@ -282,12 +282,12 @@ EVICTED = f"""
 UNWIND $facts AS id
 MATCH (f:Fact {{id: id}})
 WHERE f.evicted > {OPEN_START}
-RETURN 'fact' AS kind, f.id AS id, [f.sentence] AS texts
+RETURN 'fact' AS kind, f.id AS id, [f.sentence] AS texts, f.predicate AS predicate
 UNION ALL
 UNWIND $entities AS id
 MATCH (e:Entity {{id: id}})
 WHERE e.evicted > {OPEN_START}
-RETURN 'entity' AS kind, e.id AS id, [e.name] + e.aliases AS texts
+RETURN 'entity' AS kind, e.id AS id, [e.name] + e.aliases AS texts, NULL AS predicate
 """
 
 _MEANS = "\n  MERGE (d)-[:MEANS]->(v:Meaning)\n  SET v.embedding = vecf32(row.embedding)"

@@ -139,7 +139,7 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
     vectors = yield from embed(list(sentences.values()))
     retold: list[Parameters] = []
     for (id_, sentence), vector in zip(sentences.items(), vectors, strict=True):
-        counts = tokenise.count_terms(sentence)
+        counts = tokenise.count_fact_terms(sentence, impact.facts[id_]["predicate"])
         postings = {"n": counts.total(), "terms": to_terms(counts)}
         retold.append({"id": id_, "sentence": sentence, "embedding": vector, **postings})
     return {"evidence": evidence, "retold": retold, "unrefuted": unrefuted}

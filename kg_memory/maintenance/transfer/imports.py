@@ -325,7 +325,7 @@ def _count_words(record: str, properties: Row) -> dict[str, int]:
         _, postings = index_words({"speaker": None, **properties}, (), ())
         return {posting["term"]: posting["in"][0]["f"] for posting in postings}
     if record == "fact":
-        return dict(tokenise.count_terms(properties["sentence"]))
+        return dict(tokenise.count_fact_terms(properties["sentence"], properties["predicate"]))
     names = " ".join(dict.fromkeys((properties["name"], *properties.get("aliases", ()))))
     return dict(tokenise.count_terms(properties.get("summary", "")) + tokenise.count_terms(names, NAME_WEIGHT))
 
