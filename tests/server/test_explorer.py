@@ -5,15 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import struct
+import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.server.explorer.columns import FAR
+from kg_memory.server.explorer import routes
+from kg_memory.server.explorer.columns import FAR, ColumnCache
+from kg_memory.server.service import Options
 from tests.server.conftest import Client, Serving
 
+ARRAYS = {"u1": "B", "u2": "H", "u4": "I", "i4": "i", "f8": "d"}
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "kg_memory/server/explorer/static"
 ROW = re.compile(r"^\| (\S+) \| (\S+) \| ([\d.]+) \| (\S+) \| (.+?) \| ([0-9a-f]{64}) \|$", re.MULTILINE)
@@ -40,6 +46,20 @@ def story(offline: GraphMemory) -> str:
     add("Polaris", "has an office in", "Oslo", valid_at="2023", invalid_at="2024-05-03", namespace=namespace)
     offline.add("I live in Bergen.", speaker="Ann", at="2024-01-10", thread="t", trust=0.5, namespace=namespace)
     return namespace
+
+
+def decode(answer: httpx.Response) -> dict[str, Any]:
+    """Return the columns of an answer, with their arrays as lists."""
+    content = answer.content
+    length = int.from_bytes(content[:8], "little")
+    first = 8 + -(-length // 8) * 8
+
+    def read(value: dict[str, Any]) -> Any:
+        if "array" not in value:
+            return value
+        return list(struct.unpack_from(f"<{value['length']}{ARRAYS[value['array']]}", content, first + value["start"]))
+
+    return json.loads(content[8 : 8 + length], object_hook=read)
 
 
 def test_vendored_files_are_those_that_third_party_lists() -> None:
@@ -106,11 +126,12 @@ def test_another_page_cannot_write(serving: Serving) -> None:
 def test_columns_hold_the_whole_graph(client: Client, story: str, offline: GraphMemory) -> None:
     reader = client("read")
     answer = reader.get("/v1/namespaces/columns%2F1/explorer/columns")
-    columns = answer.json()
+    columns = decode(answer)
     names, facts = columns["entities"]["name"], columns["facts"]
+    objects = list(zip(facts["withObject"], facts["object"], strict=True))
     told = {
-        (names[subject], columns["predicates"][predicate], *(names[place] for place in objects))
-        for subject, predicate, objects in zip(facts["subject"], facts["predicate"], facts["object"], strict=True)
+        (names[subject], columns["predicates"][predicate], *(names[place] for fact, place in objects if fact == number))
+        for number, (subject, predicate) in enumerate(zip(facts["subject"], facts["predicate"], strict=True))
     }
     stored = offline.facts.list(namespace=story)
     assert told == {(fact.subject, fact.predicate, *fact.objects) for fact in stored}
@@ -119,17 +140,22 @@ def test_columns_hold_the_whole_graph(client: Client, story: str, offline: Graph
     office = facts["id"].index(next(fact.id for fact in stored if fact.subject == "Polaris"))
     ends = {until for fact, until in zip(beliefs["fact"], beliefs["until"], strict=True) if fact == office}
     assert ends == {FAR, 1714694400000}
-    assert columns["premises"] == [[facts["id"].index(next(f.id for f in stored if "commutes" in f.sentence)), office]]
-    assert {(source["speaker"], source["trust"]) for source in columns["sources"]} >= {("Ann", 0.5)}
+    commute, lives = (
+        facts["id"].index(next(f.id for f in stored if words in f.sentence)) for words in ("commutes", "live")
+    )
+    assert columns["premises"] == {"facts": [commute], "premises": [office]}
+    sources = columns["sources"]
+    by = sources["by"][sources["facts"].index(lives)]
+    assert (sources["speaker"][by], sources["thread"][by], sources["trust"][by]) == ("Ann", "t", 0.5)
     again = reader.get(answer.request.url, headers={"If-None-Match": answer.headers["etag"]})
     assert again.status_code == 304
     offline.entities.merge("Oslo", "Bergen", namespace=story)
     merged = reader.get(answer.request.url, headers={"If-None-Match": answer.headers["etag"]})
-    assert "Bergen" not in merged.json()["entities"]["name"]
+    assert "Bergen" not in decode(merged)["entities"]["name"]
 
 
 def test_an_empty_namespace_has_empty_columns(client: Client) -> None:
-    columns = client("read").get("/v1/namespaces/columns%2Fempty/explorer/columns").json()
+    columns = decode(client("read").get("/v1/namespaces/columns%2Fempty/explorer/columns"))
     assert (columns["entities"]["id"], columns["facts"]["id"], columns["disputed"]) == ([], [], [])
 
 
@@ -140,6 +166,31 @@ def test_what_is_forgotten_is_in_no_column(client: Client, offline: GraphMemory)
     assert "Tromsø" in reader.get(path).text
     offline.privacy.forget(speaker="Liv", namespace="columns/2")
     assert "Tromsø" not in reader.get(path).text
+
+
+def test_what_is_kept_is_of_its_namespace_and_goes_by_itself(
+    client: Client, offline: GraphMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caches: list[ColumnCache] = []
+    make = ColumnCache.__init__
+    monkeypatch.setattr(ColumnCache, "__init__", lambda self: (make(self), caches.append(self))[0])
+    monkeypatch.setattr(routes, "SWEEP", 0.05)
+    paths = [f"/v1/namespaces/columns%2F{name}/explorer/columns" for name in ("3", "4")]
+    with Serving(offline, Options(rate=10_000)) as serving, httpx.Client(base_url=serving.url) as reader:
+        for name, path in zip(("Tromsø", "Bodø"), paths, strict=True):
+            offline.add(f"I live in {name}.", speaker="Liv", namespace=path[15:].split("/")[0].replace("%2F", "/"))
+            assert name in reader.get(path).text
+        assert "Bodø" not in reader.get(paths[0]).text
+        offline.add("I work at Acme.", speaker="Liv", namespace="columns/3")
+        assert "Acme" in reader.get(paths[0]).text
+        (cache,) = caches
+        assert cache.namespaces == ["columns/4", "columns/3"]
+        offline.privacy.forget(speaker="Liv", namespace="columns/3")
+        deadline = time.monotonic() + 10
+        while cache.namespaces != ["columns/4"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert "Bodø" in reader.get(paths[1]).text
 
 
 def test_doubts_are_those_of_the_memory(client: Client, story: str, offline: GraphMemory) -> None:

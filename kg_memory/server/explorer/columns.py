@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from kg_memory.falkor.rows import Row
 from kg_memory.runtime.effects import in_step, now, read, work
@@ -18,7 +20,12 @@ FAR = 8_640_000_000_000_000
 CACHED = 8
 """The number of namespaces whose columns are kept in memory."""
 KINDS = ("state", "event", "plan")
+Numbers = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Any]
+"""Lists, maps, and arrays of numbers by name."""
+
+# A list of numbers comes as text, by toJSON: as one value it is read twenty times as fast as number by number.
+# That function escapes nothing in strings, which therefore come as they are.
 
 REVISION = """
 MATCH (e:Entity)
@@ -34,44 +41,60 @@ ENTITIES = """
 MATCH (e:Entity)
 WHERE e.evicted IS NULL
 WITH e.type AS type, id(e) AS node, e.id AS id, e.name AS name, indegree(e, 'MENTIONS') AS mentions
-RETURN type, collect(node) AS nodes, collect(id) AS ids, collect(name) AS names, collect(mentions) AS mentions
+RETURN type, toJSON(collect(node)) AS nodes, collect(id) AS ids, collect(name) AS names,
+  toJSON(collect(mentions)) AS mentions
 ORDER BY type
 """
 FACTS = """
 MATCH (f:Fact)
 WHERE f.evicted IS NULL
-RETURN f.predicate AS predicate, coalesce(f.kind, 'state') AS kind, collect(id(f)) AS nodes, collect(f.id) AS ids,
-  collect(round(coalesce(f.confidence, 1.0) * 1000) / 1000) AS confidences
+RETURN f.predicate AS predicate, coalesce(f.kind, 'state') AS kind, toJSON(collect(id(f))) AS nodes,
+  collect(f.id) AS ids, toJSON(collect(coalesce(f.confidence, 1.0))) AS confidences
 ORDER BY predicate, kind
 """
-ENDS = """
-MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity)
-RETURN collect(id(f)) AS facts, collect(id(s)) AS subjects, collect(id(o)) AS objects
+SUBJECTS = """
+MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(s))) AS entities
+"""
+OBJECTS = """
+MATCH (o:Entity)<-[:OBJECT_IS]-(f)
+RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(o))) AS entities
 """
 BELIEFS = """
-MATCH (f:Fact)-[h:HELD|PROPOSED]->(b:Belief)
-RETURN type(h) AS relation,
-  collect([id(f), b.valid_at, b.known_from, b.invalid_at, b.created_at, b.expired_at]) AS beliefs
+MATCH (f:Fact)-[:%s]->(b)
+RETURN toJSON(collect(id(f))) AS fact, toJSON(collect(b.valid_at)) AS valid, toJSON(collect(b.known_from)) AS from,
+  toJSON(collect(b.invalid_at)) AS until, toJSON(collect(b.created_at)) AS created,
+  toJSON(collect(b.expired_at)) AS expired
 """
 SOURCES = """
-MATCH (x:Episode)-[:STATES]->(f:Fact)
-RETURN x.speaker AS speaker, x.thread AS thread, x.source AS source, coalesce(x.trust, 1.0) AS trust,
-  collect(id(f)) AS facts
+MATCH (x:Episode)
+RETURN toJSON(collect(id(x))) AS nodes, collect(coalesce(x.speaker, '')) AS speakers,
+  collect(coalesce(x.thread, '')) AS threads, collect(coalesce(x.source, '')) AS sources,
+  collect(coalesce(x.trust, 1.0)) AS trusts
+"""
+STATEMENTS = """
+MATCH (x:Episode)-[:STATES]->(f)
+RETURN toJSON(collect(id(x))) AS episodes, toJSON(collect(id(f))) AS facts
 """
 PREMISES = """
 MATCH (f:Fact)-[:RESTS_ON]->(p:Fact)
-RETURN DISTINCT id(f) AS fact, id(p) AS premise
+RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(p))) AS premises
 """
 DISPUTES = """
 MATCH (v:Verdict {ruling: 'waiting'})
 MATCH (f:Fact)-[:JUDGED]->(v)
-RETURN collect(DISTINCT id(f)) AS facts
+RETURN toJSON(collect(DISTINCT id(f))) AS facts
 """
 COMMUNITIES = """
 MATCH (c:Community)-[:HAS_MEMBER]->(e:Entity)
-RETURN c.id AS id, c.name AS name, collect(id(e)) AS members
+RETURN c.id AS id, c.name AS name, toJSON(collect(id(e))) AS members
 ORDER BY id
 """
+QUERIES = (
+    *(FACTS, ENTITIES, COMMUNITIES, BELIEFS % "HELD", STATEMENTS, SOURCES, BELIEFS % "PROPOSED"),
+    *(SUBJECTS, OBJECTS, PREMISES, DISPUTES),
+)
+"""The first three are answered with a row for each group, the others with one row, or none where there is no graph."""
 
 
 class ColumnCache:
@@ -80,17 +103,32 @@ class ColumnCache:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
 
+    @property
+    def namespaces(self) -> list[str]:
+        """The namespaces whose columns are kept."""
+        return list(self._kept)
+
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return the revision of the graph of *namespace*, and its columns as compressed JSON."""
+        """Return the revision of the graph of *namespace*, and its columns, compressed."""
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
-            columns = yield from read_columns()
-            kept = revision, (yield from work(lambda: compress(columns)))
+            answers, time = yield from read_answers()
+            kept = revision, (yield from work(lambda: compress(to_columns(answers, time))))
         self._kept[namespace] = kept
         if len(self._kept) > CACHED:
             self._kept.popitem(last=False)
         return kept
+
+    def drop_outdated(self, namespace: str) -> Flow[None]:
+        """Drop the columns of *namespace* if its graph has changed, as by forgetting."""
+        revision = yield from read_revision()
+        if namespace in self._kept and self._kept[namespace][0] != revision:
+            del self._kept[namespace]
+
+    def clear(self) -> None:
+        """Drop all."""
+        self._kept.clear()
 
 
 def read_revision() -> Flow[str]:
@@ -99,115 +137,157 @@ def read_revision() -> Flow[str]:
     return json.dumps([first, counts])
 
 
-def read_columns() -> Flow[Columns]:
-    """Return the graph as columns; entities and facts are numbered by their places in these."""
+def read_answers() -> Flow[tuple[list[list[Row]], int]]:
+    """Return the answers to `QUERIES`, and the time, in microseconds."""
     time = yield from now()
-    queries = (ENTITIES, FACTS, ENDS, BELIEFS, SOURCES, PREMISES, DISPUTES, COMMUNITIES)
-    answers = yield from in_step(read(query) for query in queries)
-    return (yield from work(lambda: to_columns(answers, time)))
+    return (yield from in_step(read(query) for query in QUERIES)), time
 
 
 def to_columns(answers: Sequence[Sequence[Row]], time: int) -> Columns:
-    """Return the columns of the *answers* to the queries of `read_columns`."""
-    entities, facts, ends, beliefs, sources, premises, disputes, communities = answers
-    nodes, places = _number(entities), _number(facts)
-    subjects, objects = _read_ends(ends, places, nodes)
+    """Return the columns of the *answers* to `QUERIES`; entities and facts are numbered by their places in these."""
+    facts, entities, communities, *others = answers
+    held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
+    nodes, places = Places(_flatten(entities, "nodes")), Places(_flatten(facts, "nodes"))
     predicates = list(dict.fromkeys(row["predicate"] for row in facts))
+    numbers = {predicate: place for place, predicate in enumerate(predicates)}
+    types = [row["type"] or "Entity" for row in entities]
     kinds = [KINDS.index(row["kind"]) for row in facts]
+    groups = [{**row, "members": nodes.keep(_parse(row["members"])).tolist()} for row in communities]
     return {
         "now": time // 1000,
-        "types": [row["type"] or "Entity" for row in entities],
+        "types": types,
         "predicates": predicates,
         "entities": {
-            "id": _flatten(entities, "ids"),
-            "name": _flatten(entities, "names"),
-            "type": _repeat(range(len(entities)), entities),
-            "mentions": _flatten(entities, "mentions"),
+            "id": _join(entities, "ids"),
+            "name": _join(entities, "names"),
+            "type": _repeat(range(len(entities)), entities).astype("<u2"),
+            "mentions": _flatten(entities, "mentions").astype("<f8"),
         },
         "facts": {
-            "id": _flatten(facts, "ids"),
-            "confidence": _flatten(facts, "confidences"),
-            "predicate": _repeat(_number_predicates(facts, predicates), facts),
-            "kind": _repeat(kinds, facts),
-            "subject": subjects,
-            "object": objects,
+            "id": _join(facts, "ids"),
+            "confidence": np.round(_flatten(facts, "confidences").astype("<f8"), 3),
+            "predicate": _repeat((numbers[row["predicate"]] for row in facts), facts).astype("<u2"),
+            "kind": _repeat(kinds, facts).astype("<u1"),
+            **_read_ends(subjects, objects, places, nodes),
         },
-        "beliefs": _to_beliefs(beliefs, places),
-        "sources": _place(sources, "facts", places),
-        "premises": _read_premises(premises, places),
-        "disputed": _places_of(_flatten(disputes, "facts"), places),
-        "communities": _place(communities, "members", nodes),
+        "beliefs": _to_beliefs(held, proposed, places),
+        "sources": _to_sources(sources, statements, places),
+        "premises": _pair(premises, "facts", "premises", places, places),
+        "disputed": places.keep(_parse(disputes["facts"])).astype("<u4"),
+        "communities": groups,
     }
 
 
+class Places:
+    """The places of nodes, by the numbers that the database has for them; -1 is a node that has none."""
+
+    def __init__(self, nodes: Numbers) -> None:
+        self.length = len(nodes)
+        self._places = np.full(int(nodes.max(initial=-1)) + 2, -1, dtype=np.int64)
+        self._places[nodes] = np.arange(self.length)
+
+    def of(self, nodes: Numbers) -> Numbers:
+        """Return the places of *nodes*."""
+        places: Numbers = self._places[np.minimum(nodes, len(self._places) - 1)]
+        return places
+
+    def keep(self, nodes: Numbers) -> Numbers:
+        """Return the places of those of *nodes* that have one."""
+        places = self.of(nodes)
+        kept: Numbers = places[places >= 0]
+        return kept
+
+
 def compress(columns: Columns) -> bytes:
-    """Return *columns* as compressed JSON."""
-    text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
-    return gzip.compress(text.encode("utf-8", "replace"), 1, mtime=0)
+    """Return *columns* compressed: the length of a text of JSON, the text, then the arrays that it names.
+
+    In the text, an array is ``{"array": TYPE, "length": NUMBER, "start": BYTES}``; all start at a multiple of eight.
+    """
+    arrays: list[bytes] = []
+    start = 0
+
+    def name(value: Numbers) -> dict[str, Any]:
+        nonlocal start
+        arrays.append(_pad(value.tobytes()))
+        start += len(arrays[-1])
+        return {"array": value.dtype.str[1:], "length": len(value), "start": start - len(arrays[-1])}
+
+    text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"), default=name)
+    header = text.encode("utf-8", "replace")
+    content = b"".join([len(header).to_bytes(8, "little"), _pad(header), *arrays])
+    return gzip.compress(content, 1, mtime=0)
 
 
-def _flatten(rows: Iterable[Row], name: str) -> list[Any]:
-    """Return the values of *name* in grouped *rows*."""
-    return [value for row in rows for value in row[name]]
+def _read_row(rows: Sequence[Row]) -> Row:
+    lists = dict.fromkeys(("speakers", "threads", "sources", "trusts"), ())
+    return rows[0] if rows else defaultdict(lambda: "[]", lists)
 
 
-def _repeat(values: Iterable[int], rows: Iterable[Row]) -> list[int]:
+def _pad(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 8)
+
+
+def _parse(text: str) -> Numbers:
+    """Return the numbers that `toJSON` has written."""
+    return np.array(json.loads(text) or np.empty(0, np.int64))
+
+
+def _flatten(rows: Iterable[Row], name: str) -> Numbers:
+    """Return the numbers of *name* in grouped *rows*."""
+    return np.concatenate([np.empty(0, np.int64), *(_parse(row[name]) for row in rows)])
+
+
+def _join(rows: Iterable[Row], name: str) -> list[str]:
+    """Return the texts of *name* in grouped *rows*."""
+    return [text for row in rows for text in row[name]]
+
+
+def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
     """Return the values of grouped *rows*, each as often as its row has nodes."""
-    return [value for value, row in zip(values, rows, strict=True) for _ in row["nodes"]]
+    return np.repeat(np.array([*values], np.int64), [len(row["ids"]) for row in rows])
 
 
-def _number(rows: Iterable[Row]) -> dict[int, int]:
-    """Return the place of each node of grouped *rows*."""
-    return {node: place for place, node in enumerate(_flatten(rows, "nodes"))}
+def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> Columns:
+    """Return pairs of places by the two names, without those of which an end is not there."""
+    one, other = places.of(_parse(row[first])), others.of(_parse(row[second]))
+    there = (one >= 0) & (other >= 0)
+    return {first: one[there].astype("<u4"), second: other[there].astype("<u4")}
 
 
-def _number_predicates(facts: Iterable[Row], predicates: Sequence[str]) -> list[int]:
-    numbers = {predicate: place for place, predicate in enumerate(predicates)}
-    return [numbers[row["predicate"]] for row in facts]
+def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
+    """Return the subject of each fact, -1 where it is not there, and its objects but the subject as pairs."""
+    subject = np.full(places.length, -1, dtype="<i4")
+    pairs = _pair(subjects, "facts", "entities", places, nodes)
+    subject[pairs["facts"]] = pairs["entities"]
+    pairs = _pair(objects, "facts", "entities", places, nodes)
+    other = subject[pairs["facts"]] != pairs["entities"]
+    return {"subject": subject, "withObject": pairs["facts"][other], "object": pairs["entities"][other]}
 
 
-def _places_of(nodes: Iterable[int], places: Mapping[int, int]) -> list[int]:
-    return [places[node] for node in nodes if node in places]
+def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
+    facts = [places.of(_parse(row["fact"])) for row in (held, proposed)]
+    fact = np.concatenate(facts)
+    there = fact >= 0
+    times = {
+        name: _milliseconds(np.concatenate([_parse(held[name]), _parse(proposed[name])])[there])
+        for name in ("valid", "from", "until", "created", "expired")
+    }
+    kind = np.repeat(np.array([0, 1], "<u1"), [len(each) for each in facts])
+    return {"fact": fact[there].astype("<u4"), **times, "proposed": kind[there]}
 
 
-def _place(rows: Iterable[Row], name: str, places: Mapping[int, int]) -> list[Row]:
-    """Return *rows* with the places of the nodes that are their *name*."""
-    return [{**row, name: _places_of(row[name], places)} for row in rows]
+def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
+    """Return who said things where, and as pairs which facts each of these has stated."""
+    told = [*zip(*(sources[name] for name in ("speakers", "threads", "sources", "trusts")), strict=True)]
+    numbers = {source: place for place, source in enumerate(dict.fromkeys(told))}
+    episodes = Places(_parse(sources["nodes"]))
+    pairs = _pair(statements, "episodes", "facts", episodes, places)
+    number = np.array([numbers[source] for source in told], "<u4")
+    names = ("speaker", "thread", "source", "trust")
+    columns = zip(*numbers, strict=True) if numbers else [()] * len(names)
+    return {**dict(zip(names, columns, strict=True)), "by": number[pairs["episodes"]], "facts": pairs["facts"]}
 
 
-def _read_premises(rows: Iterable[Row], places: Mapping[int, int]) -> list[list[int]]:
-    pairs = (_places_of((row["fact"], row["premise"]), places) for row in rows)
-    return [pair for pair in pairs if len(pair) == 2]
-
-
-def _read_ends(
-    ends: Sequence[Row], places: Mapping[int, int], nodes: Mapping[int, int]
-) -> tuple[list[int], list[list[int]]]:
-    """Return the subject of each fact, and its objects; -1 is an entity that is not there."""
-    subjects = [-1] * len(places)
-    objects = [list[int]() for _ in places]
-    for row in ends:
-        for fact, subject, object_ in zip(row["facts"], row["subjects"], row["objects"], strict=True):
-            place = places.get(fact)
-            if place is None:
-                continue
-            subjects[place] = nodes.get(subject, -1)
-            if object_ != subject and object_ in nodes:
-                objects[place].append(nodes[object_])
-    return subjects, objects
-
-
-def _to_beliefs(rows: Iterable[Row], places: Mapping[int, int]) -> Columns:
-    names = ("fact", "valid", "from", "until", "created", "expired")
-    columns: Columns = {name: [] for name in (*names, "proposed")}
-    for row in rows:
-        held = [belief for belief in row["beliefs"] if belief[0] in places]
-        columns["fact"] += [places[belief[0]] for belief in held]
-        for place, name in enumerate(names[1:], 1):
-            columns[name] += [_milliseconds(belief[place]) for belief in held]
-        columns["proposed"] += [int(row["relation"] == "PROPOSED")] * len(held)
-    return columns
-
-
-def _milliseconds(time: int) -> int:
-    return FAR if time >= OPEN_END else -FAR if time <= OPEN_START else time // 1000
+def _milliseconds(times: Numbers) -> Numbers:
+    inner = np.where(times <= OPEN_START, -FAR, times // 1000)
+    return np.where(times >= OPEN_END, FAR, inner).astype("<f8")

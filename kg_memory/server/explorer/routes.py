@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from kg_memory.errors import KGMemoryError
 from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.server.access import KnownKey, Reading
 from kg_memory.server.endpoints import NAMESPACE
@@ -34,6 +36,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
+SWEEP = 5.0
+"""Seconds between two looks whether the columns that are kept are still those of the graph."""
 Instant = Annotated[int, Query(ge=-FAR, le=FAR, description="Milliseconds since 1970.")]
 
 
@@ -48,11 +52,25 @@ def add_routes(router: APIRouter, service: Service) -> None:
     _add_page(router)
     cache = ColumnCache()
     driver = service.memory.driver
+    sweeping: asyncio.Task[None] | None = None
+
+    async def sweep() -> None:
+        """Drop what changed, so that nothing that was forgotten stays in memory, whoever forgot it."""
+        while cache.namespaces:
+            await asyncio.sleep(SWEEP)
+            try:
+                for namespace in cache.namespaces:
+                    await driver.arun(cache.drop_outdated(namespace), namespace)
+            except KGMemoryError:
+                cache.clear()
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
         """Return the whole graph as columns: compressed, or 304 where the page has it."""
+        nonlocal sweeping
         revision, body = await driver.arun(cache.read(access.namespace), access.namespace)
+        if sweeping is None or sweeping.done():
+            sweeping = asyncio.create_task(sweep())
         headers = {
             "ETag": f'"{revision.encode().hex()}"',
             "Cache-Control": "private, no-cache",
@@ -60,7 +78,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         }
         if headers["ETag"] in request.headers.get("if-none-match", ""):
             return Response(None, 304, headers)
-        return Response(body, 200, {**headers, "Content-Encoding": "gzip"}, "application/json")
+        return Response(body, 200, {**headers, "Content-Encoding": "gzip"}, "application/octet-stream")
 
     @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
     async def list_doubts(access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:

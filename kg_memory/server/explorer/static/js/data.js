@@ -13,25 +13,21 @@ const OVER = 2; // believed then, and not so at that time
 export class Graph {
   constructor(columns) {
     const { entities, facts, beliefs } = columns;
-    Object.assign(this, { types: columns.types, predicates: columns.predicates, sources: columns.sources, communities: columns.communities });
+    Object.assign(this, { types: columns.types, predicates: columns.predicates, communities: columns.communities });
     this.now = columns.now;
     this.entities = entities;
-    this.facts = facts;
-    this.entityType = Uint16Array.from(entities.type);
-    this.mentions = Float64Array.from(entities.mentions);
-    this.subject = Int32Array.from(facts.subject);
-    this.predicate = Uint16Array.from(facts.predicate);
-    this.kind = Uint8Array.from(facts.kind);
-    this.confidence = Float32Array.from(facts.confidence);
-    this.beliefFact = Uint32Array.from(beliefs.fact);
-    this.valid = Float64Array.from(beliefs.valid);
-    this.from = Float64Array.from(beliefs.from);
-    this.until = Float64Array.from(beliefs.until);
-    this.created = Float64Array.from(beliefs.created);
-    this.expired = Float64Array.from(beliefs.expired);
-    this.proposed = Uint8Array.from(beliefs.proposed);
+    this.facts = { id: facts.id, object: objectsOf(facts) };
+    this.entityType = entities.type;
+    this.mentions = entities.mentions;
+    this.subject = facts.subject;
+    this.predicate = facts.predicate;
+    this.kind = facts.kind;
+    this.confidence = facts.confidence;
+    this.beliefFact = beliefs.fact;
+    for (const name of ["valid", "from", "until", "created", "expired", "proposed"]) this[name] = beliefs[name];
     this.disputed = mark(facts.id.length, columns.disputed);
-    this.premises = columns.premises;
+    this.premises = [...columns.premises.facts].map((fact, place) => [fact, columns.premises.premises[place]]);
+    this.sources = sourcesOf(columns.sources);
     this.entityPlace = places(entities.id);
     this.factPlace = places(facts.id);
     this.beliefs = group(this.beliefFact, facts.id.length);
@@ -113,6 +109,19 @@ function group(keys, length) {
   return new Grouped(starts, items);
 }
 
+// The objects of each fact.
+function objectsOf({ id, withObject, object }) {
+  const objects = id.map(() => []);
+  for (let i = 0; i < object.length; i++) objects[withObject[i]].push(object[i]);
+  return objects;
+}
+
+function sourcesOf({ speaker, thread, source, trust, by, facts }) {
+  const stated = group(by, speaker.length);
+  stated.items = stated.items.map((place) => facts[place]);
+  return speaker.map((_, i) => ({ speaker: speaker[i], thread: thread[i], source: source[i], trust: trust[i], facts: stated.of(i) }));
+}
+
 function groupEnds(graph) {
   const keys = [];
   const facts = [];
@@ -160,7 +169,7 @@ function linkPairs(graph) {
 }
 
 function findTrust(graph) {
-  const trust = new Float32Array(graph.size).fill(-1);
+  const trust = new Float64Array(graph.size).fill(-1);
   for (const source of graph.sources) for (const fact of source.facts) if (source.trust > trust[fact]) trust[fact] = source.trust;
   return trust.map((value) => (value < 0 ? 1 : value));
 }
@@ -185,7 +194,20 @@ export async function readGraph(ns) {
   if (answer.status === 304) return null;
   kept.clear();
   kept.set(ns, answer.headers.get("ETag"));
-  return new Graph(await answer.json());
+  return new Graph(decode(await answer.arrayBuffer()));
+}
+
+const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
+
+// A text of JSON, and the arrays that it names.
+function decode(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const columns = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  const first = 8 + Math.ceil(length / 8) * 8;
+  for (const part of [columns, ...Object.values(columns)]) {
+    for (const [name, value] of Object.entries(part)) if (value?.array) part[name] = new ARRAYS[value.array](buffer, first + value.start, value.length);
+  }
+  return columns;
 }
 
 export function forgetKept() {

@@ -4,11 +4,14 @@ import { read } from "./api.js";
 import { BEGUN, ENDED, Graph, HOLDS, RETIRED } from "./data.js";
 import { state, subscribe } from "./store.js";
 
+const none = [];
 export const EMPTY = new Graph({
-  now: Date.now(), types: [], predicates: [], sources: [], communities: [], premises: [], disputed: [],
-  entities: { id: [], name: [], type: [], mentions: [] },
-  facts: { id: [], confidence: [], predicate: [], kind: [], subject: [], object: [] },
-  beliefs: { fact: [], valid: [], from: [], until: [], created: [], expired: [], proposed: [] },
+  now: Date.now(), types: none, predicates: none, communities: none, disputed: none,
+  sources: { speaker: none, thread: none, source: none, trust: none, by: none, facts: none },
+  premises: { facts: none, premises: none },
+  entities: { id: none, name: none, type: none, mentions: none },
+  facts: { id: none, confidence: none, predicate: none, kind: none, subject: none, withObject: none, object: none },
+  beliefs: { fact: none, valid: none, from: none, until: none, created: none, expired: none, proposed: none },
 });
 
 export const look = {
