@@ -198,6 +198,19 @@ def test_an_edit_of_dates_is_as_exact_as_they_are_and_takes_an_end_back(run: Run
     assert "Ann lives in Paris: 2024 - now" in run(*edit, "open")[1]
 
 
+def test_a_fact_is_retracted_and_replaced_by_commands_and_it_is_undone(run: Run, move: Callable[..., str]) -> None:
+    place = ("-n", move("Ann"))
+    [fact] = [each for each in result(run, "facts", "Ann", *place) if each["objects"] == ["Oslo"]]
+    code, out, _ = run("retract", fact["id"], "--by", "Cy", "--reason", "not so", *place)
+    assert (code, out.splitlines()[0]) == (0, "No longer believed: Ann lives in Oslo")
+    assert "Oslo" not in str(result(run, "facts", "Ann", *place))
+    assert "retracted" in run("review", "--decided", *place)[1]
+    [review] = [each for each in result(run, "verdicts", fact["id"], *place) if each["kind"] == "retracted"]
+    assert run("review", "--undo", review["id"], *place)[0] == 0
+    assert result(run, "replace", fact["id"], "I moved to Rome.", "--by", "Ann", *place)["ruling"] == "supersedes"
+    assert run("retract", "nothing", *place)[0] == 1
+
+
 def test_what_was_decided_is_listed_and_undone_by_the_begin_of_its_id(
     run: Run, move: Callable[..., str], memory: GraphMemory, capsys: pytest.CaptureFixture[str]
 ) -> None:

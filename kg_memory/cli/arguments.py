@@ -288,6 +288,10 @@ def _add_review(command: Command) -> None:
     review.add_argument("--verdict", choices=VERDICTS, help="with --edit: what the two facts are to each other")
     review.add_argument("--valid-at", metavar="TIME", help="with --edit: since when the fact that waits was so")
     review.add_argument("--invalid-at", metavar="TIME", help="with --edit: until when it was so, or open")
+    for name, about in (("retract", "believe a fact no more"), ("replace", "let what a text states replace a fact")):
+        made = command(name, f"verdicts:{name}", about, texts.RETRACT, _person("decides", "with the decision"))
+        made.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
+    made.add_argument("text", metavar="TEXT", help="a message that states the new fact")
     about = "list the predicates, or correct one"
     predicates = command("predicates", "show:predicates", about, texts.PREDICATES, _limit("predicates"))
     predicates.add_argument("name", nargs="?", metavar="NAME", help="tell what is known of this one")

@@ -161,6 +161,13 @@ examples:
   kg-memory watch --once
   kg-memory watch --json | jq .event
 """
+RETRACT = """\
+What was believed until then is kept, with its sources, and the decision with your name. It is undone like that about a
+verdict: kg-memory review --undo ID.
+
+examples:
+  kg-memory retract 3f2a9c0d-1e4b-5a7d-9c1e-0b1f6d0e6d0c --reason "she says that she never lived there"
+  kg-memory replace 3f2a9c0d-1e4b-5a7d-9c1e-0b1f6d0e6d0c "Ann lives in Bergen." """
 PREDICATES = """\
 examples:
   kg-memory predicates

@@ -1,12 +1,12 @@
-"""Show verdicts about facts: what took the place of what, what cannot both be true, and why."""
+"""Show verdicts about facts, and decide about one fact: retract it, or replace it."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
 
-from kg_memory.cli.command import namespace_of, open_memory
-from kg_memory.cli.output import FACT_STYLES, FACTS, SHORT, Screen, fact_row, validity, when, with_ids
+from kg_memory.cli.command import namespace_of, open_memory, review_command
+from kg_memory.cli.output import FACT_STYLES, FACTS, SHORT, Screen, cell, fact_row, login, validity, when, with_ids
 from kg_memory.models.graph import Review
 
 
@@ -29,6 +29,33 @@ def consequences(arguments: Namespace, screen: Screen) -> int:
     table = [(len(one.path), *fact_row(one.fact)[:3], way) for one, way in zip(resting, ways, strict=True)]
     columns, rows = with_ids(("steps", *FACTS[:3], "by way of"), table, facts_, ids=arguments.ids)
     screen.values(resting, columns, rows, ("cyan", *FACT_STYLES), empty="Nothing rests on this fact.")
+    return 0
+
+
+def retract(arguments: Namespace, screen: Screen) -> int:
+    """Believe a fact no more."""
+    why = {"by": arguments.by or login(), "reason": arguments.reason}
+    with open_memory(arguments, screen) as memory:
+        review = memory.facts.retract(arguments.fact, namespace=namespace_of(arguments), **why)
+    return _tell(review, [f"No longer believed: {cell(review.pending.sentence)}"], arguments, screen)
+
+
+def replace(arguments: Namespace, screen: Screen) -> int:
+    """Let what a text states replace a fact."""
+    why = {"by": arguments.by or login(), "reason": arguments.reason}
+    with open_memory(arguments, screen) as memory:
+        review = memory.facts.replace(arguments.fact, arguments.text, namespace=namespace_of(arguments), **why)
+    sides = (review.existing, review.pending)
+    return _tell(review, [f"{cell(fact.sentence)}: {validity(fact)}" for fact in sides], arguments, screen)
+
+
+def _tell(review: Review, lines: Sequence[str], arguments: Namespace, screen: Screen) -> int:
+    if screen.as_json:
+        screen.json(review.model_dump(mode="json"))
+        return 0
+    for line in lines:
+        screen.line(line)
+    screen.line(f"Undo it: {review_command(arguments)} --undo {review.id}", "dim")
     return 0
 
 

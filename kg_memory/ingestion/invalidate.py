@@ -39,7 +39,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
         "facts": facts,
         "verdicts": verdicts,
         "rejudged": rejudged,
-        "reopened": _reopen(history, stored),
+        "reopened": _reopen(history, stored, episode),
         "revision": revise_beliefs(history, policy, draft.namespace, episode.id),
     }
 
@@ -54,11 +54,12 @@ def _state(history: History, facts: Collection[StatedFact], episode: EpisodeReco
             history.add_statement(_statement(fact, episode))
 
 
-def _reopen(history: History, stated: set[str]) -> tuple[str, ...]:
+def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
     """Let the verdicts wait again by which a person refused what is *stated* anew; return their ids."""
-    reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated))
+    arrived_at = episode.created_at
+    reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
     for id_ in reopened:
-        verdict = replace(history.verdicts[id_], ruling="waiting", refused=None)
+        verdict = replace(history.verdicts[id_], ruling="waiting", refused=None, refused_at=None)
         history.set_verdict(id_, verdict, history.edits.get(id_))
     return tuple(reopened)
 

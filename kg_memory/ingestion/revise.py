@@ -151,7 +151,8 @@ def to_verdict(row: Row) -> Verdict:
     """Return a verdict from its row, or as it was just found: then nobody has refused anything."""
     kind: Contradiction = "conflicts" if row["kind"] == "conflicts" else "supersedes"
     preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
-    return Verdict(row["new"], row["known"], row["ruling"], preferred, row.get("refused"), kind)
+    refused = row.get("refused"), kind, row.get("refused_at")
+    return Verdict(row["new"], row["known"], row["ruling"], preferred, *refused)
 
 
 def to_edit(row: Row) -> Edit | None:

@@ -10,9 +10,10 @@ from typing import Any
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.queries.search import FACTS_BY_ID
+from kg_memory.maintenance.review.retract import replace_fact, retract
 from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.adding import Progress, Tally
+from kg_memory.memory.adding import Progress, Tally, date_input, to_result
 from kg_memory.memory.changes import is_reviewed, read_changes
 from kg_memory.memory.consequences import read_consequences
 from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
@@ -28,17 +29,17 @@ from kg_memory.memory.listing import (
 )
 from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.predicates import read_predicate
-from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Source, TimelineEvent
+from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
 from kg_memory.models.results import FactExplanation, Paged
 from kg_memory.retrieval.time_window import parse_moment
-from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.effects import now, read, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EVER
-from kg_memory.temporal.policy import rivals_by
+from kg_memory.temporal.policy import ConflictPolicy, rivals_by
 from kg_memory.text.predicates import predicate_name
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_author, validate_count, validate_name
 
 MOST_EXPLAINED = 1000
 MAX_CHAIN = 64
@@ -134,6 +135,36 @@ class Facts(Group):
         return (yield from read_page(first, limit, after, window, seen))
 
     list, alist = verb(_list)
+
+    def _retract(
+        self, fact: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
+    ) -> Flow[Review]:
+        """Believe the fact with that id no more, and return the decision; ``reviews.undo(review.id)`` takes it back.
+
+        What was believed until then is kept, and so are its sources. What it had ended holds again. It is believed
+        again when a message that comes later states it. Who, when and why is kept. Errors: `InputError`.
+        """
+        return retract(fact, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
+
+    retract, aretract = verb(_retract)
+
+    def _replace(
+        self, fact: str, with_text: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
+    ) -> Flow[Review]:
+        """Let what *with_text* states supersede the fact with that id, and return the decision, to be undone as others.
+
+        The text is read as a message that *by* says now. The old fact ends where the new one begins, or is not believed
+        at all where the new one does not begin later. Who, when and why is kept. Errors: as `GraphMemory.add`, and
+        `InputError` when the text states no other fact; the message is kept.
+        """
+        validate_author(by, reason)
+        yield from require_fact(fact)
+        said = date_input({"content": with_text, "speaker": by}, self._engine.driver.clock)
+        added = to_result((yield from run_graph(self._engine.ingestion, {**said, "namespace": namespace})))
+        policy = ConflictPolicy.from_settings(self._engine.settings)
+        return (yield from replace_fact(fact, added.episode, (by, reason), policy, namespace))
+
+    replace, areplace = verb(_replace)
 
     def _get(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None

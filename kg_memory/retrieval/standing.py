@@ -7,7 +7,6 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from kg_memory.falkor.queries import facts
 from kg_memory.falkor.queries import premises as queries
 from kg_memory.falkor.rows import Row, to_fact
 from kg_memory.models.graph import SOURCES, Fact
@@ -135,7 +134,7 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
     if not episodes:
         return []
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
-    ended = yield from read(facts.ENDED_FACTS, ids=list(episodes[:BEST]), limit=MOST_ENDED, sources=SOURCES, **params)
+    ended = yield from read(queries.ENDED_FACTS, ids=list(episodes[:BEST]), limit=MOST_ENDED, sources=SOURCES, **params)
     standing = yield from add_standing(ended, point)
     asked = set(terms(question))
     absent = (to_fact(row) for row in standing if row.get("absent"))

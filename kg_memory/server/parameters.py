@@ -57,6 +57,7 @@ NAMES: Mapping[str, Parameter] = {
     "days": Parameter("How many days, up to today."),
     "by": Parameter("Who decides; the name of the key if left out.", type=str | None),
     "reason": Parameter("Why; it is kept."),
+    "with_text": Parameter("A message that states the new fact."),
     "choice": Parameter("The decision."),
     "verdict": Parameter("What the two facts are to each other, with `edit`."),
     "seen": Parameter("The `ruling` on which the decision is based; it must still hold."),

@@ -23,6 +23,10 @@ ROUTES = (
     Route("GET", "/facts/{fact}/sources", "facts.sources"),
     Route("GET", "/facts/{fact}/evolution", "facts.evolution"),
     Route("GET", "/facts/{fact}/consequences", "facts.consequences", whole=True),
+    Route("POST", "/facts/{fact}/retract", "facts.retract", "review", example={"reason": "she says it is not so"}),
+    Route(
+        "POST", "/facts/{fact}/replace", "facts.replace", "review", 201, example={"with_text": "Ann lives in Bergen."}
+    ),
     Route("GET", "/changes", "facts.changes"),
     Route("GET", "/entities", "entities.list"),
     Route("GET", "/entities/{name}", "entities.card"),

@@ -34,7 +34,8 @@ Weight = float
 class Verdict:
     """A verdict about two facts, and its ruling; *preferred* is the fact that the model believes.
 
-    *refused* is the fact that a person rejected. *kind* is what the verdict would do while it waits for review.
+    *refused* is the fact that a person rejected, *refused_at* when. *kind* is what the verdict would do while it waits
+    for review. One about a single fact retracts it.
     """
 
     new: str
@@ -43,6 +44,17 @@ class Verdict:
     preferred: str | None = None
     refused: str | None = None
     kind: Contradiction = "supersedes"
+    refused_at: int | None = None
+
+    @property
+    def is_retraction(self) -> bool:
+        """Whether a person retracted the fact, and did not undo that."""
+        return self.new == self.existing and self.ruling == "refused" and self.refused_at is not None
+
+    def retracts(self, statement: Statement) -> bool:
+        """Return whether *statement* is of the fact that this retracts, and had arrived by then."""
+        is_about = self.is_retraction and self.new == statement.fact
+        return is_about and self.refused_at is not None and statement.arrived_at <= self.refused_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +194,14 @@ def to_ruling(kind: VerdictKind) -> Ruling:
     return "both"
 
 
-def is_reopened(verdict: Verdict, stated: Collection[str]) -> bool:
-    """Return whether *verdict* waits for review again now that the *stated* facts were stated anew."""
-    return verdict.ruling == "refused" and verdict.refused in stated
+def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:
+    """Return whether *verdict* waits for review again as what arrived at that time has the *stated* facts.
+
+    What had arrived before it was refused, and is read again, tells nothing new. A retraction never waits.
+    """
+    if verdict.ruling != "refused" or verdict.is_retraction or verdict.refused not in stated:
+        return False
+    return verdict.refused_at is None or arrived_at > verdict.refused_at
 
 
 def facts_in_review(verdicts: Collection[Verdict], by_fact: StatementsByFact) -> set[str]:

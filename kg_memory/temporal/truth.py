@@ -57,11 +57,17 @@ def truths(
     """Return when each fact holds, by the *statements* of all facts and the *verdicts* between these.
 
     A fact that waits for review, was refused or lost a conflict does not affect others. A statement that the *policy*
-    weighs less takes nothing from one that it weighs more: it holds in the time that is left.
+    weighs less takes nothing from one that it weighs more: it holds in the time that is left. Of a fact that a person
+    retracted only what arrived later counts.
     """
     by_fact: defaultdict[str, list[Statement]] = defaultdict(list)
+    retractions = {verdict.new: verdict for verdict in verdicts if verdict.is_retraction}
+    retracted: dict[str, Truth] = {}
     for statement in statements:
-        by_fact[statement.fact].append(statement)
+        if statement.fact in retractions and retractions[statement.fact].retracts(statement):
+            retracted[statement.fact] = Truth()
+        else:
+            by_fact[statement.fact].append(statement)
     verdicts = [verdict for verdict in verdicts if _links_two(verdict, by_fact)]
     in_review = facts_in_review(verdicts, by_fact)
     waiting = in_review if policy.withhold else set[str]()
@@ -77,7 +83,7 @@ def truths(
         rivals |= {rival: {fact} for rival in rivals[fact]}
         proposed = _place_periods(rivals.keys(), reconciled, rivals, policy)
         result[fact] = Truth(tuple(proposed[fact]), waits=True)
-    return result
+    return retracted | result
 
 
 def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:

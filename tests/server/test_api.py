@@ -110,6 +110,27 @@ def test_a_fact_and_an_entity_are_shown_from_every_side(ann):
     assert {entity["name"] for entity in around["entities"]} == {"Ann", "Bergen"}
 
 
+def test_a_fact_is_retracted_and_replaced_and_it_is_undone(client):
+    admin, root = client("admin"), NS.format("retracted")
+    admin.post(f"{root}/facts", json={"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"})
+    (fact,) = items(admin.get(f"{root}/facts"))
+    retract = f"{root}/facts/{fact['id']}/retract"
+    assert client("read", "write").post(retract).status_code == 403
+    review = admin.post(retract, json={"reason": "not so"}).json()
+    assert (review["kind"], review["decisions"][0]["by"], review["decisions"][0]["reason"]) == (
+        "retracted",
+        "test",
+        "not so",
+    )
+    assert items(admin.get(f"{root}/facts")) == []
+    admin.post(f"{root}/reviews/{review['id']}/undo", json={})
+    assert [known["id"] for known in items(admin.get(f"{root}/facts"))] == [fact["id"]]
+    replaced = admin.post(f"{root}/facts/{fact['id']}/replace", json={"with_text": "Ann lives in Bergen."})
+    assert (replaced.status_code, replaced.json()["pending"]["objects"]) == (201, ["Bergen"])
+    assert [now["objects"] for now in items(admin.get(f"{root}/facts", params={"as_of": "now"}))] == [["Bergen"]]
+    assert admin.post(f"{root}/facts/nothing/retract").status_code == 404
+
+
 def test_the_graph_is_drawn_as_it_was_at_a_time(ann):
     admin, _ = ann
     whole = admin.get("/api/graph/global", params={"namespace": "ann"}).json()["elements"]

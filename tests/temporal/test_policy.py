@@ -57,9 +57,12 @@ def test_a_value_does_not_supersede_another_of_a_predicate_declared_to_have_seve
 
 def test_a_refused_fact_that_is_stated_anew_waits_again():
     verdict = Verdict("b", "a", "refused", refused="b")
-    assert is_reopened(verdict, {"b"})
-    assert not is_reopened(verdict, {"a"})
-    assert not is_reopened(Verdict("b", "a", "conflicts"), {"b"})
+    assert is_reopened(verdict, {"b"}, 5)
+    assert not is_reopened(verdict, {"a"}, 5)
+    assert not is_reopened(Verdict("b", "a", "conflicts"), {"b"}, 5)
+    dated = Verdict("b", "a", "refused", refused="b", refused_at=5)
+    assert (is_reopened(dated, {"b"}, 5), is_reopened(dated, {"b"}, 6)) == (False, True), "what arrived later alone"
+    assert not is_reopened(Verdict("b", "b", "refused", refused="b", refused_at=5), {"b"}, 6)
 
 
 def test_who_is_preferred_counts_only_by_the_models_choice():

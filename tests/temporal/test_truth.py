@@ -186,6 +186,14 @@ def test_a_verdict_about_a_fact_of_which_nothing_was_said_does_nothing():
         assert truths(heard("a@1 1-"), ruled("b-a a-a", ruling)) == truths(heard("a@1 1-"))
 
 
+def test_of_a_retracted_fact_only_what_arrives_later_counts():
+    retracted = Verdict("a", "a", "refused", refused="a", refused_at=5)
+    early, late = Statement("a", "1", 1, arrived_at=5), Statement("a", "2", 2, arrived_at=6)
+    assert truths([early], [retracted]) == {"a": Truth()}
+    assert truths([late, early], [retracted]) == truths([late])
+    assert truths([early], [replace(retracted, ruling="both")]) == truths([early])
+
+
 def test_an_undated_fact_is_known_to_hold_from_when_it_was_first_said():
     assert known(truths(heard("a@20; a@10"))["a"]) == [(10, OPEN_END)]
     assert known(truths(heard("a@20; a@10 5-"))["a"]) == [(5, OPEN_END)]

@@ -10,8 +10,8 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 TOLD_HISTORY = f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
-WITH f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .edited, .edited_from, .edited_until,
-    .edited_precision, .edited_end_precision, .kind, .decided}}) AS verdicts
+WITH f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .refused_at, .edited, .edited_from,
+    .edited_until, .edited_precision, .edited_end_precision, .kind, .decided}}) AS verdicts
 OPTIONAL MATCH (e:Episode)-[s:STATES]->(f)
 WITH f, verdicts, collect({{
     id: e.id, said_at: e.at, arrived_at: coalesce(e.created_at, 0),
@@ -35,8 +35,8 @@ MATCH (f:Fact {{id: id}})
 """
 """The statements about some facts, the present beliefs, and the verdicts that link them to others."""
 
-_VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds, .refused, .created_at, .edited,
-  .edited_from, .edited_until, .edited_precision, .edited_end_precision}"""
+_VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds, .refused, .refused_at,
+  .created_at, .edited, .edited_from, .edited_until, .edited_precision, .edited_end_precision}"""
 
 REVIEWS = f"""
 MATCH (v:Verdict)
@@ -94,9 +94,18 @@ DECIDE = (
 UNWIND $based_on AS row
 OPTIONAL MATCH (n:Entity {id: row.id})
 WITH sum(CASE WHEN coalesce(n.revision, 0) = row.revision THEN 0 ELSE 1 END) AS changed
-MATCH (e:Verdict {id: $verdict})
-WHERE changed = 0 AND e.ruling = $expected
-SET e.decided = true, e.ruling = $ruling, e.refused = $refused, e.edited = $edited, e.edited_from = $edited_from,
+UNWIND $judged AS row
+MATCH (f:Fact {id: row.new})
+MATCH (other:Fact {id: row.known})
+WHERE changed = 0
+MERGE (e:Verdict {id: row.id})
+ON CREATE SET e = row, e.created_at = $now
+MERGE (f)-[:JUDGED]->(e)
+MERGE (other)-[:JUDGED]->(e)
+WITH e
+WHERE e.ruling = $expected
+SET e.decided = true, e.ruling = $ruling, e.refused = $refused, e.refused_at = $refused_at,
+  e.edited = $edited, e.edited_from = $edited_from,
   e.edited_until = $edited_until, e.edited_precision = $edited_precision, e.edited_end_precision = $edited_end_precision
 CREATE (e)-[:DECIDED]->(d:Decision)
 SET d = $decision
@@ -113,7 +122,7 @@ CALL {
 RETURN e.id AS id
 """
 )
-"""Write a decision and its consequences.
+"""Write a decision and its consequences, and the verdict that it is about where that is a new one.
 
 There is no row if another decision was made meanwhile, or facts about the same entities changed.
 """
@@ -180,8 +189,21 @@ ORDER BY near, x.id
 WITH e, f, kind, until, precision, collect(x)[0] AS x
 RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
 ORDER BY id, kind, sentence
+UNION ALL
+UNWIND $ids AS id
+MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
+WITH DISTINCT e, f
+MATCH (f)-[:JUDGED]->(v:Verdict)
+WHERE v.new = v.known AND v.ruling = 'refused' AND v.refused_at <= $believed_at AND e.created_at <= v.refused_at
+WITH DISTINCT e, f
+RETURN e.id AS id, 'refused' AS kind, f.sentence AS sentence, NULL AS until, NULL AS precision, NULL AS by,
+  NULL AS by_source_id
+ORDER BY id, sentence
 """
-"""The disputed facts of episodes, each with the nearest episode after it that states a contradicting fact."""
+"""The disputed facts of episodes, each with the nearest episode after it that states a contradicting fact.
+
+A fact that was retracted since then has none.
+"""
 
 ENDED = f"""
 UNWIND $ids AS id
@@ -216,18 +238,6 @@ ORDER BY id, sentence
 Among the latter an episode that states when the next fact began is best, then one after the episode itself. An episode
 that states the end itself has no row.
 """
-
-ENDED_FACTS = f"""
-UNWIND $ids AS id
-MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
-WITH DISTINCT f
-MATCH (f)-[h:HELD]->(b:Belief)
-WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at <= $as_of
-WITH f, h, b ORDER BY b.invalid_at DESC LIMIT $limit
-{part.TELL_FACTS}
-ORDER BY belief.invalid_at DESC, fact.id
-"""
-"""The periods of facts that episodes state which have ended by then, the latest first."""
 
 FACTS_AROUND = f"""
 UNWIND $ids AS id

@@ -175,7 +175,7 @@ CALL {
   WITH e
   UNWIND $reopened AS id
   MATCH (v:Verdict {id: id})
-  SET v.ruling = 'waiting', v.refused = NULL
+  SET v.ruling = 'waiting', v.refused = NULL, v.refused_at = NULL
 }
 CALL {
   WITH e

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kg_memory.falkor.queries import fragments as part
+
 GROUNDS = """
 UNWIND $ids AS id
 MATCH (f:Fact {id: id})
@@ -50,6 +52,18 @@ MATCH (f:Fact {id: id})
 RETURN f.id AS id, f.sentence AS sentence
 """
 
+ENDED_FACTS = f"""
+UNWIND $ids AS id
+MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
+WITH DISTINCT f
+MATCH (f)-[h:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at <= $as_of
+WITH f, h, b ORDER BY b.invalid_at DESC LIMIT $limit
+{part.TELL_FACTS}
+ORDER BY belief.invalid_at DESC, fact.id
+"""
+"""The periods of facts that episodes state which have ended by then, the latest first."""
+
 SUPERSEDED = """
 UNWIND $ended AS row
 MATCH (f:Fact {id: row.id})
@@ -84,3 +98,12 @@ WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.valid_a
 RETURN DISTINCT row.id AS id, row.until AS until
 """
 """The ended facts with one value at a time whose subject has another value of the kind since then."""
+
+REPLACING = """
+MATCH (s:Entity)-[:SUBJECT_OF]->(old:Fact {id: $fact})
+MATCH (e:Episode {id: $episode})-[:STATES]->(f:Fact)
+MATCH (t:Entity)-[:SUBJECT_OF]->(f)
+RETURN DISTINCT f.id AS id, t.id = s.id AS same_subject, f.predicate = old.predicate AS same_predicate,
+  e.created_at AS saved_at
+"""
+"""The facts that an episode states, and how near each is to another one."""

@@ -18,7 +18,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.revise import read_history, revise_beliefs, revive, to_edit
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.maintenance.review.reviews import StoredVerdict, VerdictState, read_verdict, to_reviews
+from kg_memory.maintenance.review.reviews import StoredVerdict, VerdictState, find_verdict, read_verdict, to_reviews
 from kg_memory.models.graph import Precision, Review, Ruling, VerdictKind
 from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import now, read, write
@@ -115,12 +115,13 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
-    """A decision as it is kept: what, by whom and why."""
+class Note:
+    """A decision as it is kept: what, by whom and why; *before* is what an undo brings back, if not what is so now."""
 
     decision: Choice | Literal["undo"]
     by: str
     reason: str
+    before: VerdictState | None = None
 
 
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
@@ -133,14 +134,16 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
         _check_seen(stored, request.seen)
+        if stored.kind == "retracted":
+            raise InputError(f"{stored.id!r} retracts a fact: undo it, or retract the fact again")
         pending = fact_in_question(history.verdicts[stored.id], history.statements_by_fact())
         if request.choice == "reject":
-            return replace(stored.state, ruling="refused", refused=pending)
-        accepted = replace(stored.state, ruling=to_ruling(request.edit.kind(stored.kind)), refused=None)
+            return refuse(stored.state, pending, time)
+        accepted = rule(stored.state, to_ruling(request.edit.kind(stored.kind)))
         return _edit(accepted, pending, request.edit.dates(time), history)
 
-    note = _Note(request.choice, request.by, request.reason)
-    return (yield from _record(review, next_state, note, policy, namespace))
+    note = Note(request.choice, request.by, request.reason)
+    return (yield from record((yield from read_verdict(review)), next_state, note, policy, namespace))
 
 
 def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
@@ -161,7 +164,18 @@ def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: s
             raise InputError(f"nothing was decided about {review!r}: there is nothing to undo")
         return VerdictState.from_row(json.loads(standing[-1]["before"]))
 
-    return (yield from _record(review, next_state, _Note("undo", by, reason), policy, namespace))
+    stored = yield from read_verdict(review)
+    return (yield from record(stored, next_state, Note("undo", by, reason), policy, namespace))
+
+
+def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
+    """Return *state* where a person rejected *fact* at that time."""
+    return replace(state, ruling="refused", refused=fact, refused_at=time)
+
+
+def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
+    """Return *state* with another *ruling*, by which neither fact is rejected."""
+    return replace(state, ruling=ruling, refused=None, refused_at=None)
 
 
 def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
@@ -178,7 +192,7 @@ def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | Non
     if start is None and end is None:
         return state
     if state.edited != fact:
-        state = VerdictState(state.ruling, state.refused, edited=fact)
+        state = VerdictState(state.ruling, state.refused, state.refused_at, edited=fact)
     if start is not None:
         state = replace(state, edited_from=start[0], edited_precision=start[1])
     if end is not None:
@@ -191,19 +205,26 @@ def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | Non
     return state
 
 
-def _record(review: str, next_state: NextState, note: _Note, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
+def record(
+    stored: StoredVerdict,
+    next_state: NextState,
+    note: Note,
+    policy: ConflictPolicy,
+    namespace: str,
+    *,
+    new: bool = False,
+) -> Flow[Review]:
     """Write a decision and the beliefs that follow from it, and return the verdict as it is then.
 
-    It is computed again where facts about the same entities were changed meanwhile.
+    A *new* verdict is written with it. It is computed again where facts about the same entities were changed meanwhile.
     """
-    stored = yield from read_verdict(review)
     for _ in range(ATTEMPTS):
         based_on = yield from read(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
         history = yield from read_history(stored.facts)
         time = yield from now()
         state = next_state(stored, history, time)
         id_ = decision_id(namespace, stored.id, time)
-        verdict = replace(stored.verdict, ruling=state.ruling, refused=state.refused)
+        verdict = replace(stored.verdict, ruling=state.ruling, refused=state.refused, refused_at=state.refused_at)
         history.set_verdict(stored.id, verdict, to_edit(asdict(state)))
         revision = revise_beliefs(history, policy, namespace, id_)
         decision = {
@@ -212,12 +233,12 @@ def _record(review: str, next_state: NextState, note: _Note, policy: ConflictPol
             "by": replace_unstorable(note.by),
             "at": time,
             "reason": replace_unstorable(note.reason),
-            "before": json.dumps(asdict(stored.state)),
+            "before": json.dumps(asdict(note.before or stored.state)),
             "ruling": state.ruling,
         }
         written = yield from write(
             queries.DECIDE,
-            verdict=stored.id,
+            judged=[stored.to_row()],
             expected=stored.state.ruling,
             now=time,
             **asdict(state),
@@ -228,9 +249,9 @@ def _record(review: str, next_state: NextState, note: _Note, policy: ConflictPol
         if written:
             yield from revive(revision.revived)
             yield from refresh(since=time, before=time - LEFT)
-            changed = yield from read_verdict(review)
+            changed = yield from read_verdict(stored.id)
             [result] = yield from to_reviews([changed])
             return result
-        if (yield from read_verdict(review)) != stored:
-            raise InputError(f"{review!r} was decided by somebody else meanwhile: look at it again")
+        if (yield from find_verdict(stored.id)) != (None if new else stored):
+            raise InputError(f"{stored.id!r} was decided by somebody else meanwhile: look at it again")
     raise DatabaseUnavailable(f"gave up deciding after {ATTEMPTS} write conflicts; retry later")

@@ -32,6 +32,7 @@ class VerdictState:
 
     ruling: Ruling
     refused: str | None = None
+    refused_at: int | None = None
     edited: str | None = None
     edited_from: int | None = None
     edited_until: int | None = None
@@ -41,7 +42,7 @@ class VerdictState:
     @classmethod
     def from_row(cls, row: Row) -> Self:
         """Return the state of a verdict from its row."""
-        return cls(**{field.name: row[field.name] for field in fields(cls)})
+        return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,13 @@ class StoredVerdict:
         stored = row["verdict"]
         verdict, state, decisions = to_verdict(stored), VerdictState.from_row(stored), tuple(row["decisions"])
         return cls(verdict, state, decisions, *_STORED(stored))
+
+    def to_row(self) -> Row:
+        """Return it as it is stored, without what decisions change."""
+        own = {"id": self.id, "kind": self.kind, "confidence": self.confidence, "reason": self.reason}
+        holds = "known" if self.verdict.preferred == self.verdict.existing else "new"
+        ends = {"new": self.verdict.new, "known": self.verdict.existing}
+        return {**own, **ends, "holds": holds, "ruling": self.state.ruling}
 
     @property
     def facts(self) -> tuple[str, str]:
@@ -175,7 +183,7 @@ def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdic
 
 
 def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:
-    [existing] = (fact for fact in stored.facts if fact != pending)
+    existing = next((fact for fact in stored.facts if fact != pending), pending)
     decisions = tuple(rows.to_decision(row) for row in stored.decisions)
     return Review(
         id=stored.id,
@@ -195,9 +203,13 @@ def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -
 
 def read_verdict(review: object) -> Flow[StoredVerdict]:
     """Return the verdict with that id. Errors: `InputError` where there is none."""
-    stored: Sequence[Row] = []
-    if isinstance(review, str) and review:
-        stored = yield from read(queries.VERDICT, id=replace_unstorable(review))
-    if not stored:
+    stored = (yield from find_verdict(replace_unstorable(review))) if isinstance(review, str) and review else None
+    if stored is None:
         raise NotFound(f"there is no review {review!r} in this namespace: memory.reviews.list() has those that wait")
-    return StoredVerdict.from_row(stored[0])
+    return stored
+
+
+def find_verdict(review: str) -> Flow[StoredVerdict | None]:
+    """Return the verdict with that id, if there is one."""
+    stored = yield from read(queries.VERDICT, id=review)
+    return StoredVerdict.from_row(stored[0]) if stored else None

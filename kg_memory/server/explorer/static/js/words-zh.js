@@ -30,7 +30,7 @@ export const CHINESE = {
   "forget what": "遗忘：{name}", "forget intro": "无法撤销。在您确认以下内容之前，不会遗忘任何东西：", "what would happen": "将会发生什么", "messages go": "将删除的消息", "facts go": "将删除的事实", "entities go": "将删除的实体", "facts return": "将重新成立的事实", "facts change": "日期或措辞会变的事实", "messages read again": "将重新读取的消息", "nothing would go": "没有内容会被删除。",
   "reason for the log": "日志中的理由（不要引用要遗忘的内容）", "forget for good": "永久遗忘", "forgotten": "已遗忘", "facts hold again": "{facts}重新成立。", "not searched": "没有搜索残留。", "residue": "发现 {traces} 处残留；见 kg-memory audit。", "no trace": "没有残留：已检查 {searched} 个存储值。", "receipt": "回执",
   "review intro": "读取时不确定的内容。", "choose": "选择", "accept": "接受", "reject": "拒绝", "nothing waits": "没有待处理的内容。", "decided": "已决定", "new": "较晚", "stored": "较早", "sure": "确定度 {sure}", "judged by": "由{by}判断，{at}", "the model or the rules": "模型或规则",
-  "verdict duplicate": "说的相同", "verdict supersedes": "使其结束", "verdict conflicts": "与其矛盾", "verdict complements": "两者都成立", "verdict temporary": "暂时", "verdict unrelated": "无关",
+  "verdict retracted": "已撤回", "verdict duplicate": "说的相同", "verdict supersedes": "使其结束", "verdict conflicts": "与其矛盾", "verdict complements": "两者都成立", "verdict temporary": "暂时", "verdict unrelated": "无关",
   "ruling waiting": "等待", "ruling supersedes": "一个使另一个结束", "ruling conflicts": "其中一个不再相信", "ruling both": "两者都相信", "ruling refused": "被拒绝", "ruling ignored": "被忽略",
   "decided accept": "{by} 接受，{at}", "decided reject": "{by} 拒绝，{at}", "decided edit": "{by} 修改，{at}", "decided undo": "{by} 撤销，{at}", "done accept": "已接受。", "done reject": "已拒绝。", "done edit": "已保存。", "undone": "已撤销。", "edit verdict": "修改判断", "relation": "较晚的事实……",
   "same?": "一个还是两个？", "doubt": "“{first}”和“{second}”是同一个吗？", "merge them": "同一个", "keep apart": "两个", "kept apart": "已分开保留。",

@@ -1,0 +1,169 @@
+"""Retracting a fact, and replacing it by another: decided, kept, undone, and still so whatever comes after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError, ModelUnavailable, NotFound
+from tests.bound import Verbs
+from tests.review import AFTER, BEFORE, OSLO, PARIS, World
+from tests.scripted import raising
+
+
+@pytest.fixture
+def moved(memory: GraphMemory, namespace: str) -> World:
+    """Ann lived in Oslo, then in Paris."""
+    world = World(memory, namespace)
+    world.moves("Oslo", "2024-01-01")
+    world.moves("Paris", "2024-06-01")
+    return world
+
+
+def id_of(world: World, sentence: str) -> str:
+    return next(fact.id for fact in world.facts.list() if fact.sentence == sentence)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a_retracted_fact_is_believed_no_more_and_its_past_is_kept(moved, asynchronous):
+    verbs = Verbs(moved.memory, moved.namespace, asynchronous=asynchronous)
+    before, paris = moved.now(), id_of(moved, PARIS)
+    review = verbs.facts.retract(paris, by="Eve", reason="She never went.")
+    assert (review.kind, review.ruling, review.pending.id, review.existing.id) == ("retracted", "refused", paris, paris)
+    [kept] = review.decisions
+    assert (kept.decision, kept.by, kept.reason) == ("reject", "Eve", "She never went.")
+    assert moved.lived() == BEFORE, "what it had ended holds again"
+    assert moved.lived(believed_at=before) == AFTER
+    assert moved.facts.changes(before)[0].kind == "corrected"
+    assert [change.before.sentence for change in moved.facts.changes(before) if change.kind == "retracted"] == [PARIS]
+    why = moved.facts.explain(paris)
+    assert review in why.verdicts
+    assert [found.id for found in moved.reviews.list(decided=True)] == [review.id]
+    assert verbs.facts.retract(paris, by="Bob") == review, "it is retracted already"
+    assert (moved.stats().reviews, moved.reviews.list(), moved.reviews.conflicts()) == (0, [], [])
+    undone = verbs.reviews.undo(review.id, by="Bob")
+    assert [decision.decision for decision in undone.decisions] == ["reject", "undo"]
+    assert moved.lived() == AFTER
+    assert verbs.facts.retract(paris).ruling == "refused"
+    assert moved.lived() == BEFORE
+
+
+def test_a_retraction_stands_when_messages_are_read_again_and_yields_to_one_that_comes_later(
+    server, model, embeddings, settings, namespace
+):
+    shared = settings.with_(url=server.url)
+    with GraphMemory(shared.with_(plan="standard"), model=model, embeddings=embeddings) as cheap:
+        world = World(cheap, namespace)
+        world.moves("Oslo", "2024-01-01")
+        world.moves("Paris", "2024-06-01")
+        world.facts.retract(id_of(world, PARIS))
+    with GraphMemory(shared, model=model, embeddings=embeddings) as memory:
+        world = World(memory, namespace)
+        assert len(world.episodes.deepen("thorough")) == 2
+        world.moves("Paris", "2024-06-01")  # the same message
+        assert world.lived() == BEFORE
+        assert "not accepted" in world.context("Where does Ann live?")
+        world.moves("Paris", "2024-08-01")
+        assert world.lived() == [(OSLO, "2024-01-01", "2024-08-01"), (PARIS, "2024-08-01", None)]
+        world.facts.retract(id_of(world, PARIS))
+        assert world.lived() == BEFORE
+
+
+def test_a_rejected_fact_does_not_wait_again_when_its_message_is_read_again(
+    server, model, embeddings, settings, namespace
+):
+    shared = settings.with_(url=server.url)
+    with GraphMemory(shared.with_(plan="standard"), model=model, embeddings=embeddings) as cheap:
+        world = World(cheap, namespace)
+        world.moves("Oslo", "2024-01-01")
+        world.doubts()
+        world.moves("Paris", "2024-06-01")
+        [waiting] = world.reviews.list()
+        world.reviews.decide(waiting.id, "reject")
+    with GraphMemory(shared, model=model, embeddings=embeddings) as memory:
+        World(memory, namespace).episodes.deepen("thorough")
+        assert World(memory, namespace).reviews.list() == []
+
+
+def test_a_fact_is_replaced_by_what_a_text_states_and_holds_again_when_that_is_undone_or_forgotten(moved):
+    paris = id_of(moved, PARIS)
+    review = moved.facts.replace(paris, "I moved to Rome, since 2024-09-01.", by="Ann", reason="I moved.")
+    assert (review.ruling, review.existing.id, review.decisions[-1].by) == ("supersedes", paris, "Ann")
+    [source] = review.pending.sources
+    assert (review.pending.objects, source.speaker) == (("Rome",), "Ann")
+    lived = [*AFTER[:1], (PARIS, "2024-06-01", "2024-09-01"), ("Ann lives in Rome", "2024-09-01", None)]
+    assert moved.lived() == lived
+    assert moved.facts.evolution(paris)[-1].objects == ("Rome",)
+    moved.reviews.undo(review.id, by="Eve")
+    assert moved.lived()[1] == AFTER[1], "also where the reading itself had found that the new one ends the old"
+    moved.facts.replace(paris, "I moved to Rome, since 2024-09-01.", by="Ann")
+    for episode in moved.episodes.list():
+        if "Rome" in episode.content:
+            assert moved.privacy.forget(episode=episode.id).residue == ()
+    assert moved.lived() == AFTER
+
+
+def test_a_replacement_works_where_the_model_sees_no_contradiction_and_where_it_begins_before(moved):
+    moved.doubts("complements")
+    oslo, paris = id_of(moved, OSLO), id_of(moved, PARIS)
+    review = moved.facts.replace(paris, "I moved to Kyoto, since 2024-03-01.", by="Ann")
+    assert (review.ruling, review.kind) == ("refused", "supersedes")
+    assert PARIS not in {fact.sentence for fact in moved.facts.list()}
+    assert "Ann lives in Kyoto" in {fact.sentence for fact in moved.facts.list(as_of="now")}
+    assert oslo in {fact.id for fact in moved.facts.list()}
+    moved.reviews.undo(review.id)
+    assert PARIS in {fact.sentence for fact in moved.facts.list(as_of="now")}
+
+
+BAD: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] = {
+    "no such fact": ("retract", ("nothing",), {}, NotFound, "no fact"),
+    "no id": ("retract", (None,), {}, InputError, "fact must be the id"),
+    "nobody": ("retract", ("PARIS",), {"by": " "}, InputError, "by must be a name"),
+    "a reason without end": ("retract", ("PARIS",), {"reason": "x" * 2001}, InputError, "2000 characters"),
+    "a replacement of nothing": ("replace", ("nothing", "Ann lives in Rome."), {}, NotFound, "no fact"),
+    "no text": ("replace", ("PARIS", " "), {}, InputError, "content"),
+    "a text without facts": ("replace", ("PARIS", "hm"), {}, InputError, "with_text must state another fact"),
+    "the same fact": ("replace", ("PARIS", "Ann lives in Paris."), {"by": "Ann"}, InputError, "states the same fact"),
+}
+
+
+@pytest.mark.parametrize(("verb", "given", "named", "error", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_a_clear_error_and_ends_nothing(moved, verb, given, named, error, message):
+    given = tuple(id_of(moved, PARIS) if each == "PARIS" else each for each in given)
+    with pytest.raises(error, match=message):
+        getattr(moved.facts, verb)(*given, **named)
+    assert moved.lived()[-1][0] == PARIS
+
+
+def test_a_replacement_that_the_model_fails_to_read_keeps_the_message_and_ends_nothing(moved, model):
+    model.rules["extract_message"] = raising(ModelUnavailable("down"))
+    with pytest.raises(ModelUnavailable):
+        moved.facts.replace(id_of(moved, PARIS), "Ann moved to Rome.")
+    assert (moved.lived(), moved.episodes.list()[0].content) == (AFTER, "Ann moved to Rome.")
+
+
+def test_decisions_about_facts_move_with_an_export_and_can_be_undone_there(moved, tmp_path):
+    review = moved.facts.retract(id_of(moved, PARIS), by="Eve")
+    moved.data.export(tmp_path / "memory.jsonl")
+    target = World(moved.memory, f"{moved.namespace} copy")
+    target.data.import_(tmp_path / "memory.jsonl")
+    assert target.lived() == BEFORE
+    [decided] = target.reviews.list(decided=True)
+    assert (decided.kind, decided.decided_by) == (review.kind, "Eve")
+    target.reviews.undo(decided.id)
+    assert target.lived() == AFTER
+
+
+def test_forgetting_what_states_a_retracted_fact_leaves_nothing_of_it(moved):
+    moved.facts.retract(id_of(moved, PARIS), by="Eve", reason="not Paris")
+    [episode] = [episode for episode in moved.episodes.list() if "Paris" in episode.content]
+    receipt = moved.privacy.forget(episode=episode.id)
+    assert (receipt.residue, moved.reviews.list(decided=True), moved.lived()) == ((), [], BEFORE)
+
+
+def test_a_retraction_is_not_decided_like_a_verdict(moved):
+    review = moved.facts.retract(id_of(moved, PARIS))
+    with pytest.raises(InputError, match="retracts a fact: undo it"):
+        moved.reviews.decide(review.id, "accept")
