@@ -10,6 +10,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+import redis
 
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
@@ -33,6 +34,9 @@ LONG = (
 )  # fmt: skip
 """The files that take longest: they come first, so that none of the processes is left alone with one in the end."""
 
+SERVERS: list[embedded.Server] = []
+"""The shared server, once a test has needed it."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.stem not in LONG)
@@ -47,8 +51,10 @@ def pytest_collection_finish() -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Server]:
     """A running server. It ends with the last process that uses it, even if that one is killed."""
     folder = tmp_path_factory.mktemp("database")
-    with embedded.join(folder, binaries.fetch(), idle_seconds=0) as joined:
+    with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as joined:
+        SERVERS.append(joined)
         yield joined
+        SERVERS.remove(joined)
     deadline = time.monotonic() + 30
     while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the server of the tests did not end"
@@ -61,6 +67,16 @@ def database(server: embedded.Server) -> Iterator[Database]:
     opened = Database(At(server))
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _remove_graphs() -> Iterator[None]:
+    """Remove the graphs of a file behind it: each takes 5 MB, and work of the server even while nobody asks it."""
+    yield
+    for joined in SERVERS:
+        with redis.Redis(unix_socket_path=joined.socket) as client:
+            for graph in client.execute_command("GRAPH.LIST"):
+                client.execute_command("GRAPH.DELETE", graph)
 
 
 @pytest.fixture
