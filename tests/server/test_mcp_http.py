@@ -23,6 +23,7 @@ from mcp_types import ElicitResult, ResourceUpdatedNotification
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
 from kg_memory.server.keys import KEYS, KeyRing
+from kg_memory.server.mcp.resources import INTERVAL
 from tests.server.conftest import Serving
 from tests.server.test_mcp import BOTH, use
 
@@ -153,6 +154,51 @@ async def test_resources_are_read_and_watched(connect: Connect, mode: str) -> No
         if following:
             following.cancel()
         assert {updated.get_nowait() for _ in range(updated.qsize())} <= {uris[0]}, "Bob did not change"
+
+
+@BOTH
+async def test_a_revoked_key_hears_and_reads_no_more(
+    connect: Connect, ring: KeyRing, offline: GraphMemory, mode: str
+) -> None:
+    name = f"revoked {mode}"
+    uri = f"kg://revoked%20{mode}/entity/Ann"
+    ring.create("another", ["read"])  # without any key this machine would be answered
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def note(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            heard.put_nowait(str(message.params.uri))
+
+    async def follow(client: Client, ready: asyncio.Event) -> None:
+        async with client.listen(resource_subscriptions=[uri]) as events:
+            ready.set()
+            async for event in events:
+                heard.put_nowait(event.uri)
+
+    async with connect("read", namespaces=(name,), mode=mode, message_handler=note) as client:
+        await offline.aadd("I live in Bergen.", speaker="Ann", namespace=name)
+        ready, following = asyncio.Event(), None
+        if mode == "legacy":
+            with pytest.warns(MCPDeprecationWarning):
+                await client.subscribe_resource(uri)
+        else:
+            following = asyncio.create_task(follow(client, ready))
+            await asyncio.wait_for(ready.wait(), 10)
+        await offline.aadd("I moved to Oslo.", speaker="Ann", namespace=name)
+        assert await asyncio.wait_for(heard.get(), 20) == uri
+        await asyncio.sleep(2 * INTERVAL)  # what was added may be seen in two steps
+        while not heard.empty():
+            heard.get_nowait()
+        (key,) = [key for key in ring.list() if key.namespaces == (name,)]
+        ring.revoke(key.id)
+        await offline.aadd("I moved to Rome.", speaker="Ann", namespace=name)
+        if following:
+            await asyncio.wait({following}, timeout=10)
+            assert following.done(), "the stream ends"
+        await asyncio.sleep(3 * INTERVAL)
+        assert heard.empty()
+        with pytest.raises((MCPError, httpx2.HTTPStatusError)):
+            await client.read_resource(uri, cache_mode="refresh")
 
 
 async def test_prompts_brief_on_what_is_remembered(connect: Connect) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 from langgraph_sdk import get_sync_client
+from mcp import Client
 
 from kg_memory import Settings
 from kg_memory.memory.open import database
@@ -31,6 +32,16 @@ def test_the_routes_of_the_api_and_of_the_graphs_and_the_docs_answer(web, client
     assert "Oslo" in found["context"]
 
 
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_an_agent_remembers_over_mcp(server, web, mode):
+    async with Client(f"{server.url}/v1/mcp?namespace=mcp-{mode}", mode=mode, read_timeout_seconds=60) as client:
+        told = await client.call_tool("remember", {"content": "Ann lives in Oslo."})
+        assert not told.is_error
+        recalled = await client.call_tool("recall", {"question": "Where does Ann live?"})
+        assert "Oslo" in recalled.content[0].text
+    assert web.get(f"/v1/namespaces/mcp-{mode}/stats").json()["episodes"] == 1
+
+
 def test_both_refuse_without_a_key_once_there_is_one(server, web):
     opened = database(Settings(data_dir=server.data, idle_seconds=1), None)
     try:
@@ -41,6 +52,8 @@ def test_both_refuse_without_a_key_once_there_is_one(server, web):
         for header in ({"Authorization": f"Bearer {secret}"}, {"X-API-Key": secret}):
             assert {web.request(how, path, json=body, headers=header).status_code for how, path, body in calls} == {200}
         assert web.get("/v1/namespaces/ann/stats", headers={"X-API-Key": secret}).status_code == 403
+        assert web.post("/v1/mcp?namespace=team", json={}).status_code == 401
+        assert web.post("/v1/mcp?namespace=ann", json={}, headers={"X-API-Key": secret}).status_code == 403
         assert get_sync_client(url=server.url, api_key=secret).assistants.search(limit=1)
         assert web.get("/ok").status_code == 200
     finally:
