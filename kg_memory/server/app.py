@@ -13,7 +13,7 @@ from starlette.routing import Route
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server import episodes, events, forgetting, graph, transfer
 from kg_memory.server.access import KnownKey
-from kg_memory.server.endpoints import PROBLEM_RESPONSES, add_route
+from kg_memory.server.endpoints import add_route, describe
 from kg_memory.server.explorer import routes as explorer
 from kg_memory.server.gate import Gate
 from kg_memory.server.keys import ApiKey
@@ -74,7 +74,7 @@ def _add_routes(router: APIRouter, service: Service) -> None:
     for route in ROUTES:
         add_route(router, service, route)
 
-    @router.get("/v1/namespaces", tags=["data"], operation_id="data.namespaces", responses=PROBLEM_RESPONSES)
+    @router.get("/v1/namespaces", **describe("data.namespaces"))
     async def list_namespaces(
         key: KnownKey, limit: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: str | None = None
     ) -> Page[str]:
@@ -83,7 +83,7 @@ def _add_routes(router: APIRouter, service: Service) -> None:
         names = [name for name in await service.memory.data.anamespaces() if key.reaches(name)]
         return cut_page(names[place.skip :], place, limit)
 
-    @router.get("/v1/key", tags=["server"], operation_id="server.key", responses=PROBLEM_RESPONSES)
+    @router.get("/v1/key", **describe("server.key"))
     async def describe_key(key: KnownKey) -> ApiKey:
         """Return what the key of the request may do."""
         return key

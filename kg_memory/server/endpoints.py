@@ -39,6 +39,12 @@ PROBLEM_RESPONSES: dict[int | str, Arguments] = {
 }
 
 
+def describe(operation: str, answers: Mapping[int | str, Arguments] | None = None) -> Arguments:
+    """Return what FastAPI takes to document a route: its *operation*, such as ``data.export``, and its answers."""
+    tag, responses = operation.partition(".")[0], PROBLEM_RESPONSES | dict(answers or {})
+    return {"operation_id": operation, "tags": [tag], "responses": responses}
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A route to the *verb* of that name, whose parameters in the path are called as those of the verb.

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
 from kg_memory.server.access import Access, Writing
-from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES, json_response
+from kg_memory.server.endpoints import NAMESPACE, describe, json_response
 from kg_memory.server.service import Service
 
 MOST_AT_ONCE = 1000
@@ -65,11 +65,7 @@ Key = Annotated[
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the routes to *router*."""
     path = NAMESPACE + "/episodes"
-    described: dict[str, Any] = {
-        "status_code": 202,
-        "tags": ["episodes"],
-        "responses": PROBLEM_RESPONSES | {202: ACCEPTED},
-    }
+    accepted: dict[int | str, Any] = {202: ACCEPTED}
 
     async def save(access: Access, inputs: Sequence[EpisodeInput]) -> list[AddResult]:
         try:
@@ -77,13 +73,15 @@ def add_routes(router: APIRouter, service: Service) -> None:
         finally:
             service.reader.wake(access.namespace)  # those before one that is refused are saved
 
-    @router.post(path, response_model=AddResult, operation_id="episodes.save", **described)
+    @router.post(path, response_model=AddResult, status_code=202, **describe("episodes.save", accepted))
     async def save_one(request: Request, access: Writing, body: EpisodeBody, key: Key = None) -> Response:
         """Remember one episode: it is saved when this answers, and read afterwards."""
         (result,) = await save(access, [_to_input(body, key)])
         return _accept(request, access.namespace, result, result)
 
-    @router.post(path + "/batch", response_model=AddedEpisodes, operation_id="episodes.save_many", **described)
+    @router.post(
+        path + "/batch", response_model=AddedEpisodes, status_code=202, **describe("episodes.save_many", accepted)
+    )
     async def save_many(request: Request, access: Writing, body: EpisodesBody, key: Key = None) -> Response:
         """Remember up to 1,000 episodes in their order; `Location` is the last one, which is read last."""
         inputs = [_to_input(one, key and f"{key}/{number}") for number, one in enumerate(body.episodes)]

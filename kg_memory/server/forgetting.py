@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from kg_memory.models.operations import ForgetReceipt
 from kg_memory.server.access import Forgetting
-from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES, json_response
+from kg_memory.server.endpoints import NAMESPACE, describe, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -50,13 +50,7 @@ class ForgetAnswer(BaseModel):
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the route to *router*."""
 
-    @router.post(
-        NAMESPACE + "/forget",
-        response_model=ForgetAnswer,
-        operation_id="privacy.forget",
-        tags=["privacy"],
-        responses=PROBLEM_RESPONSES,
-    )
+    @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
         """Return the plan of what would be forgotten; given again with its hash in `confirm`, forget it for good.
 

@@ -16,7 +16,7 @@ from kg_memory.models.graph import Fact
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.server.access import KnownKey, authorize
-from kg_memory.server.endpoints import PROBLEM_RESPONSES, PathText, json_response, to_argument
+from kg_memory.server.endpoints import PathText, describe, json_response, to_argument
 from kg_memory.server.parameters import NAMES
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
@@ -100,7 +100,6 @@ Whose = Annotated[str, Query(description="Whose memory it is.")]
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the routes to *router*."""
     facts, entities = service.memory.facts, service.memory.entities
-    described: dict[str, Any] = {"response_model": Graph, "tags": ["graph"], "responses": PROBLEM_RESPONSES}
 
     async def answer(
         request: Request, namespace: str, found: Sequence[Fact], limit: int, ids: Iterable[str] = ()
@@ -109,7 +108,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         graph = Graph(elements=await service.memory.driver.arun(flow, namespace), more=len(found) > limit)
         return json_response(request, graph.model_dump_json().encode())
 
-    @router.get("/api/graph/global", operation_id="graph.global", **described)
+    @router.get("/api/graph/global", response_model=Graph, **describe("graph.global"))
     async def read_all(
         request: Request,
         key: KnownKey,
@@ -127,7 +126,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         stored = await facts.alist(**arguments, namespace=namespace, limit=limit + 1)
         return await answer(request, namespace, stored, limit)
 
-    @router.get("/api/graph/{entity_id}", operation_id="graph.around", **described)
+    @router.get("/api/graph/{entity_id}", response_model=Graph, **describe("graph.around"))
     async def read_around(
         request: Request,
         key: KnownKey,

@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, Response
 from kg_memory.memory.data import Form
 from kg_memory.models.operations import ImportResult
 from kg_memory.server.access import Ruling
-from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES, json_response
+from kg_memory.server.endpoints import NAMESPACE, describe, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -28,14 +28,10 @@ FILE = {"schema": {"type": "string", "format": "binary"}}
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the routes to *router*."""
     content = {TYPES["jsonl"]: FILE, TYPES["graphml"]: FILE, TYPES["cytoscape"]: {}}
+    exported = {"description": "The file.", "content": content}
+    imported = {"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}}
 
-    @router.get(
-        NAMESPACE + "/export",
-        response_class=FileResponse,
-        operation_id="data.export",
-        tags=["data"],
-        responses=PROBLEM_RESPONSES | {200: {"description": "The file.", "content": content}},
-    )
+    @router.get(NAMESPACE + "/export", response_class=FileResponse, **describe("data.export", {200: exported}))
     async def export(
         *,
         access: Ruling,
@@ -53,14 +49,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
             raise
         return FileResponse(path, media_type=TYPES[form], background=remove)
 
-    @router.post(
-        NAMESPACE + "/import",
-        response_model=ImportResult,
-        operation_id="data.import_",
-        tags=["data"],
-        responses=PROBLEM_RESPONSES,
-        openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}},
-    )
+    @router.post(NAMESPACE + "/import", response_model=ImportResult, openapi_extra=imported, **describe("data.import_"))
     async def import_(
         request: Request,
         *,
