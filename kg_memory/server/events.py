@@ -21,7 +21,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Change
 from kg_memory.runtime.flow import Flow
 from kg_memory.server.access import Access, Reading
-from kg_memory.server.endpoints import NAMESPACE, PROBLEM_RESPONSES
+from kg_memory.server.endpoints import NAMESPACE, describe
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 from kg_memory.temporal.interval import instant, iso_or_text, micros
@@ -29,7 +29,7 @@ from kg_memory.temporal.interval import instant, iso_or_text, micros
 INTERVAL, PAUSE = 1.0, 0.25
 """Seconds between two looks, and after which a stream sends what was seen."""
 PING = 15.0
-"""Seconds after which a silent stream says that it is there, and its key is checked again."""
+"""Seconds after which a silent stream says that it is there."""
 KEPT = 1000
 """The events of a namespace that are kept for those who come back."""
 CATCH_UP = 600_000_000
@@ -68,7 +68,10 @@ class Feed:
         self.listeners = 0
 
     async def listen(self, last: EventId | None, service: Service) -> AsyncGenerator[Event | None, None]:
-        """Yield the events after *last*, or from now on, until the service stops; ``None`` where there is none."""
+        """Yield the events after *last*, or from now on, until the service stops.
+
+        ``None`` comes before what was seen at a look, and where nothing is seen for `PING` seconds.
+        """
         self.listeners += 1
         if self._task is None or self._task.done():
             self._began = (self._memory.driver.clock(), 0)
@@ -83,13 +86,13 @@ class Feed:
             silent = 0.0
             while not service.stopping:
                 news = [event for event in self._events if event.id > place]
+                silent += PAUSE
+                if news or silent >= PING:
+                    silent = 0.0
+                    yield None
                 for event in news:
                     place = event.id
                     yield event
-                silent = 0.0 if news else silent + PAUSE
-                if silent >= PING:
-                    silent = 0.0
-                    yield None
                 await asyncio.sleep(PAUSE)
         finally:
             self.listeners -= 1
@@ -129,13 +132,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
     """Add the route to *router*."""
     feeds: dict[str, Feed] = {}
 
-    @router.get(
-        NAMESPACE + "/events",
-        response_class=StreamingResponse,
-        operation_id="events",
-        tags=["events"],
-        responses=PROBLEM_RESPONSES | {200: {"description": ABOUT, "content": {"text/event-stream": {}}}},
-    )
+    stream = {"description": ABOUT, "content": {"text/event-stream": {}}}
+
+    @router.get(NAMESPACE + "/events", response_class=StreamingResponse, **describe("events", {200: stream}))
     async def events(
         access: Reading,
         last: Annotated[str | None, Header(alias="Last-Event-ID", description="Go on after this event.")] = None,

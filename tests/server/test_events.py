@@ -52,3 +52,12 @@ def test_episodes_and_facts_are_told_live_and_after_an_interruption(client):
 @pytest.mark.parametrize("last", ["x", "1", "-1-1", "9" * 30 + "-1"])
 def test_an_id_that_no_event_had_is_refused(client, last):
     assert client("read").get(f"{ROOT}/events", headers={"Last-Event-ID": last}).status_code == 422
+
+
+def test_a_revoked_key_is_told_nothing_more(client, ring):
+    told = follow(client("read", namespaces=("news",)))
+    assert next(told)[1] == "counts"
+    (key,) = [key for key in ring.list() if key.namespaces == ("news",)]
+    ring.revoke(key.id)
+    client("admin").post(f"{ROOT}/episodes", json={"content": "I live in Rome.", "speaker": "Bob"})
+    assert list(told) == [], "the stream ends"
