@@ -84,6 +84,12 @@ def test_no_script_makes_markup_of_text_or_asks_another_host() -> None:
         assert " style=" not in text or path.suffix != ".html", path
 
 
+def test_the_page_names_all_its_modules_so_that_they_come_at_once() -> None:
+    page = (STATIC / "index.html").read_text("utf-8")
+    named = set(re.findall(r'(?:href|src)="js/([\w-]+)\.js"', page))
+    assert named == {path.stem for path in (STATIC / "js").glob("*.js")} - {"layout-worker"}
+
+
 def test_both_languages_have_the_same_words() -> None:
     words = {}
     for name in ("en", "zh"):

@@ -9,6 +9,8 @@ import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
 
 const { Graph: Graphology } = window.graphology;
 const MANY = 3000; // links from which arrows are left out
+const VAST = 20000; // links from which they are thin, and most of them are drawn a moment later than the entities
+const COARSE = 3000; // links that are drawn at first
 const PER_FRAME = 3000; // changed links that one frame of dragging draws; the rest follows in the next
 const DIFFERENCES = { [BEGUN]: "begun", [ENDED]: "ended", [RETIRED]: "retired" };
 
@@ -28,12 +30,12 @@ export const view = { get sigma() { return sigma; }, positionOf };
 export function startGraph(stage, areas, on) {
   handlers = on;
   drawn = new Graphology({ multi: true, type: "directed" });
-  const { EdgeArrowProgram, EdgeRectangleProgram, NodeCircleProgram } = window.Sigma.rendering;
+  const { EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram, NodeCircleProgram } = window.Sigma.rendering;
   sigma = new window.Sigma(drawn, stage, {
     allowInvalidContainer: true, renderLabels: true, labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: "500",
     labelColor: { attribute: "labelColor" }, labelDensity: 1, labelGridCellSize: 90, labelRenderedSizeThreshold: 5, zIndex: true,
     edgeLabelSize: 10.5, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelColor: { attribute: "labelColor" },
-    nodeProgramClasses: { circle: NodeCircleProgram }, edgeProgramClasses: { arrow: EdgeArrowProgram, line: EdgeRectangleProgram },
+    nodeProgramClasses: { circle: NodeCircleProgram }, edgeProgramClasses: { arrow: EdgeArrowProgram, line: EdgeRectangleProgram, thin: EdgeLineProgram },
     defaultEdgeType: "arrow", minEdgeThickness: 0.8, stagePadding: 44, minCameraRatio: 0.02, maxCameraRatio: 4, enableEdgeEvents: true,
     nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeHover: drawHover, inertiaDuration: 0,
   });
@@ -72,21 +74,51 @@ function load() {
     const part = Math.sqrt(Math.min(1, graph.mentions[i] / most));
     next.addNode(i, { x: positions[2 * i], y: positions[2 * i + 1], size: large ? 1.6 + 9 * part : 4 + 11 * part, entity: graph.entities.id[i], label: graph.entities.name[i] });
   }
-  for (let link = 0; link < graph.links.length; link++) next.addEdgeWithKey(link, graph.links.source[link], graph.links.target[link], { i: link });
   for (let fact = 0; fact < graph.size; fact++) count(fact, look.states[fact]);
   for (let link = 0; link < graph.links.length; link++) settle(link);
   dirty.clear();
+  const vast = graph.links.length > VAST;
+  const coarse = vast && !kept;
+  addLinks(next, coarse ? findStrongest() : [...linkState.keys()]);
   drawn = next;
   lit = { entities: new Set(), links: new Set() };
   sigma.setSetting("hideEdgesOnMove", graph.links.length > 8000);
   sigma.setSetting("renderEdgeLabels", true);
   sigma.setSetting("labelDensity", graph.entities.id.length <= 120 ? 4 : 1);
   sigma.setSetting("labelRenderedSizeThreshold", large ? 6 : 3);
-  sigma.setSetting("defaultEdgeType", graph.links.length > MANY ? "line" : "arrow");
-  sigma.setSetting("enableEdgeEvents", graph.links.length <= 20000);
+  sigma.setSetting("defaultEdgeType", vast ? "thin" : graph.links.length > MANY ? "line" : "arrow");
+  sigma.setSetting("enableEdgeEvents", !vast);
   sigma.setGraph(next);
   frameShown(positions);
   if (!kept) sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
+  sigma.once("afterRender", () => performance.mark("graph drawn"));
+  if (coarse) setTimeout(() => drawWhole(next, positions, kept), 300);
+  else arrange(positions, kept);
+}
+
+function addLinks(drawing, links) {
+  const { source, target } = look.graph.links;
+  for (const link of links) drawing.addEdgeWithKey(link, source[link], target[link], { i: link });
+}
+
+// The shown links between the entities with most mentions.
+function findStrongest() {
+  const { links, mentions } = look.graph;
+  const weight = (link) => Math.min(mentions[links.source[link]], mentions[links.target[link]]);
+  const weights = Float64Array.from(linkState, (best, link) => (best ? weight(link) : -1));
+  const least = weights.slice().sort()[weights.length - COARSE];
+  return [...weights.keys()].filter((link) => weights[link] >= Math.max(0, least)).slice(0, 2 * COARSE);
+}
+
+// All links of a graph that was first drawn without most of them, so that it could be seen sooner.
+function drawWhole(shown, positions, kept) {
+  if (drawn !== shown) return;
+  const whole = new Graphology({ multi: true, type: "directed" });
+  shown.forEachNode((node, attributes) => whole.addNode(node, attributes));
+  addLinks(whole, linkState.keys());
+  drawn = whole;
+  sigma.once("afterRender", () => performance.mark("links drawn"));
+  sigma.setGraph(whole);
   arrange(positions, kept);
 }
 
@@ -179,11 +211,10 @@ function drawSome(touched) {
     if (links.length === PER_FRAME) break;
     dirty.delete(link);
     settle(link);
-    links.push(String(link));
+    if (drawn.hasEdge(link)) links.push(String(link));
   }
   const nodes = [...touched].map(String);
-  if (!links.length && !nodes.length) return;
-  sigma.refresh({ partialGraph: { nodes, edges: links }, skipIndexation: true, schedule: true });
+  if (links.length || nodes.length) sigma.refresh({ partialGraph: { nodes, edges: links }, skipIndexation: true, schedule: true });
   if (dirty.size) next = requestAnimationFrame(() => drawSome(new Set()));
 }
 

@@ -3,6 +3,7 @@
 import { Problem, onKeyNeeded } from "./api.js";
 import { forgetKept, readGraph } from "./data.js";
 import { button, element, iconButton, replace, toast } from "./dom.js";
+import { early } from "./early.js";
 import { choose, lightUp, startGraph, zoom } from "./graph.js";
 import { count, t } from "./i18n.js";
 import { startKeyboard } from "./keyboard.js";
@@ -23,7 +24,6 @@ const $ = (id) => document.getElementById(id);
 const applyTheme = startTheme();
 const { names, counts } = startTop($("top"), applyTheme);
 onKeyNeeded(askForKey);
-readLink();
 const note = element("div.graph-note");
 const shown = element("div.row");
 const legend = element("div.row");
@@ -87,21 +87,25 @@ function drawNote() {
 
 async function start() {
   try {
-    const stored = await listNamespaces(names);
-    if (!state.ns) {
+    if (state.ns) {
+      await Promise.all([listNamespaces(names), open(await early)]);
+    } else {
+      const stored = await listNamespaces(names);
       state.ns = stored[0] ?? "default";
       await listNamespaces(names);
+      await open();
     }
-    await open();
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     showEmpty(element("p.error", { role: "alert" }, error.message), button(t("try again"), () => location.reload(), {}, ".primary"));
   }
 }
 
-async function open() {
-  forgetKept();
-  const graph = await readGraph(state.ns);
+async function open(graph = null) {
+  if (!graph) {
+    forgetKept();
+    graph = await readGraph(state.ns);
+  }
   setGraph(graph);
   invite();
   show();
