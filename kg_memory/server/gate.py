@@ -24,8 +24,8 @@ logger = logging.getLogger("kg_memory.server")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENCODED = ("/v1/", "/api/graph/")
 """Beginnings of paths whose parameters are decoded after routing, so that ``team%2Fann`` is one of them."""
-STREAMED = "/import"
-"""The end of the path whose body is read as it comes, with a limit of its own."""
+STREAMED = re.compile(r"/v1/namespaces/[^/]+/import")
+"""The path whose body is read as it comes, with a limit of its own."""
 FAULT = "the server met a fault of its own; its log has it by the request id"
 
 
@@ -59,7 +59,8 @@ class Gate:
         async def refuse(code: int, detail: str) -> None:
             await problem_response(code, detail, request_id)(scope, receive, send_marked)
 
-        inner, limit = _keep_encoded(scope), None if scope["path"].endswith(STREAMED) else self._max_body
+        inner = _keep_encoded(scope)
+        limit = None if STREAMED.fullmatch(own_path(inner)) else self._max_body
         try:
             if problem := self._problem(headers, limit):
                 await refuse(*problem)

@@ -211,6 +211,7 @@ def test_too_much_is_refused(client):
             yield b"x" * 1_000_000
 
     assert writer.post(f"{NS.format('ann')}/episodes", content=parts()).status_code == 413
+    assert writer.patch(f"{NS.format('ann')}/predicates/a%2Fimport", content=parts()).status_code == 413
     many = {"episodes": [{"content": "x"}] * 1001}
     assert writer.post(f"{NS.format('ann')}/episodes/batch", json=many).status_code == 422
 
