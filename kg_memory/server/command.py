@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 30
 """Seconds in which requests under way may finish when the server stops."""
+MOST_PORTS = 65_535
 
 
 def serve(arguments: Namespace, screen: Screen) -> int:
@@ -32,6 +33,8 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         from kg_memory.server.service import Options  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtra(f"serve needs {error.name}: pip install 'kg-memory[server]'") from None
+    if not 0 <= arguments.port <= MOST_PORTS:
+        raise InputError(f"port must be from 0 to {MOST_PORTS}, got {arguments.port}")
     memory = open_memory(arguments, screen)
     locked = KeyRing(memory.driver.store.database).exist()
     if not locked and not is_loopback(arguments.host):
@@ -76,8 +79,7 @@ def keys(arguments: Namespace, screen: Screen) -> int:
     with closing(opening.database(settings_of(arguments), screen.note)) as database:
         ring = KeyRing(database)
         if arguments.action == "create":
-            scopes, namespaces = arguments.scope.split(","), arguments.namespaces.split(",")
-            key, secret = ring.create(arguments.subject, scopes, namespaces)
+            key, secret = ring.create(arguments.subject, _split(arguments.scope), _split(arguments.namespaces))
             if screen.as_json:
                 screen.json({**key.model_dump(mode="json"), "secret": secret})
             else:
@@ -89,6 +91,10 @@ def keys(arguments: Namespace, screen: Screen) -> int:
         else:
             _list(ring.list(), screen)
     return 0
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
 
 
 def _list(stored: Sequence[ApiKey], screen: Screen) -> None:

@@ -109,3 +109,5 @@ async def test_what_is_accepted_from_two_hundred_clients_outlasts_a_stop_in_the_
 def test_without_a_key_no_other_address_is_served(run, home, port):
     code, _, err = run("serve", "--host", "0.0.0.0", "--port", port)
     assert (code, "make a key first" in err) == (1, True)
+    code, _, err = run("serve", "--port", 65_536)
+    assert (code, "port must be from 0 to 65535" in err) == (1, True)
