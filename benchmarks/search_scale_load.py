@@ -89,15 +89,7 @@ def load(database: Database, namespace: str, data: Data, texts: Texts, say: Say)
     """Write *data* to the empty graph of *namespace*, which has its schema; return the seconds it took."""
     writer = Writer(database.client(), graph_key(namespace))
     began = time.perf_counter()
-    vectors = blocks_of(data)
-    say("entities and episodes")
-    writer.write(ENTITIES, _entities(data, texts), vectors(3, data.clusters[: len(data.names)]))
-    writer.write(EPISODES, _episodes(data, texts), vectors(2, np.asarray([e["cluster"] for e in data.episodes])))
-    writer.write(NEXT, _next(data))
-    say("facts")
-    writer.write(FACTS, _facts(data, texts), [data.vectors])
-    writer.write(STATES, _statements(data))
-    writer.write(COMMUNITIES, _communities(data, texts), vectors(4, data.clusters[: len(data.communities)]))
+    load_graph(writer, data, texts, say)
     say("words")
     indexed = texts.indexed()
     terms = sorted({term for found in indexed.values() for term in found})
@@ -107,6 +99,19 @@ def load(database: Database, namespace: str, data: Data, texts: Texts, say: Say)
         writer.write(POSTING % (label, f"IN_{label.upper()}"), rows, size=POSTINGS)
     writer.write(COMMUNITIES_WRITTEN)
     return time.perf_counter() - began
+
+
+def load_graph(writer: Writer, data: Data, texts: Texts, say: Say, *, meaning: bool = True) -> None:
+    """Write what *data* has but the words to search by; without *meaning*, no vectors either."""
+    vectors = blocks_of(data) if meaning else lambda *_: None
+    say("entities and episodes")
+    writer.write(ENTITIES, _entities(data, texts), vectors(3, data.clusters[: len(data.names)]))
+    writer.write(EPISODES, _episodes(data, texts), vectors(2, np.asarray([e["cluster"] for e in data.episodes])))
+    writer.write(NEXT, _next(data))
+    say("facts")
+    writer.write(FACTS, _facts(data, texts), [data.vectors] if meaning else None)
+    writer.write(STATES, _statements(data))
+    writer.write(COMMUNITIES, _communities(data, texts), vectors(4, data.clusters[: len(data.communities)]))
 
 
 class Writer:
