@@ -1,7 +1,9 @@
 """Every example runs as a user runs it; a chat model, where one is asked, knows only what the memory tells it."""
 
+import multiprocessing
 import os
 import re
+import runpy
 import subprocess
 import sys
 import time
@@ -12,6 +14,9 @@ import pytest
 from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
 
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["kg_memory.memory.memory", "kg_memory.offline", "langchain.agents", "langchain_openai"])
+"""Processes forked from one that has imported what examples import, which would take a second in each."""
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 ASKING = [each for each in EXAMPLES if re.search("ChatOpenAI|init_chat_model", each.read_text(encoding="utf-8"))]
@@ -83,15 +88,30 @@ def run(tmp_path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
 
     def call(name, *arguments, **environment):
-        command = [sys.executable, ROOT / "examples" / f"{name}.py", *arguments]
-        whole = {**kept, **settings, **environment}
-        return subprocess.run(command, capture_output=True, text=True, env=whole, check=False, timeout=120)
+        command = [str(ROOT / "examples" / f"{name}.py"), *map(str, arguments)]
+        shown = [tmp_path / "stdout", tmp_path / "stderr"]
+        process = FORKS.Process(target=run_script, args=(command, {**kept, **settings, **environment}, shown))
+        process.start()
+        process.join(120)
+        if process.is_alive():
+            process.kill()
+        return subprocess.CompletedProcess(command, process.exitcode, *(path.read_text("utf-8") for path in shown))
 
     yield call
     deadline = time.monotonic() + 30
     while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the example left its database server behind"
         time.sleep(0.02)
+
+
+def run_script(command, environment, shown):
+    """Run the script of a command line as Python does."""
+    for number, path in enumerate(shown, 1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv, sys.path[0] = command, str(Path(command[0]).parent)
+    runpy.run_path(command[0], run_name="__main__")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
