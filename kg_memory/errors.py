@@ -54,6 +54,10 @@ class NotFound(InputError):
     """An argument names something that is not in the namespace, or not any more."""
 
 
+class MemoryPaused(KGMemoryError):
+    """The namespace is paused: nothing new is remembered until `GraphMemory.unpause`."""
+
+
 class EpisodeAborted(KGMemoryError):
     """Reading an episode ended the process several times: it is stored, and only `retry` reads it again."""
 

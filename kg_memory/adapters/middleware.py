@@ -28,7 +28,7 @@ from kg_memory.adapters.namespace import (
     validate_speaker,
 )
 from kg_memory.adapters.nodes import with_memory
-from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
+from kg_memory.errors import InputError, KGMemoryError, MemoryPaused, MissingExtra, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.results import Context
@@ -251,6 +251,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 continue
             try:
                 yield from call(owner, verb, [episode], namespace=turn["namespace"])
+            except MemoryPaused:
+                return saved
             except KGMemoryError as error:
                 self._pass_over("save what was said", error)
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from kg_memory.adapters.namespace import (
     validate_search_options,
     validate_speaker,
 )
-from kg_memory.errors import InputError, KGMemoryError
+from kg_memory.errors import InputError, KGMemoryError, MemoryPaused
 from kg_memory.memory.adding import input_state
 from kg_memory.memory.memory import GraphMemory, question_state
 from kg_memory.models.graph import EpisodeInput
@@ -99,13 +100,11 @@ def remember_node(
     The turn is what people said last and all that followed; with *everything* it is the whole conversation. What is
     remembered already is not read again. Sentences of the last answer that only repeat what `recall_node` wrote to
     ``state[key]``, or what a tool of the memory showed, are no news and left out; with *everything*, the tools' alone.
-    *user* and *assistant* are the speakers of messages without a name. The
-    ingestion graph is a subgraph of the node, as in `recall_node`; a checkpointer keeps its steps too, which
-    ``durability="exit"`` spares. With *background*, messages are only handed over.
-    A message that cannot be read is an error, so that an outage shows, but it and those behind it are saved: resuming
-    the graph or `GraphMemory.resume` finishes them. A graph that should answer nevertheless takes *background*, or
-    LangGraph's own ``add_node(..., error_handler=)``.
-    Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
+    *user* and *assistant* are the speakers of messages without a name. The ingestion graph is a subgraph of the node,
+    as in `recall_node`; a checkpointer keeps its steps too, which ``durability="exit"`` spares. *background* only gets
+    the messages. In a paused namespace nothing is remembered. A message that cannot be read is an error, so that an
+    outage shows, but it and those behind it are saved: resuming the graph, or `resume`, finishes them. To answer
+    anyway, take *background*, or LangGraph's ``add_node(..., error_handler=)``. Errors: those of `GraphMemory.add`.
     """
     template, ingestion = NamespaceTemplate(namespace), validate_memory(memory).graphs.ingestion
     validate_speaker("user", user)
@@ -118,28 +117,30 @@ def remember_node(
 
     def call(state: Any) -> dict[str, Any]:
         place, episodes = read_turn(state)
-        if background is not None:
-            background.submit(episodes, namespace=place.namespace, thread=place.thread)
-            return {}
-        for number, episode in enumerate(episodes, start=1):
-            try:
-                ingestion.invoke({**input_state(episode), "namespace": place.namespace})
-            except KGMemoryError:
-                memory.episodes.save(episodes[number:], namespace=place.namespace)
-                raise
+        with suppress(MemoryPaused):
+            if background is not None:
+                background.submit(episodes, namespace=place.namespace, thread=place.thread)
+                return {}
+            for number, episode in enumerate(episodes, start=1):
+                try:
+                    ingestion.invoke({**input_state(episode), "namespace": place.namespace})
+                except KGMemoryError:
+                    memory.episodes.save(episodes[number:], namespace=place.namespace)
+                    raise
         return {}
 
     async def acall(state: Any) -> dict[str, Any]:
         place, episodes = read_turn(state)
-        if background is not None:
-            await background.asubmit(episodes, namespace=place.namespace, thread=place.thread)
-            return {}
-        for number, episode in enumerate(episodes, start=1):
-            try:
-                await ingestion.ainvoke({**input_state(episode), "namespace": place.namespace})
-            except KGMemoryError:
-                await memory.episodes.asave(episodes[number:], namespace=place.namespace)
-                raise
+        with suppress(MemoryPaused):
+            if background is not None:
+                await background.asubmit(episodes, namespace=place.namespace, thread=place.thread)
+                return {}
+            for number, episode in enumerate(episodes, start=1):
+                try:
+                    await ingestion.ainvoke({**input_state(episode), "namespace": place.namespace})
+                except KGMemoryError:
+                    await memory.episodes.asave(episodes[number:], namespace=place.namespace)
+                    raise
         return {}
 
     return RunnableLambda(call, acall, name="remember")

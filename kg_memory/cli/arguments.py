@@ -226,6 +226,8 @@ def _add_lists(command: Command) -> None:
     episodes = command("episodes", "show:episodes", about, "", _limit("episodes"), _ids("episodes"))
     episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
     command("stats", "show:stats", "count what is remembered")
+    command("pause", "maintenance:pause", "remember nothing new until unpause; reading goes on")
+    command("unpause", "maintenance:unpause", "remember again what comes from now on")
     usage = command("usage", "ingest:usage", "list what reading cost, day by day")
     usage.add_argument("--days", type=parse_count, default=30, help="how many days, up to today (default: 30)")
 

@@ -256,3 +256,19 @@ def _remember(arguments: Namespace, screen: Screen) -> int:
         if unread:
             screen.note(f"{count_noun(len(unread), 'sentence')} saved but not read: {unread[0]}")
     return bool(unread)
+
+
+def pause(arguments: Namespace, screen: Screen) -> int:
+    """Remember nothing new in a namespace until `unpause`."""
+    with open_memory(arguments, screen) as memory:
+        memory.pause(namespace=namespace_of(arguments))
+    screen.line("Paused: nothing new is remembered. kg-memory unpause ends it.")
+    return 0
+
+
+def unpause(arguments: Namespace, screen: Screen) -> int:
+    """Remember again what comes from now on."""
+    with open_memory(arguments, screen) as memory:
+        was_paused = memory.unpause(namespace=namespace_of(arguments))
+    screen.line("What comes from now on is remembered again." if was_paused else "It was not paused.")
+    return 0

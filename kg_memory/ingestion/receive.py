@@ -12,7 +12,7 @@ from operator import itemgetter
 from reprlib import repr as short
 from typing import Any
 
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, MemoryPaused
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
@@ -43,6 +43,7 @@ RECORDS = (EpisodeKind.JSON, EpisodeKind.FACT)
 FINISHED = ("done", "skipped")
 """The states of episodes that are not read again."""
 FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
+PAUSED = "this namespace is paused: nothing new is remembered until memory.unpause(namespace=...)"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 """The places at which a text may be split, best first."""
 
@@ -135,7 +136,8 @@ def _store(
 ) -> Flow[tuple[Row, list[Row]]]:
     """Store the episode; return its row and the episodes before it, of which none is forgotten meanwhile.
 
-    *saved_id* is the id of one that was saved before. Raises: `InputError` where that was forgotten since.
+    *saved_id* is the id of one that was saved before. Raises: `InputError` where that was forgotten since;
+    `MemoryPaused` for a new one in a paused namespace.
     """
     columns = to_plain(episode)
     del columns["at_iso"]
@@ -158,6 +160,8 @@ def _store(
             return rows[0], before
         if saved_id is not None and not (yield from read(queries.STATUS, id=saved_id)):
             raise InputError(FORGOTTEN)
+        if (yield from read(queries.PAUSED)):
+            raise MemoryPaused(PAUSED)
 
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) -> Flow[tuple[list[Row], list[Row]]]:

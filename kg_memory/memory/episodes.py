@@ -189,6 +189,12 @@ def read_stats() -> Flow[Stats]:
     return Stats.model_validate(stats[0]) if stats else Stats()
 
 
+def set_paused(*, paused: bool) -> Flow[bool]:
+    """Pause the namespace, or end that, and return whether that changed anything."""
+    [row] = yield from write(queries.PAUSE, paused=paused, now=(yield from now()))
+    return bool(row["before"] != paused)
+
+
 def read_episodes(limit: int, skip: int, status: Status = None) -> Flow[list[Episode]]:
     """Return the episodes, latest first; only those of *status*, one or several, if given."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}

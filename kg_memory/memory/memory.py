@@ -28,7 +28,7 @@ from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
 from kg_memory.memory.declaring import add_record
 from kg_memory.memory.entities import Entities
-from kg_memory.memory.episodes import Episodes, read_stats
+from kg_memory.memory.episodes import Episodes, read_stats, set_paused
 from kg_memory.memory.facts import Facts
 from kg_memory.memory.listing import During, Time
 from kg_memory.memory.mapping import FactMapping
@@ -316,6 +316,22 @@ class GraphMemory(Group, Closing):
         return read_stats()
 
     stats, astats = verb(_stats)
+
+    def _pause(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[bool]:
+        """Remember nothing new in the namespace, in any process, until `unpause`; return whether it was not paused.
+
+        What is added is refused (`MemoryPaused`), and nodes, middleware and stores pass over it. What was saved before
+        is still read; searches, decisions and forgetting go on. `stats` tells whether it is paused.
+        """
+        return set_paused(paused=True)
+
+    pause, apause = verb(_pause)
+
+    def _unpause(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[bool]:
+        """Remember again what is added from now on; return whether the namespace was paused."""
+        return set_paused(paused=False)
+
+    unpause, aunpause = verb(_unpause)
 
 
 def question_state(

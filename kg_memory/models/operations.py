@@ -129,6 +129,7 @@ class Stats(Value):
     """The size of a namespace; `reviews` are verdicts that wait for a person.
 
     `waiting` are episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
+    `paused` says that nothing new is remembered; see `GraphMemory.pause`.
     """
 
     episodes: int = 0
@@ -140,6 +141,7 @@ class Stats(Value):
     current_facts: int = 0
     reviews: int = 0
     communities: int = 0
+    paused: bool = False
 
 
 class CommunityRefresh(Value):

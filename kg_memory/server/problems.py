@@ -29,6 +29,7 @@ TITLES = {
     413: "Too large",
     421: "Wrong host",
     422: "Invalid",
+    423: "Paused",
     429: "Too many requests",
     500: "Fault",
     502: "The model failed",
@@ -38,6 +39,7 @@ TITLES = {
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.NotFound, 404),
     (errors.InputError, 422),
+    (errors.MemoryPaused, 423),
     (errors.BudgetSpent, 429),
     (errors.DatabaseUnavailable, 503),
     (errors.DatabaseClosed, 503),

@@ -11,6 +11,8 @@ ROUTES = (
     Route("POST", "/search", "search", example={**QUESTION, "as_of": "2024-02-01", "limit": 5}),
     Route("POST", "/context", "context", example={**QUESTION, "max_tokens": 500}),
     Route("GET", "/stats", "stats"),
+    Route("POST", "/pause", "pause", "write"),
+    Route("POST", "/unpause", "unpause", "write"),
     Route("GET", "/episodes", "episodes.list"),
     Route("GET", "/episodes/{episode}", "episodes.get"),
     Route("POST", "/episodes/retry", "episodes.retry", "write"),

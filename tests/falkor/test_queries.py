@@ -118,6 +118,7 @@ PARAMS: dict[str, Any] = {
     "based_on": [{"id": ID, "revision": 0}],
     "judged": [{"id": ID, "new": ID, "known": ID, "ruling": "both"}],
     "refused_at": None,
+    "paused": True,
     "decision": {"id": ID, "at": 1},
     "predicates": [{"name": ID, "canonical": ID, "one_at_a_time": True, "origin": "learned"}],
     "verdicts": [{"id": ID, "new": ID, "known": ID, "kind": "supersedes", "ruling": "waiting"}],

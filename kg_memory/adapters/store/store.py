@@ -38,7 +38,7 @@ from kg_memory.adapters.store.facts import (
 )
 from kg_memory.adapters.store.read import FURTHEST, Look
 from kg_memory.adapters.store.write import Change
-from kg_memory.errors import InputError, SettingsError
+from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
@@ -110,9 +110,15 @@ class KGStore(Closing, BaseStore):
             results[place] = yield from call(self._driver, "run", merging, self.name)
         if batch.changes:
             yield Call(self._change, self._changes, (batch.changes,))
+        paused = set[str]()
         for namespace, episodes in batch.episodes.items():  # all first: to read them may fail
-            yield from call(self.memory.episodes, "save", episodes, namespace=namespace)
+            try:
+                yield from call(self.memory.episodes, "save", episodes, namespace=namespace)
+            except MemoryPaused:
+                paused.add(namespace)
         for namespace, episodes in batch.episodes.items():
+            if namespace in paused:
+                continue
             warn(namespace, (yield from call(self.memory, "add_many", episodes, namespace=namespace)))
         return results
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, place_of
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, MemoryPaused
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, Fact, Kind
 from kg_memory.models.operations import AddResult, ForgetReceipt
@@ -59,14 +59,14 @@ def tool(
 ) -> BaseTool:
     """Return the tool called *name*; the docstring of *arguments* tells the model what it is for.
 
-    An `InputError` is answered to the model as a failed call; other errors are raised.
+    An `InputError` is answered to the model as a failed call, and so is a pause; other errors are raised.
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
         here = _where(memory, template, runtime)
         try:
             return (yield from steps(here, **values))
-        except InputError as error:
+        except (InputError, MemoryPaused) as error:
             raise ToolException(str(error)) from error
 
     function, coroutine = twins(answer)

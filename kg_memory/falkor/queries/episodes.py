@@ -29,6 +29,9 @@ OPTIONAL MATCH (d:Episode {id: id})
 WITH sum(CASE WHEN d IS NULL THEN 1 ELSE 0 END) AS gone
 MATCH (m:Meta {id: 'schema'})
 WHERE gone = 0
+OPTIONAL MATCH (old:Episode {id: $episode.id})
+WITH m, old
+WHERE m.paused IS NULL OR old IS NOT NULL
 MERGE (e:Episode {id: $episode.id})
 WITH m, e, e.status IS NULL AS new
 WHERE size(labels(e)) > 0
@@ -89,9 +92,22 @@ RETURN new, reader, reading_since, coalesce(e.interrupted, 0) AS interrupted, le
 
 `reader` is who began to read it before and did not finish.
 
-There is no row if an episode around it is gone. The condition on the labels of the new node is always true: asking for
-them makes FalkorDB move new nodes to where it looks labels up, which every query that sets something would otherwise
-wait for, 4 ms at 250,000 nodes. See docs/decisions.md.
+There is no row if an episode around it is gone, or a new one comes while the namespace is paused. The condition on the
+labels of the new node is always true: asking for them makes FalkorDB move new nodes to where it looks labels up, which
+every query that sets something would otherwise wait for, 4 ms at 250,000 nodes. See docs/decisions.md.
+"""
+
+PAUSE = """
+MATCH (m:Meta {id: 'schema'})
+WITH m, m.paused IS NOT NULL AS before
+SET m.paused = CASE WHEN $paused THEN coalesce(m.paused, $now) END
+RETURN before
+"""
+
+PAUSED = """
+MATCH (m:Meta {id: 'schema'})
+WHERE m.paused IS NOT NULL
+RETURN m.paused AS since
 """
 
 KEEP_ANSWER = f"""{spent.ADD_USAGE}

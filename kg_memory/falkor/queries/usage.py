@@ -147,5 +147,8 @@ OPTIONAL MATCH (c:Community)
 WITH episodes, waiting, failed, skipped, entities, facts, current_facts, count(c) AS communities
 OPTIONAL MATCH (v:Verdict)
 WHERE v.ruling = 'waiting'
-RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(v) AS reviews
+WITH episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(v) AS reviews
+OPTIONAL MATCH (m:Meta {{id: 'schema'}})
+RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, reviews,
+  m.paused IS NOT NULL AS paused
 """

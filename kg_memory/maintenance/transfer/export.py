@@ -24,7 +24,7 @@ from kg_memory.models.operations import ExportResult
 PAGE = 2_000
 """The range of internal ids in one query: a longer answer would hold up others."""
 PAGE_WITH_VECTORS = 500
-META_FIELDS = ("id", "version", "dimension", "model", "words")
+META_FIELDS = ("id", "version", "dimension", "model", "words", "paused")
 _NODES = "Entity Episode Fact Belief Verdict Decision Identity Predicate Community Answer Spent".split()
 LABELS = {label: label.lower() for label in _NODES}
 """The records of nodes, by their labels."""

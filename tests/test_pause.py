@@ -1,0 +1,67 @@
+"""A paused namespace: nothing new is remembered, by anyone; all else goes on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from kg_memory import GraphMemory
+from kg_memory.adapters import BackgroundMemory, memory_tools, remember_node
+from kg_memory.errors import MemoryPaused
+from tests.bound import Verbs
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_nothing_new_is_remembered_while_it_is_paused_and_all_else_goes_on(memory, namespace, asynchronous):
+    verbs = Verbs(memory, namespace, asynchronous=asynchronous)
+    verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-01")
+    verbs.episodes.save([{"content": "I live in Paris.", "speaker": "Ann", "at": "2024-02-01"}])
+    assert (verbs.pause(), verbs.pause(), verbs.stats().paused) == (True, False, True)
+    said = {"content": "I live in Rome.", "speaker": "Ann", "at": "2024-03-01"}
+    for refused in (
+        lambda: verbs.add(**said),
+        lambda: verbs.add_many([said]),
+        lambda: verbs.episodes.save([said]),
+        lambda: verbs.facts.add("Ann", "LIKES", "tea"),
+        lambda: verbs.facts.add_many([("Ann", "LIKES", "tea")]),
+        lambda: verbs.facts.replace(verbs.facts.list()[0].id, "I live in Rome.", by="Ann"),
+    ):
+        with pytest.raises(MemoryPaused, match="unpause"):
+            refused()
+    assert verbs.stats().episodes == 2
+    assert len(verbs.episodes.resume()) == 1, "what was saved before is read"
+    assert verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-01").new is False
+    assert verbs.search("Where does Ann live?").facts
+    verbs.facts.retract(verbs.facts.list()[0].id)
+    assert (verbs.unpause(), verbs.unpause(), verbs.stats().paused) == (True, False, False)
+    assert verbs.add(**said).new
+
+
+def test_another_process_sees_it_and_other_namespaces_go_on(memory, server, model, embeddings, settings, namespace):
+    memory.pause(namespace=namespace)
+    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings) as another:
+        with pytest.raises(MemoryPaused):
+            another.add("I live in Oslo.", speaker="Ann", namespace=namespace)
+        assert another.add("I live in Oslo.", speaker="Ann", namespace=f"{namespace} other").new
+
+
+def test_drop_in_parts_pass_over_it_and_a_tool_says_so(memory, namespace):
+    memory.pause(namespace=namespace)
+    state = {"messages": [HumanMessage("I live in Oslo."), AIMessage("Nice.")]}
+    assert remember_node(memory, namespace=namespace).invoke(state) == {}
+    with BackgroundMemory(memory) as background:
+        assert remember_node(memory, namespace=namespace, background=background).invoke(state) == {}
+    remember = next(tool for tool in memory_tools(memory, namespace=namespace) if "remember" in tool.name)
+    assert "paused" in str(remember.invoke({"content": "I live in Oslo."}))
+    assert memory.stats(namespace=namespace).episodes == 0
+
+
+def test_an_export_does_not_have_the_pause(memory, namespace, tmp_path):
+    memory.add("I live in Oslo.", speaker="Ann", namespace=namespace)
+    memory.pause(namespace=namespace)
+    memory.data.export(tmp_path / "memory.jsonl", namespace=namespace)
+    assert "paused" not in json.loads((tmp_path / "memory.jsonl").read_text().splitlines()[0])["meta"]
+    memory.data.import_(tmp_path / "memory.jsonl", namespace=f"{namespace} copy")
+    assert not memory.stats(namespace=f"{namespace} copy").paused
