@@ -147,7 +147,7 @@ def test_no_text_breaks_its_template(name: str, text: str) -> None:
     intact(name, f"x{text}y")
 
 
-@given(HARM)
+@given(HARM.filter(str.strip))  # an entity without a summary is left out
 def test_no_text_breaks_any_template(text: str) -> None:
     for name in TEMPLATES:
         intact(name, text)
