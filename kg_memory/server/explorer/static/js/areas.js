@@ -55,7 +55,7 @@ function drawArea(context, sigma, drawn, community, shade, width) {
   const text = community.name.length > 36 ? `${community.name.slice(0, 35)}…` : community.name;
   const half = context.measureText(text).width / 2;
   context.textAlign = "center";
-  context.fillText(text, Math.max(half + 6, Math.min(width - half - 6, top[0])), Math.max(58, top[1] - 6));
+  context.fillText(text, Math.max(half + 6, Math.min(width - half - 6, top[0])), Math.max(12, top[1] - 6));
   context.globalAlpha = 1;
 }
 

@@ -2,6 +2,7 @@
 
 import { post, read } from "./api.js";
 import { buttons, element, field, openDialog, toast } from "./dom.js";
+import { wordsOf } from "./graph.js";
 import { t } from "./i18n.js";
 import { act } from "./review.js";
 
@@ -10,7 +11,7 @@ export function openCorrect(fact) {
     const object = element("input", { type: "text", value: fact.objects.join(", ") });
     const from = element("input", { type: "text", value: fact.valid_at?.slice(0, 10) ?? "", placeholder: "2024-05" });
     const until = element("input", { type: "text", value: fact.invalid_at?.slice(0, 10) ?? "", placeholder: t("still so") });
-    form.append(element("p", {}, fact.sentence), element("p.soft.small", {}, t("correct intro")), field(`${fact.subject} ${fact.predicate}`, object), field(t("began"), from), field(t("ended on?"), until),
+    form.append(element("p", {}, fact.sentence), element("p.soft.small", {}, t("correct intro")), field(`${fact.subject} ${wordsOf(fact.predicate)}`, object), field(t("began"), from), field(t("ended on?"), until),
       buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("save"))));
     form.addEventListener("submit", () => act(async () => {
       const objects = object.value === fact.objects.join(", ") ? fact.objects : object.value.split(",").map((name) => name.trim()).filter(Boolean);

@@ -75,7 +75,7 @@ let shown = null;
 
 export function toast(text, action = null) {
   shown?.remove();
-  const box = element("div.toasts", {}, element("div.toast", {}, element("span.grow", {}, text),
+  const box = element("div.toasts", { role: "status", "aria-live": "off" }, element("div.toast", {}, element("span.grow", {}, text),
     action && button(action.label, () => { box.remove(); action.run(); })));
   shown = box;
   document.body.append(box);

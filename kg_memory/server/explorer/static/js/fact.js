@@ -3,11 +3,11 @@
 import { read } from "./api.js";
 import { showMinute, showPeriod, showTime } from "./dates.js";
 import { button, element } from "./dom.js";
-import { t } from "./i18n.js";
+import { count, t } from "./i18n.js";
 import { look } from "./looking.js";
 import { openCorrect } from "./correct.js";
 import { openForget } from "./forget.js";
-import { centre, lightUp } from "./graph.js";
+import { centre, lightUp, wordsOf } from "./graph.js";
 import { drawHistory } from "./history.js";
 import { apiFactLine, chips, entityLink, factLines, message, section } from "./pieces.js";
 import { showVerdict } from "./review.js";
@@ -35,7 +35,7 @@ export async function showFact() {
     why.verdicts.length > 0 && section(t("verdicts"), element("div.stack", {}, why.verdicts.map((verdict) => showVerdict(verdict, id)))),
     grounds(place, fact),
     (why.consequences.length > 0 || (place !== undefined && graph.restingOn(place).length > 0)) && section(t("what rests on it"),
-      element("ul", {}, why.consequences.map((one) => element("li", {}, apiFactLine(one.fact, one.fact.doubtful_since ? element("span.chip.doubtful", {}, t("doubtful")) : t("steps", { steps: one.path.length })))))),
+      element("ul", {}, why.consequences.map((one) => element("li", {}, apiFactLine(one.fact, one.fact.doubtful_since ? element("span.chip.doubtful", {}, t("doubtful")) : count("steps|", one.path.length)))))),
     place !== undefined && section(t("both clocks"), drawHistory(place)),
   ].filter(Boolean);
 }
@@ -48,7 +48,7 @@ function head(fact, place, id) {
   }
   const { graph } = look;
   return element("div.title", {}, element("h2", {}, fact.sentence), element("p.soft", {}, showPeriod(fact)), chips(fact),
-    place !== undefined && element("p.small", {}, entityLink(graph.subject[place]), element("span.predicate", {}, ` ${fact.predicate} `), graph.facts.object[place].map((one, number) => [number ? ", " : "", entityLink(one)])));
+    place !== undefined && element("p.small", {}, entityLink(graph.subject[place]), element("span.predicate", {}, ` ${wordsOf(fact.predicate)} `), graph.facts.object[place].map((one, number) => [number ? ", " : "", entityLink(one)])));
 }
 
 function measures(fact) {

@@ -84,7 +84,7 @@ function load() {
   lit = { entities: new Set(), links: new Set() };
   sigma.setSetting("hideEdgesOnMove", graph.links.length > 8000);
   sigma.setSetting("renderEdgeLabels", true);
-  sigma.setSetting("labelDensity", graph.entities.id.length <= 120 ? 4 : 1);
+  sigma.setSetting("labelDensity", graph.entities.id.length <= 120 && sigma.getDimensions().width > 500 ? 4 : 1);
   sigma.setSetting("labelRenderedSizeThreshold", large ? 6 : 3);
   sigma.setSetting("defaultEdgeType", vast ? "thin" : graph.links.length > MANY ? "line" : "arrow");
   sigma.setSetting("enableEdgeEvents", !vast);

@@ -6,6 +6,7 @@ import { count, t } from "./i18n.js";
 import { look } from "./looking.js";
 import { factWords, openEntity, spanOf } from "./pieces.js";
 import { act } from "./review.js";
+import { state } from "./store.js";
 
 export function openMerge(place, entity) {
   const { graph } = look;
@@ -61,6 +62,7 @@ export function openSplit(place, entity) {
 export function undoDecision(decision) {
   return act(async () => {
     await post(`identities/${encodeURIComponent(decision.id)}/undo`);
+    if (decision.kind === "split" && state.id === decision.second?.id) openEntity(decision.entity.id); // the second is no more
     toast(t("undone"));
   });
 }

@@ -1,6 +1,6 @@
 // The page: its parts are started here, and the graph is read.
 
-import { Problem, onKeyNeeded } from "./api.js";
+import { Problem, onKeyNeeded, post } from "./api.js";
 import { forgetKept, readGraph } from "./data.js";
 import { button, element, iconButton, replace, toast } from "./dom.js";
 import { early } from "./early.js";
@@ -14,7 +14,7 @@ import { openEntity, openFact } from "./pieces.js";
 import { startPlane } from "./plane.js";
 import { startPlaneBar } from "./plane-bar.js";
 import { onRefresh } from "./refresh.js";
-import { countWaiting } from "./review.js";
+import { act, countWaiting } from "./review.js";
 import { startSide } from "./side.js";
 import { notify, readLink, set, state, subscribe } from "./store.js";
 import { startTheme } from "./theme.js";
@@ -27,6 +27,7 @@ onKeyNeeded(askForKey);
 const note = element("div.graph-note");
 const shown = element("div.row");
 const legend = element("div.row");
+const offer = button(t("find communities"), findCommunities, { title: t("find communities hint"), hidden: true }, ".graph-offer");
 note.append(shown, legend);
 const empty = element("div.empty", { hidden: true });
 startFrame();
@@ -36,7 +37,7 @@ function startFrame() {
   const stage = element("div.stage", { role: "img", "aria-label": t("graph label") });
   const areas = element("canvas.areas", { "aria-hidden": "true" });
   const toggleAreas = iconButton("areas", t("communities as areas"), () => set({ areas: !state.areas }));
-  replace($("graph"), areas, stage, note, element("div.graph-tools", {}, toggleAreas, iconButton("plus", t("zoom in"), () => zoom(1.6)), iconButton("minus", t("zoom out"), () => zoom(1 / 1.6)), iconButton("fit", t("fit"), () => zoom(0))), empty);
+  replace($("graph"), areas, stage, note, element("div.graph-tools", {}, toggleAreas, iconButton("plus", t("zoom in"), () => zoom(1.6)), iconButton("minus", t("zoom out"), () => zoom(1 / 1.6)), iconButton("fit", t("fit"), () => zoom(0))), offer, empty);
   startGraph(stage, areas, {
     entity: (place) => openEntity(look.graph.entities.id[place]),
     near: (place) => set({ focus: look.graph.entities.id[place], view: "entity", id: look.graph.entities.id[place], steps: 1 }, { push: true }),
@@ -56,7 +57,7 @@ function startFrame() {
   subscribe(["areas"], () => { toggleAreas.setAttribute("aria-pressed", String(state.areas)); choose(); });
   toggleAreas.setAttribute("aria-pressed", String(state.areas));
   for (const kind of ["graph", "time"]) onLook(kind, drawNote);
-  subscribe(["focus", "steps"], drawNote);
+  subscribe(["focus", "steps", "areas"], drawNote);
 }
 
 function startPanes() {
@@ -76,13 +77,21 @@ function openLink(link) {
   else set({ view: "link", id: [graph.links.source[link], graph.links.target[link]].map((place) => graph.entities.id[place]).join(" "), pane: "panel" }, { push: true });
 }
 
-// What limits the graph that is shown: the neighbourhood, and that nothing was believed yet.
+// What limits the graph that is shown: the neighbourhood, and that nobody looked for communities yet.
 function drawNote() {
   const { graph, states } = look;
   const place = graph.entityPlace.get(state.focus);
   const number = states.reduce((sum, one) => sum + (one ? 1 : 0), 0);
   replace(shown, element("span", { id: "shown" }, count("facts shown|", number)),
     place !== undefined && element("span", {}, t("near", { name: graph.name(place) }), " ", button("−", () => set({ steps: Math.max(1, state.steps - 1) }), { "aria-label": t("fewer steps"), disabled: state.steps <= 1 }, ".quiet"), count("steps|", state.steps), button("+", () => set({ steps: Math.min(4, state.steps + 1) }), { "aria-label": t("more steps") }, ".quiet"), button(t("leave"), () => set({ focus: "" }, { push: true }), {}, ".link")));
+  offer.hidden = !state.areas || !graph.entities.id.length || graph.communities.length > 0;
+}
+
+function findCommunities() {
+  return act(async () => {
+    const { communities } = await post("communities/refresh");
+    toast(t("communities found", { communities }));
+  });
 }
 
 async function start() {

@@ -8,6 +8,7 @@ import { countChanges, look, now, onLook, pointA } from "./looking.js";
 import { set, state, subscribe } from "./store.js";
 
 const KINDS = ["begun", "ended", "retired", "doubtful"];
+const DAY = 86400000;
 const SIGNS = { begun: "+", ended: "−", retired: "×", doubtful: "?" };
 const inputs = {};
 const counts = {};
@@ -73,10 +74,13 @@ export function toNow() {
   set({ at: null, believed: null }, { push: true });
 }
 
-// Comparing begins with B where A is: then A is moved away.
+// Comparing begins with B where A is: then A is moved back by a year, or to the day before the last change if that is longer ago.
 export function toggleCompare() {
   if (state.compare) set({ compare: false }, { push: true });
-  else set({ compare: true, at2: state.at, believed2: state.believed, at: pointA().time - 365 * 86400000, view: "changes", pane: state.pane }, { push: true });
+  else {
+    const back = Math.min(pointA().time - 365 * DAY, (findChange(-1) ?? Infinity) - DAY);
+    set({ compare: true, at2: state.at, believed2: state.believed, at: back - (back % DAY), view: "changes" }, { push: true });
+  }
 }
 
 function showKind(kind) {
@@ -85,6 +89,12 @@ function showKind(kind) {
 
 // Move A along the world's clock to where the next fact that passes the filters begins or ends.
 export function toChange(step) {
+  const at = findChange(step);
+  if (at !== null) set({ at }, { push: true });
+  else if (step > 0) set({ at: null }, { push: true });
+}
+
+function findChange(step) {
   const { graph, passes } = look;
   const { time, believed } = pointA();
   let best = null;
@@ -95,6 +105,5 @@ export function toChange(step) {
       if (best === null || (step > 0 ? at < best : at > best)) best = at;
     }
   }
-  if (best !== null) set({ at: best }, { push: true });
-  else if (step > 0) set({ at: null }, { push: true });
+  return best;
 }

@@ -17,6 +17,7 @@ let lastDecided = null;
 export async function showReview() {
   const [reviews, doubts, decided] = await Promise.all([readAll("reviews"), readAll("identities/waiting"), read("reviews", { decided: true, limit: 20 })]);
   items = [...reviews.map((review) => ({ review })), ...doubts.map((doubt) => ({ doubt }))];
+  const closed = decided.items.filter((review) => review.ruling !== "waiting"); // what was undone waits again
   waiting.count = items.length;
   chosen = Math.min(chosen, Math.max(0, items.length - 1));
   const list = element("div.stack", { id: "inbox" }, items.map((item, number) => (item.review ? showVerdict(item.review, null, number === chosen) : showDoubt(item.doubt, number === chosen))));
@@ -24,7 +25,7 @@ export async function showReview() {
     element("p.soft.small", {}, t("review intro"), " ", element("kbd", {}, "j"), " ", element("kbd", {}, "k"), ` ${t("choose")} · `, element("kbd", {}, "a"), ` ${t("accept")} · `, element("kbd", {}, "x"), ` ${t("reject")} · `,
       element("kbd", {}, "e"), ` ${t("edit")} · `, element("kbd", {}, "u"), ` ${t("undo")}`),
     items.length ? list : element("p", {}, t("nothing waits")),
-    decided.items.length > 0 && section(t("decided"), element("div.stack", {}, decided.items.map((review) => showVerdict(review, null)))),
+    closed.length > 0 && section(t("decided"), element("div.stack", {}, closed.map((review) => showVerdict(review, null)))),
   ].filter(Boolean);
 }
 
@@ -95,7 +96,7 @@ function openEdit(review) {
   openDialog(t("edit verdict"), (form, close) => {
     const kind = element("select", {}, KINDS.map((name) => element("option", { value: name, selected: name === review.kind }, t(`verdict ${name}`))));
     const from = element("input", { type: "text", value: review.pending.valid_at?.slice(0, 10) ?? "", placeholder: "2024-05" });
-    const until = element("input", { type: "text", value: review.pending.invalid_at?.slice(0, 10) ?? "", placeholder: "open" });
+    const until = element("input", { type: "text", value: review.pending.invalid_at?.slice(0, 10) ?? "", placeholder: t("still so") });
     const reason = element("input", { type: "text" });
     form.append(element("p.soft", {}, review.pending.sentence), field(t("relation"), kind), field(t("began"), from), field(t("ended on?"), until), field(t("reason"), reason),
       buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("save"))));

@@ -19,7 +19,7 @@ export const CHINESE = {
   "kind state": "状态", "kind event": "事件", "kind plan": "计划", "not believed any more": "不再相信", "not reviewed": "未审核", "disputed": "有争议", "doubtful since": "自 {day} 起存疑", "nothing in its place": "没有替代", "not confirmed": "原话不足以证实",
   "nobody": "说话者不明", "trust of": "可信度 {trust}", "no model call": "未调用模型", "confidence": "置信度", "support": "支持度", "trust": "可信度", "confidence hint": "读取时有多确定", "support hint": "引文在多大程度上支持它（由代码检查）", "trust hint": "最可信来源的可信度",
   "voices": "{voices} 个独立来源", "learned at": "自 {at} 起相信", "said in": "出处", "no source": "没有消息陈述它。", "forget message…": "遗忘此消息……", "this message": "此消息",
-  "ended by": "由何结束", "ended on": "{day} 起结束。", "end told elsewhere": "结束时间由所述日期推出。", "verdicts": "判断", "rests on": "依据", "what rests on it": "以它为依据的", "steps": "{steps} 步", "because": "因为", "refuted": "被否定", "both clocks": "两个时钟上的历史", "so": "为真", "believed": "相信",
+  "ended by": "由何结束", "ended on": "{day} 起结束。", "end told elsewhere": "结束时间由所述日期推出。", "verdicts": "判断", "rests on": "依据", "what rests on it": "以它为依据的", "because": "因为", "refuted": "被否定", "both clocks": "两个时钟上的历史", "so": "为真", "believed": "相信",
   "facts between": "两者之间所有时间的事实。", "show in graph": "在图中显示", "correct…": "更正……", "forget…": "遗忘……", "merge…": "合并……", "split…": "拆分……", "edit…": "修改……",
   "also called": "又名 {names}", "neighbourhood": "邻域", "leave neighbourhood": "整个图谱", "near": "{name} 附近：", "fewer steps": "减少步数", "more steps": "增加步数", "over time": "随时间", "identity": "身份", "so at A": "在 A 成立", "not so then": "其他时间的{facts}", "mentioned in": "提及的消息", "by at": "{by}，{at}",
   "identity merge done": "“{first}”与另一实体合并（移动了{facts}）", "identity merge undone": "并入“{first}”的合并已撤销", "identity split done": "“{second}”从“{first}”拆分出来（移动了{facts}）", "identity split undone": "对“{first}”的拆分已撤销",
@@ -41,7 +41,7 @@ export const CHINESE = {
   "change learned": "得知", "change ended": "结束", "change corrected": "更正", "change retracted": "撤回", "change restored": "重新成立", "change doubtful": "存疑", "change sure": "重新确定", "change disputed": "有争议",
   "empty memory": "“{name}”是空的", "empty intro": "可以在右侧说点什么，或载入一个小故事：三个朋友两年间的来往消息。按规则读取，不需要模型。", "load story": "载入故事",
   "all entities": "实体", "kinds of facts": "事实", "found entities": "实体", "found facts": "事实", "found messages": "消息", "find entity": "查找实体", "types": "类型", "predicates": "谓词", "stated by": "由谁陈述", "speaker": "说话者", "thread": "会话", "source": "来源", "what waits for review": "等待审核的", "least confidence": "最低置信度", "least trust": "最低可信度", "clear filters": "清除",
-  "graph label": "实体与事实的图谱；左侧的实体列表显示同样的内容", "communities as areas": "以区域显示社群", "zoom in": "放大", "zoom out": "缩小", "fit": "显示全部",
+  "graph label": "实体与事实的图谱；左侧的实体列表显示同样的内容", "find communities": "查找社群", "find communities hint": "彼此之间事实较多的实体组；若有模型，会请它概括每一组", "communities found": "社群：{communities} 个。", "communities as areas": "以区域显示社群", "zoom in": "放大", "zoom out": "缩小", "fit": "显示全部",
   "help plane": "时间平面有两个时钟。横向：何时为真；纵向：何时相信。拖动 A 可看到任意一点的图谱；把一点留作 B 可看到差异。", "help graph": "在图中单击实体看卡片，双击看邻域；单击连线看事实。一切都在地址中，因此链接会显示同样的内容。",
   "keys views": "实时、搜索、差异、审核", "keys changes": "上一次和下一次变化", "keys focus": "实体的邻域", "keys review": "审核中：下一个、上一个、接受、拒绝、修改、撤销", "keys hair": "移动获得焦点的十字线", "keys escape": "离开卡片或邻域",
 };
