@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Self
@@ -11,10 +12,12 @@ import pytest
 import uvicorn
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.cli.demo import read_story
 from kg_memory.falkor import binaries
 from kg_memory.server.app import create_app
 from kg_memory.server.keys import KEYS, KeyRing
 from kg_memory.server.service import Options
+from tests.server.browser import Page
 
 Client = Callable[..., httpx.Client]
 
@@ -77,3 +80,25 @@ def client(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Cl
     for one in opened:
         one.close()
     offline.driver.store.database.command("DEL", KEYS)
+
+
+@pytest.fixture(scope="module")
+def opened(serving: Serving, offline: GraphMemory) -> Iterator[Page]:
+    """A browser, and the story of the demo in the namespace "demo"."""
+    offline.add_many(read_story(), namespace="demo")
+    page = Page(serving.url)
+    yield page
+    page.driver.quit()
+
+
+@pytest.fixture
+def page(opened: Page) -> Iterator[Page]:
+    """The page; after each test, nothing went to another host, and the console is without errors."""
+    opened.resize(1440)
+    opened.set_scheme("light")
+    yield opened
+    messages = [json.loads(entry["message"])["message"] for entry in opened.driver.get_log("performance")]
+    sent = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
+    assert sent
+    assert not [url for url in sent if not url.startswith((opened.url, "data:", "about:", "blob:"))]
+    assert not [entry for entry in opened.driver.get_log("browser") if entry["level"] == "SEVERE"]

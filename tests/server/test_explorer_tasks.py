@@ -1,0 +1,243 @@
+"""Tasks of a user of the explorer, each by at most three clicks, drags or keys from where it begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from kg_memory import GraphMemory
+from kg_memory.server.keys import KEYS, KeyRing
+from tests.server.browser import Page, needs_browser
+
+pytestmark = needs_browser
+SPOT = """
+const [name, done] = arguments;
+import(new URL("js/graph.js", document.baseURI)).then(async ({ view }) => {
+  const { look } = await import(new URL("js/looking.js", document.baseURI));
+  const { x, y } = view.positionOf(look.graph.entities.name.indexOf(name));
+  const box = document.querySelector(".stage").getBoundingClientRect();
+  done([Math.round(box.left + x), Math.round(box.top + y)]);
+});
+"""
+INK = """
+const canvas = document.querySelector("canvas.areas");
+return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
+"""
+FILTERS = {
+    "types Topic": "",
+    "kinds event": "",
+    "source": "demo",
+    "speaker": "Tom",
+    "trust": "0.6",
+    "confidence": "0.6",
+}
+FILTER = """
+const control = document.querySelector(`[data-control="${arguments[0]}"]`);
+if (!arguments[1]) return control.click();
+control.value = arguments[1];
+control.dispatchEvent(new Event(control.type === "range" ? "input" : "change"));
+"""
+
+
+def read_link(page: Page) -> dict[str, str]:
+    """Return what the address says is looked at."""
+    return page.run("return Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+
+
+def count_shown(page: Page) -> int:
+    return int(page.text("#shown").split()[0])
+
+
+def drag(page: Page, handle: str, right: int, down: int) -> None:
+    element = page.driver.find_element(By.CSS_SELECTOR, handle)
+    ActionChains(page.driver, duration=50).drag_and_drop_by_offset(element, right, down).perform()
+
+
+def press_in_dialog(page: Page, *keys: str) -> None:
+    page.until(lambda: page.run("return document.querySelector('dialog[open]')"))
+    page.driver.switch_to.active_element.send_keys(*keys)
+
+
+def state_dispute(memory: GraphMemory, namespace: str) -> None:
+    """State two facts of which one may end the other, to a memory that is sure of nothing."""
+    with GraphMemory(memory.settings.with_(auto_threshold=0.99), embeddings="offline") as careful:
+        for content, at in (("I live in Oslo.", "2024-01-10"), ("I live in Bergen.", "2024-02-10")):
+            careful.add(content, speaker="Ann", at=at, namespace=namespace)
+
+
+def test_a_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory) -> None:
+    state_dispute(offline, "review/1")
+
+    def decisions() -> list[str]:
+        reviews = [
+            *offline.reviews.list(namespace="review/1"),
+            *offline.reviews.list(namespace="review/1", decided=True),
+        ]
+        return [one.decision for review in reviews for one in review.decisions]
+
+    page.open("ns=review/1&view=review")
+    page.shows("judged by")
+    for key, words in (("a", "Accepted."), ("x", "Rejected.")):
+        page.press(key)
+        page.shows(words, "body")
+        page.shows("Nothing waits for you.")
+        page.press("u")
+        page.until(lambda: "Nothing waits" not in page.text("#panel"))
+    page.press("e")
+    press_in_dialog(page, "both", Keys.TAB, Keys.ENTER)
+    page.shows("Saved.", "body")
+    page.shows("edited by")
+    assert decisions() == ["accept", "undo", "reject", "undo", "edit"]
+    assert page.violations() == []
+    assert len([fact for fact in offline.facts.about("Ann", namespace="review/1") if not fact.invalid_at]) == 2
+
+
+def test_two_people_of_one_name_are_split(page: Page, offline: GraphMemory) -> None:
+    for city in ("Oslo", "Lima"):
+        offline.facts.add("Ann", "lives in", city, namespace="split/1")
+    ann = offline.entities.card("Ann", namespace="split/1").entity.id
+    page.open(f"ns=split/1&view=entity&id={ann}")
+    page.click("Split …", "#panel")
+    page.shows("Lima", "dialog")
+    assert page.violations() == []
+    page.run("[...document.querySelectorAll('dialog label')].find((one) => one.innerText.includes('Lima')).click()")
+    page.click("Split", "dialog")
+    page.shows("was split from")
+    page.shows("Lima")
+    page.until(lambda: read_link(page)["id"] != ann)
+    page.click("Undo", ".toasts")
+    page.until(lambda: len(offline.facts.about(ann, namespace="split/1")) == 2)
+
+
+def test_cross_hairs_are_dragged(page: Page) -> None:
+    page.open("ns=demo")
+    now = count_shown(page)
+    drag(page, ".handle:not(.b)", -400, 0)
+    page.until(lambda: 0 < count_shown(page) < now)
+    page.until(lambda: read_link(page).keys() == {"ns", "at"})
+    drag(page, ".handle:not(.b)", 0, 120)
+    page.until(lambda: "believed" in read_link(page))
+    page.click("Compare with B")
+    drag(page, ".handle.b", -60, -60)
+    page.until(lambda: {"at2", "believed2"} <= read_link(page).keys())
+    page.shows("From A")
+
+
+def test_cross_hairs_are_moved_by_arrow_keys(page: Page) -> None:
+    page.open("ns=demo")
+    handle = page.driver.find_element(By.CSS_SELECTOR, ".handle:not(.b)")
+    before = handle.get_attribute("aria-valuetext")
+    handle.send_keys(Keys.ARROW_LEFT)
+    page.until(lambda: handle.get_attribute("aria-valuetext") != before)
+    page.until(lambda: "at" in read_link(page))
+    first = read_link(page)["at"]
+    handle.send_keys(Keys.SHIFT, Keys.ARROW_LEFT)
+    page.until(lambda: read_link(page)["at"] < first)
+    handle.send_keys(Keys.SHIFT, Keys.ARROW_DOWN)
+    page.until(lambda: "believed" in read_link(page))
+    handle.send_keys(Keys.PAGE_DOWN)
+    page.until(lambda: count_shown(page) == 0)
+
+
+def test_filters_leave_fewer_facts(page: Page, offline: GraphMemory) -> None:
+    offline.facts.add("Tom", "owns", "boat", trust=0.5, confidence=0.5, source="letters", namespace="demo")
+    page.open("ns=demo")
+    every = count_shown(page)
+    for control, value in FILTERS.items():
+        page.run(FILTER, control, value)
+        page.until(lambda: 0 < count_shown(page) < every)
+        page.until(lambda control=control: control.split()[0] in read_link(page))
+        fewer = count_shown(page)
+        if control == "speaker":
+            page.driver.refresh()
+            page.until(lambda fewer=fewer: page.text("#shown") and count_shown(page) == fewer)
+        page.click("clear", "#side")
+        page.until(lambda: count_shown(page) == every)
+
+
+def test_communities_are_found_and_drawn_as_areas(page: Page, offline: GraphMemory) -> None:
+    page.open("ns=demo")
+    assert not page.run(INK)
+    page.click("Find communities", "#graph")
+    page.shows("Communities: 2.", "body")
+    page.until(lambda: page.run(INK))
+    assert "Find communities" not in page.text("#graph")
+    page.click("Nora", "#side")
+    page.shows(offline.communities.list(namespace="demo")[0].name)
+
+
+def test_a_double_click_leaves_the_neighbourhood(page: Page) -> None:
+    page.open("ns=demo")
+    page.until(lambda: page.run("return document.documentElement.dataset.placed"))
+    every = count_shown(page)
+
+    def double_click() -> bool:  # again where the machine is too slow for the two clicks to be one
+        pointer = ActionChains(page.driver, duration=0)
+        pointer.w3c_actions.pointer_action.move_to_location(*page.driver.execute_async_script(SPOT, "Tom"))
+        pointer.double_click().pause(0.5).perform()
+        return "Near Tom" in page.text("#graph")
+
+    page.until(double_click)
+    page.until(lambda: 0 < count_shown(page) < every)
+    page.shows("Tom")
+    page.press(Keys.ESCAPE)
+    page.until(lambda: count_shown(page) == every)
+
+
+def test_what_is_said_becomes_a_fact_with_its_cost(page: Page, offline: GraphMemory) -> None:
+    offline.add("I live in Bergen.", speaker="Liv", at="2024-01-10", namespace="live/1")
+    page.open("ns=live/1")
+    page.shows("listening")
+    page.driver.find_element(By.CSS_SELECTOR, "#say input").send_keys("Liv")
+    page.driver.find_element(By.CSS_SELECTOR, "#say textarea").send_keys("I moved to Oslo.", Keys.ENTER)
+    page.shows("no model call")
+    page.shows("Liv lives in Oslo", "#feed")
+    page.shows("Oslo", "#side")
+    page.until(lambda: page.run("return document.querySelectorAll('#feed .chip.ended').length"))
+    assert page.violations() == []
+
+
+def test_a_fact_shows_its_grounds_and_what_rests_on_it(page: Page, offline: GraphMemory) -> None:
+    def find(subject: str) -> str:
+        return next(fact.id for fact in offline.facts.about(subject, namespace="why/1") if fact.subject == subject)
+
+    offline.facts.add("Acme", "has an office in", "Oslo", valid_at="2024-01", namespace="why/1")
+    grounds = [find("Acme")]
+    offline.facts.add("Ann", "commutes to", "Oslo", valid_at="2024-02", rests_on=grounds, namespace="why/1")
+    page.open(f"ns=why/1&view=fact&id={find('Ann')}")
+    page.shows("RESTS ON")
+    page.click("Acme", "#panel ul")
+    page.shows("WHAT RESTS ON IT")
+    page.shows("Ann commutes to Oslo")
+
+
+def test_verdicts_are_shown_with_their_reason_and_author(page: Page, offline: GraphMemory) -> None:
+    state_dispute(offline, "verdict/1")
+    (review,) = offline.reviews.list(namespace="verdict/1")
+    offline.reviews.decide(review.id, "accept", by="Mia", reason="Ann told me.", namespace="verdict/1")
+    page.open(f"ns=verdict/1&view=fact&id={review.existing.id}")
+    page.shows("VERDICTS")
+    page.shows("accepted by Mia")
+    page.shows("Ann told me.")
+
+
+def test_a_server_with_keys_asks_for_one(page: Page, ring: KeyRing, offline: GraphMemory) -> None:
+    _, key = ring.create("explorer", ("read",), ("demo",))
+    try:
+        page.driver.get(f"{page.url}/explorer/#ns=demo")
+        for words, said in (("kgm_wrong", "That key was refused."), (key, "")):
+            page.shows("Key", "dialog")
+            assert page.violations() == []
+            press_in_dialog(page, words, Keys.ENTER)
+            page.shows(said, "body")
+        page.shows("Nora", "#side")
+        assert key not in page.run("return location.href")
+    finally:
+        offline.driver.store.database.command("DEL", KEYS)
+        page.run("sessionStorage.clear()")
+    refused: list[dict[str, Any]] = [entry for entry in page.driver.get_log("browser") if entry["level"] == "SEVERE"]
+    assert refused
+    assert all("401" in entry["message"] for entry in refused), refused
