@@ -61,8 +61,8 @@ export function openSplit(place, entity) {
 
 export function undoDecision(decision) {
   return act(async () => {
+    if (decision.kind === "split" && state.id === decision.second?.id) openEntity(decision.entity.id); // the second will be no more
     await post(`identities/${encodeURIComponent(decision.id)}/undo`);
-    if (decision.kind === "split" && state.id === decision.second?.id) openEntity(decision.entity.id); // the second is no more
     toast(t("undone"));
   });
 }
