@@ -53,6 +53,7 @@ def count_shown(page: Page) -> int:
 
 def drag(page: Page, handle: str, right: int, down: int) -> None:
     element = page.driver.find_element(By.CSS_SELECTOR, handle)
+    page.until(element.is_displayed)
     ActionChains(page.driver, duration=50).drag_and_drop_by_offset(element, right, down).perform()
 
 
