@@ -78,7 +78,7 @@ def test_a_message_is_remembered_and_told_of(verbs):
     )  # fmt: skip
     assert {each.name for each in verbs.entities.list()} == {"Ann", "Oslo"}
     assert verbs.stats().model_dump(exclude={"waiting", "failed", "skipped", "communities"}) == {
-        "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0,
+        "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0, "paused": False,
     }  # fmt: skip
 
 
