@@ -77,16 +77,19 @@ def sketch(state: Row, settings: Settings) -> Flow[Draft]:
     )
 
 
-def receive_again(episode: EpisodeRecord, settings: Settings, texts: Mapping[str, str | None]) -> Flow[Draft]:
-    """Return a stored *episode* as `receive` would leave it if those before it had other *texts*, by their ids.
+def receive_again(
+    episode: EpisodeRecord, settings: Settings, texts: Mapping[str, str | None]
+) -> Flow[tuple[Draft, Draft]]:
+    """Return a stored *episode* as `receive` left it, and as it would if those before it had other *texts*.
 
-    One that has none is left out. Nothing is saved.
+    These are by the ids of episodes; one whose text is ``None`` is left out. Nothing is saved.
     """
     before, _ = yield from _read_neighbours(episode, settings, more=len(texts))
     others = ({**row, "content": texts.get(row["id"], row["content"])} for row in before)
     kept = [row for row in others if row["content"] is not None]
-    previous = _previous_messages(kept[: settings.previous_messages])
-    return Draft({}, episode=episode, previous=previous, pieces=_pieces_to_read(episode, settings))
+    stored, changed = (_previous_messages(rows[: settings.previous_messages]) for rows in (before, kept))
+    draft = Draft({}, episode=episode, previous=stored, pieces=_pieces_to_read(episode, settings))
+    return draft, draft.with_records(previous=changed)
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:

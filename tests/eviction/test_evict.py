@@ -30,18 +30,15 @@ TRACES = {
     "meanings": "MATCH (v:Meaning) OPTIONAL MATCH (d)-[:MEANS]->(v) WITH d WHERE d.evicted > 0 OR d IS NULL RETURN d.id AS found",
     "beliefs": "MATCH (f:Fact)-[:HELD|PROPOSED]->(b) WHERE f.evicted IS NOT NULL RETURN b.id AS found",
     "beliefs of nothing": "MATCH (b:Belief) WHERE indegree(b) = 0 RETURN b.id AS found",
-    "lengths": """
-        MATCH (e:Entity) WHERE e.evicted IS NULL
-        OPTIONAL MATCH (t:Term)-[p:IN_ENTITY]->(e)
-        WITH e, sum(p.f) AS n
-        WHERE n <> e.n
-        RETURN e.name AS found""",
-    "lengths of facts": """
-        MATCH (f:Fact) WHERE f.evicted IS NULL
-        OPTIONAL MATCH (t:Term)-[p:IN_FACT]->(f)
-        WITH f, sum(p.f) AS n
-        WHERE n <> f.n
-        RETURN f.sentence AS found""",
+    **{
+        f"lengths of {label}": f"""
+        MATCH (d:{label}) WHERE d.evicted IS NULL
+        OPTIONAL MATCH (t:Term)-[p:IN_{label.upper()}]->(d)
+        WITH d, sum(p.f) AS n
+        WHERE n <> d.n
+        RETURN d.id AS found"""
+        for label in ("Entity", "Fact")
+    },
 }
 
 

@@ -35,8 +35,7 @@ def reweigh(ids: Sequence[str], texts: Mapping[str, str | None], settings: Setti
 
 def _reweigh_episode(row: Row, texts: Mapping[str, str | None], settings: Settings) -> Flow[list[JSON]]:
     episode = EpisodeRecord(**row["episode"])
-    before = yield from receive_again(episode, settings, {})
-    after = yield from receive_again(episode, settings, texts)
+    before, after = yield from receive_again(episode, settings, texts)
     if before.previous == after.previous or not before.pieces:
         return []
     weighed = yield from work(
