@@ -144,6 +144,25 @@ def test_lists_come_in_pages_and_by_status(verbs):
     assert verbs.entities.list(skip=5) == []
 
 
+def test_episodes_are_listed_by_a_filter(verbs):
+    for day, source in enumerate(("mail", "chat", "mail", None), 1):
+        verbs.add(f"I met Friend{day}.", speaker="Ann" if day < 3 else "Bob", source=source, at=f"2024-01-0{day}")
+    verbs.episodes.save([{"content": "I met Friend5.", "source": "mail", "at": "2024-01-05"}])
+
+    def list_where(where: Any, **page: Any) -> list[str]:
+        return [each.content[-2] for each in verbs.episodes.list(where=where, **page)]
+
+    assert list_where({"source": "mail"}) == ["5", "3", "1"]
+    assert list_where({"source": "mail"}, limit=1, skip=1) == ["3"]
+    assert list_where({"source": "mail"}, status="done") == ["3", "1"]
+    assert list_where({"source": "mail", "speaker": "bob"}) == list_where({"name": "Friend5"}) == []
+    assert list_where({"name": "Friend2"}) == ["2"]
+    assert list_where({"$not": {"source": "mail"}}) == ["4", "2"]
+    assert list_where({}) == ["5", "4", "3", "2", "1"]
+    with pytest.raises(InputError, match="sourc"):
+        verbs.episodes.list(where={"sourc": "mail"})
+
+
 def test_what_the_model_failed_on_is_kept_found_by_its_words_and_finished_later(verbs, model):
     whole = dict(model.rules)
 

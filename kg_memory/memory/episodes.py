@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
@@ -36,12 +37,15 @@ from kg_memory.memory.adding import (
     read_inputs,
     result_of_saving,
 )
+from kg_memory.memory.listing import belief_params, start_all
+from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult, Preview, PreviewedVerdict, Stats
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, PLANS, Settings
+from kg_memory.temporal.interval import EVER
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count, validate_name
 
@@ -67,10 +71,19 @@ class Episodes(Group):
     _group = "episodes"
 
     def _list(
-        self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0, status: Status = None
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        skip: int = 0,
+        status: Status = None,
     ) -> Flow[builtins.list[Episode]]:
-        """Return the episodes, latest first; only those of *status*, one or several, if given."""
-        return read_episodes(limit, skip, status)
+        """Return the episodes, latest first; only those of *status*, one or several, if given.
+
+        *where* is a filter, such as ``{"source": "mail"}``: see `kg_memory.models.filters`. Errors: `InputError`.
+        """
+        return read_episodes(limit, skip, status, where)
 
     list, alist = verb(_list)
 
@@ -195,13 +208,20 @@ def set_paused(*, paused: bool) -> Flow[bool]:
     return bool(row["before"] != paused)
 
 
-def read_episodes(limit: int, skip: int, status: Status = None) -> Flow[list[Episode]]:
-    """Return the episodes, latest first; only those of *status*, one or several, if given."""
-    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-    if status is None:
-        episodes = yield from read(queries.EPISODES, **page)
+def read_episodes(
+    limit: int, skip: int, status: Status = None, where: Mapping[str, Any] | None = None
+) -> Flow[list[Episode]]:
+    """Return the episodes that pass *where*, latest first; only those of *status*, one or several, if given."""
+    page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    page["statuses"] = None if status is None else _statuses(status)
+    passing = parse_filter(where)
+    if passing is None:
+        whole = queries.EPISODES if status is None else queries.EPISODES_BY_STATUS
+        episodes = yield from read(whole, **page)
     else:
-        episodes = yield from read(queries.EPISODES_BY_STATUS, statuses=_statuses(status), **page)
+        first = yield from start_all(passing, "episodes", queries.ALL_EPISODES)
+        linked = yield from belief_params(EVER, None)
+        episodes = yield from read(queries.list_episodes(first.cypher), **page, **linked, **first.params)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 

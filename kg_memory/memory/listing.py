@@ -13,8 +13,8 @@ from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
 from kg_memory.falkor.rows import Row
-from kg_memory.models.filters import parse_filter
-from kg_memory.models.graph import SOURCES, Fact
+from kg_memory.models.filters import Filter, parse_filter
+from kg_memory.models.graph import SOURCES, Fact, Kind
 from kg_memory.models.results import Paged
 from kg_memory.retrieval.standing import add_standing, point_of
 from kg_memory.retrieval.time_window import Window, parse_moment, parse_window
@@ -82,13 +82,26 @@ def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> 
 def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
     """Return the beginning of a query of the facts *about* an entity that pass *where*, by an index if there is one."""
     passing = parse_filter(where)
-    whole = Step(ALL_FACTS, {}) if about is None else _start_about("about", about)
     if passing is None:
-        return whole
+        return Step(ALL_FACTS, {}) if about is None else _start_about("about", about)
+    if about is None:
+        return (yield from start_all(passing, "facts", ALL_FACTS))
+    first = _start_about("about", about)
+    rest = filter_step(passing, "facts", (yield from read_names(passing)), ("d",))
+    return Step(first.cypher + rest.cypher, {**first.params, **rest.params})
+
+
+def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
+    """Return the beginning of a query of all *kind* that pass, by an index if there is one.
+
+    *everything* is the beginning of a query of all of them.
+    """
     names = yield from read_names(passing)
-    indexed = start_step(passing, "facts", names) if about is None else None
-    rest = filter_step(passing, "facts", names, ("d",))
-    return indexed or Step(whole.cypher + rest.cypher, {**whole.params, **rest.params})
+    rest = start_step(passing, kind, names)
+    if rest is not None:
+        return rest
+    rest = filter_step(passing, kind, names, ("d",))
+    return Step(everything + rest.cypher, rest.params)
 
 
 def _start_about(argument: str, name: str, relation: str | None = None) -> Step:

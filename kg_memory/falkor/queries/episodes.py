@@ -176,18 +176,21 @@ WITH DISTINCT e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
 RETURN {part.EPISODE_MAP} AS episode
 """
 
-EPISODES = f"""
-MATCH (e:Episode)
+ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
+
+
+def list_episodes(first: str) -> str:
+    """Return the query of a page of the episodes that *first* yields as ``d``, the latest first."""
+    return f"""{first}
+WITH d AS e
+WHERE $statuses IS NULL OR e.status IN $statuses
 WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
 RETURN {part.EPISODE_MAP} AS episode
 """
 
-EPISODES_BY_STATUS = f"""
-MATCH (e:Episode)
-WHERE e.status IN $statuses
-WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
-RETURN {part.EPISODE_MAP} AS episode
-"""
+
+EPISODES = list_episodes(ALL_EPISODES)
+EPISODES_BY_STATUS = list_episodes("MATCH (d:Episode)\nWHERE d.status IN $statuses\nWITH d")
 
 EPISODES_TO_READ = f"""
 MATCH (e:Episode)
