@@ -14,7 +14,9 @@ ORDERS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": o
 OWNER = {
     **dict.fromkeys(("thread", "source", "source_id", "speaker", "kind", "trust", "said_at"), "episodes"),
     **dict.fromkeys(("type", "name"), "entities"),
-    **dict.fromkeys(("predicate", "confidence", "valid_at", "invalid_at", "created_at", "expired_at"), "facts"),
+    **dict.fromkeys(
+        ("predicate", "fact_kind", "confidence", "valid_at", "invalid_at", "created_at", "expired_at"), "facts"
+    ),
 }
 TIMED = {"valid_at": OPEN_START, "invalid_at": OPEN_END, "created_at": None, "expired_at": OPEN_END}
 
@@ -84,6 +86,8 @@ class Plainly:
     def value(self, name, thing):
         if name == "name":
             return {canonical_name(each) for each in thing["names"]}
+        if name == "fact_kind":
+            return thing["kind"] or "state"
         return thing[{"said_at": "at"}.get(name, name)]
 
     def compares(self, name, value, given):

@@ -30,6 +30,25 @@ def test_all_facts_are_listed_latest_first_in_pages_and_with_filters_and_times(m
         objects(where={"colour": "red"})
 
 
+def test_events_are_listed_by_the_kind_of_a_fact(memory, namespace, model):
+    read = model.rules["facts"]
+
+    def tell(fields):
+        facts = read(fields)["facts"]
+        trips = {"predicate": "visited", "kind": "event"}
+        return {"facts": [{**fact, **trips} if fact["quote"] == "Rome" else fact for fact in facts]}
+
+    model.rules["facts"] = tell
+    memory.add("Ann lives in Oslo and visited Rome.", namespace=namespace)
+
+    def objects(where):
+        return sorted(fact.objects[0] for fact in memory.facts.list(where=where, namespace=namespace))
+
+    assert objects({"fact_kind": "event"}) == ["Rome"]
+    assert objects({"fact_kind": {"$ne": "event"}}) == ["Oslo"]
+    assert objects({"fact_kind": ["event", "state"]}) == ["Oslo", "Rome"]
+
+
 def test_facts_about_an_entity_are_listed_by_its_name_or_id_and_with_a_filter(memory, namespace, told):
     def objects(**how):
         return [fact.objects[0] for fact in memory.facts.list(namespace=namespace, **how)]

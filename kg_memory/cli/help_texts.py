@@ -10,7 +10,7 @@ RERANKERS = tuple(sorted(path.stem for path in Path(__file__).parents[1].glob("r
 RECIPES = (*SEARCHES, *RERANKERS)
 TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
 SHARED_FIELDS = ("thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate")
-FIELDS = (*SHARED_FIELDS, "edge_type", "confidence", "valid_at", "invalid_at", "created_at", "expired_at")
+FIELDS = (*SHARED_FIELDS, "fact_kind", "edge_type", "confidence", "valid_at", "invalid_at", "created_at", "expired_at")
 
 START = """\
 start here:

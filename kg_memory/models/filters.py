@@ -29,10 +29,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from kg_memory.errors import InputError
-from kg_memory.models.graph import EpisodeKind
+from kg_memory.models.graph import EpisodeKind, FactKind
 
 Owner = Literal["episode", "entity", "fact", "belief"]
 Plain = str | float | None
@@ -67,6 +67,7 @@ FIELDS: Mapping[str, Field] = {
     "type": Field("entity", "text"),
     "name": Field("entity", "text"),
     "predicate": Field("fact", "text"),
+    "fact_kind": Field("fact", "text"),
     "edge_type": Field("fact", "text"),
     "confidence": Field("fact", "number"),
     "valid_at": Field("belief", "time", optional=True),
@@ -74,6 +75,8 @@ FIELDS: Mapping[str, Field] = {
     "created_at": Field("belief", "time"),
     "expired_at": Field("belief", "time", optional=True),
 }
+CHOICES: Mapping[str, tuple[str, ...]] = {"kind": tuple(EpisodeKind), "fact_kind": get_args(FactKind)}
+"""The values of the fields that have few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +218,8 @@ class _Parser:
             return _parse_number(name, value)
         if not isinstance(value, str):
             raise InputError(f"the filter's {name} must be a string or a list of strings, got {value!r:.100}")
-        if name == "kind" and value not in set(EpisodeKind):
-            raise _unknown("kind of episode", value, tuple(EpisodeKind))
+        if name in CHOICES and value not in CHOICES[name]:
+            raise _unknown(name, value, CHOICES[name])
         return str.__str__(value)  # of a member of an enumeration, its value
 
     def _count(self, kind: str, count: int = 1) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, ENTITIES_BY_NAME, filter_step, read_names, start_step
-from kg_memory.models.filters import FIELDS, parse_filter
+from kg_memory.models.filters import CHOICES, FIELDS, parse_filter
 from kg_memory.models.graph import KINDS
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
@@ -61,9 +61,12 @@ def graphs(draw):
         for i in range(draw(st.integers(1, 4)))
     ]
     facts = [
-        {"id": f"f{i}", "predicate": draw(st.sampled_from(PREDICATES)), "confidence": draw(st.sampled_from(NUMBERS))}
+        {
+            "id": f"f{i}", "predicate": draw(st.sampled_from(PREDICATES)), "confidence": draw(st.sampled_from(NUMBERS)),
+            "kind": draw(st.sampled_from((None, "state", "event"))),
+        }
         for i in range(draw(st.integers(1, 4)))
-    ]
+    ]  # fmt: skip
     beliefs = [
         {
             "fact": fact["id"], "relation": draw(st.sampled_from(("HELD", "HELD", "PROPOSED"))),
@@ -112,6 +115,7 @@ fields = {
     "trust": conditions(st.sampled_from(NUMBERS), orders=True), "said_at": conditions(dates, orders=True),
     "type": conditions(st.sampled_from(TYPES)), "name": conditions(texts),
     "predicate": conditions(st.sampled_from((*PREDICATES, "lives in"))),
+    "fact_kind": conditions(st.sampled_from(("state", "event", "plan"))),
     "confidence": conditions(st.sampled_from(NUMBERS), orders=True),
     "valid_at": conditions(open_dates, orders=True), "invalid_at": conditions(open_dates, orders=True),
     "created_at": conditions(dates, orders=True), "expired_at": conditions(open_dates, orders=True),
@@ -300,9 +304,7 @@ def test_a_step_never_looks_beyond_what_is_linked(database, filled, namespace, k
 
 def test_no_value_stands_in_the_text_of_a_query():
     where = {
-        "$or": [
-            {name: "message" if name == "kind" else "2024-01-01"} for name in FIELDS if FIELDS[name].holds != "number"
-        ]
+        "$or": [{name: CHOICES.get(name, ("2024-01-01",))[0]} for name in FIELDS if FIELDS[name].holds != "number"]
     }
     for kind in KINDS:
         step = filter_step(parse_filter(where), kind, {alias_key("2024-01-01"): ["secret"]})

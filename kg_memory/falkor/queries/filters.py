@@ -61,7 +61,7 @@ LINKS: Mapping[tuple[Holder, Holder], str] = {
 }
 BELIEF = "b"
 """The name of a belief in `fragments.HOLDS`."""
-PROPERTIES: Mapping[str, str] = {"thread": "thread_key", "said_at": "at", "name": "id"}
+PROPERTIES: Mapping[str, str] = {"thread": "thread_key", "said_at": "at", "name": "id", "fact_kind": "kind"}
 SIGNS: Mapping[str, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 INDEXED = ("thread", "name")
 
@@ -235,10 +235,7 @@ class _Writer:
 
     def tests(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
         """Return an expression for each of *comparisons*."""
-        return [
-            self.test(comparison, f"{node.name}.{PROPERTIES.get(comparison.field, comparison.field)}")
-            for comparison in comparisons
-        ]
+        return [self.test(comparison, _place(comparison.field, node)) for comparison in comparisons]
 
     def test(self, comparison: Comparison, place: str) -> str:
         """Return the expression that the value in *place* passes *comparison*."""
@@ -277,6 +274,12 @@ class _Writer:
 
 def _link(a: _Node, b: _Node) -> str:
     return LINKS[a.owner, b.owner].format(a=a.name, b=b.name)
+
+
+def _place(name: str, node: _Node) -> str:
+    """Return where *node* has the field *name*; facts of older graphs have no kind, and are states."""
+    place = f"{node.name}.{PROPERTIES.get(name, name)}"
+    return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 
 
 def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
