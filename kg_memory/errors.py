@@ -26,7 +26,12 @@
 Each message ends with a remedy.
 """
 
-from kg_memory.models.operations import StepUsage
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kg_memory.models.operations import StepUsage
 
 
 class KGMemoryError(Exception):

@@ -13,6 +13,7 @@ NOW = 1_000
 ORDERS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 OWNER = {
     **dict.fromkeys(("thread", "source", "source_id", "speaker", "kind", "trust", "said_at"), "episodes"),
+    **dict.fromkeys(("labels.tags", "labels.tag", "labels.plan"), "episodes"),
     **dict.fromkeys(("type", "name"), "entities"),
     **dict.fromkeys(
         ("predicate", "fact_kind", "confidence", "valid_at", "invalid_at", "created_at", "expired_at"), "facts"
@@ -84,6 +85,9 @@ class Plainly:
         )  # fmt: skip
 
     def value(self, name, thing):
+        if name.startswith("labels."):
+            value = thing["labels"].get(name.removeprefix("labels."), [])
+            return value if isinstance(value, list) else [value]
         if name == "name":
             return {canonical_name(each) for each in thing["names"]}
         if name == "fact_kind":
@@ -98,11 +102,21 @@ class Plainly:
         return all(self.compare(name, value, sign, wanted) for sign, wanted in given.items())
 
     def compare(self, name, value, sign, wanted):
+        if name.startswith("labels."):
+            return self.compare_label(value, sign, wanted)
         if sign in ORDERS:
             return ORDERS[sign](value, self.stored(name, wanted))
         among = [self.stored(name, each) for each in (wanted if isinstance(wanted, list) else [wanted])]
         found = bool(value & set(among)) if name == "name" else value in among
         return found is (sign in ("$eq", "$in"))
+
+    def compare_label(self, values, sign, wanted):
+        if sign in ORDERS:
+            numbers = [item for item in values if type(item) in (int, float)]
+            return any(ORDERS[sign](number, wanted) for number in numbers)
+        among = [(type(item), item) for item in (wanted if isinstance(wanted, list) else [wanted])]
+        has = any((type(item), item) in among for item in values) or (not values and (type(None), None) in among)
+        return has is (sign in ("$eq", "$in"))
 
     def stored(self, name, wanted):
         if name in TIMED or name == "said_at":

@@ -26,7 +26,8 @@ KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL and so on.
 INGEST = """\
 formats, recognised from the content:
   jsonl      one object a line: {"content": "...", "speaker": "Ann", "at": "2024-05-01T10:00:00Z",
-             "thread": "t1", "source_id": "m1"}; only the content (or text) is required
+             "thread": "t1", "source_id": "m1", "labels": {"agent": "support"}};
+             only the content (or text) is required
   openai     [{"role": "user", "content": "..."}], or {"messages": [...]}
   langchain  dumped messages: {"type": "human", "data": {...}} or the lc constructor form
   locomo     a LoCoMo file; thread <sample_id>/session_<n>, id <sample_id>/<dia_id>
@@ -46,8 +47,8 @@ examples:
 """
 DECLARE = """\
 A row of a file has the fields subject, predicate, object, valid_at, invalid_at, sentence, source, source_id,
-confidence, trust, at, subject_type and object_type, of which the first two are needed. In CSV and TSV the first line
-names them. With --mapping the rows are records of yours; see docs/declared.md for the paths in a mapping.
+confidence, trust, at, labels, subject_type and object_type, of which the first two are needed. In CSV and TSV the first
+line names them. With --mapping the rows are records of yours; see docs/declared.md for the paths in a mapping.
 All rows are checked before the first is saved. The same file again states nothing twice.
 
 examples:
@@ -79,7 +80,7 @@ forms of a context:
   {", ".join(TEMPLATES)}
 fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $nin, $gt, $gte, $lt and $lte:
   {", ".join(SHARED_FIELDS)},
-  {", ".join(FIELDS[len(SHARED_FIELDS) :])}
+  {", ".join(FIELDS[len(SHARED_FIELDS) :])}, labels.KEY
 
 {TIMES}"""
 RETRY = """\

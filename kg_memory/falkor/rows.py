@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kg_memory.models.graph import Community, Decision, Entity, Episode, Fact, Remark, Source
+from kg_memory.models.labels import decode_labels
 from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
 
 Row = Mapping[str, Any]
@@ -55,7 +56,7 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
 def to_source(source: Row) -> Source:
     """Return a source of a map of `fragments.TELL_FACTS`."""
-    return Source(**{**source, "at": to_datetime(source["at"])})
+    return Source(**{**source, "at": to_datetime(source["at"]), "labels": decode_labels(source["labels"])})
 
 
 def _find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
@@ -102,7 +103,8 @@ def to_entity(entity: Row, score: float | None = None) -> Entity:
 def to_episode(episode: Row, score: float | None = None) -> Episode:
     """Return an episode of `fragments.EPISODE_MAP`."""
     times = {name: to_datetime(episode[name]) for name in ("at", "created_at")}
-    return Episode(**{**episode, **times, "expires_at": instant(episode.get("expires_at"))}, score=score)
+    extra = {"expires_at": instant(episode.get("expires_at")), "labels": decode_labels(episode.get("labels"))}
+    return Episode(**{**episode, **times, **extra}, score=score)
 
 
 def to_community(community: Row, score: float | None = None) -> Community:

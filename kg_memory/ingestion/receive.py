@@ -24,6 +24,7 @@ from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words
 from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import EpisodeKind
+from kg_memory.models.labels import encode_labels, read_labels
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -234,6 +235,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         offset=offset,
         created_at=created_at,
         trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
+        labels=_validate_labels(state.get("labels"), settings),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
         flags=_injection_flags(content),
         # Declared facts without a thread have no order of their own, and are no part of a conversation.
@@ -242,6 +244,18 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         source=source,
         source_id=source_id,
     )
+
+
+def _validate_labels(labels: Any, settings: Settings) -> list[str] | None:
+    """Return the labels as they are stored, their texts cleaned and redacted as the content is."""
+    cleaned = read_labels(labels)
+    for key, value in cleaned.items():
+        values = (
+            redact(replace_unstorable(item), settings.redact) if isinstance(item, str) else item
+            for item in (value if isinstance(value, tuple) else (value,))
+        )
+        cleaned[key] = tuple(values) if isinstance(value, tuple) else next(values)
+    return encode_labels(cleaned)
 
 
 def _injection_flags(content: str) -> list[Flag]:

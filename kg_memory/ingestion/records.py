@@ -32,6 +32,7 @@ class EpisodeRecord:
     created_at: int = 0
     trust: float = 1.0
     expires_at: int | None = None
+    labels: Sequence[str] | None = None
     flags: Sequence[str] = ()
     thread_key: str = ""
     thread: str | None = None

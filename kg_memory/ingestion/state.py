@@ -67,6 +67,9 @@ class IngestionInput(TypedDict, total=False):
     source_id: Annotated[str | None, describe_key("Its id there; the same id is the same episode, stored once.", None)]
     trust: Annotated[float, describe_key("How far the source is believed, from 0 to 1.", 1.0, minimum=0, maximum=1)]
     expires_at: Annotated[str | None, describe_key("When it is to be forgotten, in ISO 8601; never if left out.", None)]
+    labels: Annotated[
+        Mapping[str, Any] | None, describe_key("For filters.", None, examples=[{"agent": "support", "tags": ["vip"]}])
+    ]
     namespace: Annotated[str, describe_key("Whose memory it goes into.", DEFAULT_NAMESPACE)]
     saved_id: Annotated[
         str | None, describe_key("Its id, if it was saved before: it is read only if it is still there.", None)

@@ -22,6 +22,7 @@ from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import State, Tally, finish_received, receive_input, result_of_failure, to_result
 from kg_memory.memory.mapping import EPISODE_FIELDS, FACT_FIELDS, FactMapping, RecordMapping
 from kg_memory.models.graph import EpisodeKind
+from kg_memory.models.labels import read_labels
 from kg_memory.models.operations import AddResult
 from kg_memory.runtime.effects import embed, now, read, run_graph, without_model
 from kg_memory.runtime.flow import Flow
@@ -54,6 +55,7 @@ class FactRow(TypedDict, total=False):
     confidence: float
     trust: float
     at: datetime | str | None
+    labels: Mapping[str, Any] | None
     subject_type: str | None
     object_type: str | None
     rests_on: Sequence[str] | None
@@ -230,6 +232,7 @@ def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: 
         "at": (at.isoformat() if isinstance(at, date) else at) or iso_or_text(instant(engine.driver.clock())),
         "expires_at": iso_or_text(episode.get("expires_at")),
         "trust": 1.0 if trust is None else trust,
+        "labels": dict(read_labels(episode.get("labels"))) or None,
     }
     validate_episode(state, engine.settings, 0)
     return state

@@ -70,6 +70,7 @@ class Facts(Group):
         confidence: float = 1.0,
         trust: float = 1.0,
         at: datetime | str | None = None,
+        labels: Mapping[str, Any] | None = None,
         namespace: str = DEFAULT_NAMESPACE,
         subject_type: str | None = None,
         object_type: str | None = None,
@@ -79,16 +80,16 @@ class Facts(Group):
 
         *object* is a name, several for a fact about more than two entities, or ``None`` for one about the subject
         alone. *valid_at* and *invalid_at* are when it began and ended, as exactly as you know: a datetime, or text such
-        as ``"2024-05"``. *at* is when it was stated, now if left out. *rests_on* are the ids of facts that are its
-        reason or condition: when one of them ends, it is doubtful. It ends or corrects what is known by the same rules
-        as a message; the same fact again is another source of it.
+        as ``"2024-05"``. *at* is when it was stated, now if left out. *labels* are for filters. *rests_on* are the
+        ids of facts that are its reason or condition: when one of them ends, it is doubtful. It ends or corrects what
+        is known by the same rules as a message; the same fact again is another source of it.
         ``privacy.forget(episode=result.episode)`` takes it back. Errors: `InputError`, `DatabaseError`,
         `EmbeddingError`.
         """
         row: dict[str, Any] = {"subject": subject, "predicate": predicate, "object": object, "sentence": sentence}
         row |= {"valid_at": valid_at, "invalid_at": invalid_at, "confidence": confidence, "trust": trust, "at": at}
         row |= {"source": source, "source_id": source_id, "subject_type": subject_type, "object_type": object_type}
-        row["rests_on"] = rests_on
+        row |= {"rests_on": rests_on, "labels": labels}
         return declare_one(self._engine, row, namespace)
 
     add, aadd = verb(_add)

@@ -21,7 +21,7 @@ FACT_FIELDS = frozenset(
     "subject predicate object valid_at invalid_at sentence confidence subject_type object_type rests_on".split()
 )
 """The fields of a fact."""
-EPISODE_FIELDS = frozenset("source source_id trust at".split())
+EPISODE_FIELDS = frozenset("source source_id trust at labels".split())
 """The fields of the episode that states it."""
 REQUIRED = ("subject", "predicate", "object")
 """The fields without which there is no fact, where the mapping has them."""
@@ -72,7 +72,7 @@ class RecordMapping:
                 for name in EPISODE_FIELDS & own.keys():
                     value = own.pop(name)
                     if value is not _MISSING and value is not None:
-                        episode.setdefault(name, _to_name(value) if name != "trust" else value)
+                        episode.setdefault(name, _to_name(value) if name not in ("trust", "labels") else value)
                 fact = _to_fact(own, values, number)
                 if isinstance(fact, DeclaredFact):
                     facts.append(fact)

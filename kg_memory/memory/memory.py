@@ -207,6 +207,7 @@ class GraphMemory(Group, Closing):
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
         expires_at: datetime | str | None = None,
+        labels: Mapping[str, Any] | None = None,
         mapping: FactMapping | None = None,
     ) -> Flow[AddResult]:
         """Remember one message, text or JSON record, and return the result.
@@ -215,12 +216,14 @@ class GraphMemory(Group, Closing):
         believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or without one the same
         content, speaker, thread and time, is the same episode and is stored once. After *expires_at* no search finds
         it, and the next `evict` forgets it; see `docs/eviction.md`.
+        *labels* are for filters, such as ``{"agent": "support", "tags": ["vip"]}``: ``where={"labels.tags": "vip"}``
+        finds it and the facts in it; see `kg_memory.models.labels`.
         *mapping* says which facts a JSON record states, so that no model reads it; see `docs/declared.md`.
         The episode is stored first: whatever fails later, `resume` finishes it.
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
         fields: dict[str, Any] = {"speaker": speaker, "at": at, "thread": thread, "source": source}
-        fields |= {"source_id": source_id, "trust": trust, "expires_at": expires_at}
+        fields |= {"source_id": source_id, "trust": trust, "expires_at": expires_at, "labels": labels}
         if mapping is not None:
             return add_record(self._engine, content, kind, mapping, fields, namespace)
         return add_input(self._engine, input_state({"content": content, "kind": kind, **fields}), namespace)

@@ -20,6 +20,9 @@ The times of a fact are those of its beliefs: one belief that holds at the time 
 Linked facts count only if they hold then. An open start is before every time and an open end after every one; ``None``
 matches both. An episode without a speaker, thread or source has ``None``, which differs from every text. A name is any
 name of an entity, case-insensitive, and a predicate any spelling of it; other texts are compared exactly.
+
+``labels.KEY`` is a label of an episode: ``{"labels.tags": "vip"}`` matches if one of its values is that one, ``None``
+if there is no such label; see `kg_memory.models.labels`.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeKind, FactKind
+from kg_memory.models.labels import PREFIX, check_key, check_label
 
 Owner = Literal["episode", "entity", "fact", "belief"]
 Plain = str | float | None
@@ -52,7 +56,7 @@ class Field(NamedTuple):
     """The owner of a field, its type, and whether it may be missing."""
 
     of: Owner
-    holds: Literal["text", "number", "time"]
+    holds: Literal["text", "number", "time", "label"]
     optional: bool = False
 
 
@@ -77,6 +81,19 @@ FIELDS: Mapping[str, Field] = {
 }
 CHOICES: Mapping[str, tuple[str, ...]] = {"kind": tuple(EpisodeKind), "fact_kind": get_args(FactKind)}
 """The values of the fields that have few."""
+LABEL = Field("episode", "label", optional=True)
+
+
+def find_field(name: object) -> Field | None:
+    """Return the field called *name*, which may be a label; None if there is none."""
+    if isinstance(name, str) and name.startswith(PREFIX):
+        return LABEL
+    return FIELDS.get(name) if isinstance(name, str) else None
+
+
+def field_of(comparison: Comparison) -> Field:
+    """Return the field that *comparison* is about."""
+    return LABEL if comparison.field.startswith(PREFIX) else FIELDS[comparison.field]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +180,10 @@ class _Parser:
             raise InputError(f"the filter is deeper than {MAX_DEPTH}: combine its parts in fewer $and, $or and $not")
         self._count("tests")
         for name in where:
-            if name not in JOINS and name not in FIELDS:
-                raise _unknown("field", name, (*FIELDS, *JOINS))
-        tests = tuple(test for name in where if name in FIELDS for test in self._tests(name, where[name]))
+            if name not in JOINS and find_field(name) is None:
+                raise _unknown("field", name, (*FIELDS, f"{PREFIX}KEY", *JOINS))
+        fields = [name for name in where if name not in JOINS]
+        tests = tuple(test for name in fields for test in self._tests(name, where[name]))
         parts: list[Filter] = [Fields(tests)] if tests else []
         parts += [self._join(name, where[name], depth + 1) for name in where if name in JOINS]
         return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
@@ -181,40 +199,44 @@ class _Parser:
         return AllOf(parts) if name == "$and" else AnyOf(parts)
 
     def _tests(self, name: str, condition: Any) -> Iterator[Comparison]:
+        field = find_field(name) or LABEL
+        if field is LABEL:
+            check_key(name.removeprefix(PREFIX))
         if isinstance(condition, list | tuple | set | frozenset):
             condition = {"$in": condition}
         if not isinstance(condition, Mapping):
             condition = {"$eq": condition}
         if not condition:
             raise InputError(f"the filter's {name} is empty: give a value, or leave it out")
-        allowed = EQUALITIES if FIELDS[name].holds == "text" else EQUALITIES + ORDERS
+        allowed = EQUALITIES if field.holds == "text" else EQUALITIES + ORDERS
         for operator, value in condition.items():
             if operator not in allowed:
                 raise _unknown(f"operator of {name}", operator, allowed)
             self._count("tests")
-            yield Comparison(name, operator, self._value(name, operator, value))
+            yield Comparison(name, operator, self._value(name, field, operator, value))
 
-    def _value(self, name: str, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
+    def _value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
         if operator not in LISTS:
             if value is None and operator in ORDERS:
                 raise InputError(f"{operator} of {name} is None: give a value, or leave it out")
-            return self._scalar(name, value)
+            return self._scalar(name, field, value, is_number=operator in ORDERS)
         if not isinstance(value, list | tuple | set | frozenset):
             raise InputError(f"{operator} of {name} must be a list of values, got {type(value).__name__}")
-        values = tuple(self._scalar(name, item) for item in value)
+        values = tuple(self._scalar(name, field, item) for item in value)
         return tuple(sorted(values, key=repr)) if isinstance(value, set | frozenset) else values
 
-    def _scalar(self, name: str, value: Any) -> Plain:
+    def _scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
         """Return a single value in the type of the field *name*."""
         self._count("values")
         if isinstance(value, str):
             self._count("characters", len(value))
-        field = FIELDS[name]
         if value is None and field.optional:
             return None
+        if field.holds == "label" and not is_number:
+            return check_label(name, value)
         if field.holds == "time":
             return _parse_time(name, value)
-        if field.holds == "number":
+        if field.holds in ("number", "label"):
             return _parse_number(name, value)
         if not isinstance(value, str):
             raise InputError(f"the filter's {name} must be a string or a list of strings, got {value!r:.100}")

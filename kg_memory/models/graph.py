@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from kg_memory.models.labels import Labels, LabelValue, merge_labels
 
 Kind = Literal["facts", "entities", "communities", "episodes"]
 """The kinds of things that a memory stores and a search returns."""
@@ -34,6 +37,10 @@ FactKind = Literal["state", "event", "plan"]
 """A state holds over a time, an event takes place at one, and a plan is meant to happen or to begin."""
 SOURCES = 5
 """The most sources of a fact that are returned, the earliest first."""
+
+
+LabelField = Annotated[Mapping[str, LabelValue], AfterValidator(Labels)]
+"""Labels, of which a hashable copy is kept."""
 
 
 class Value(BaseModel):
@@ -67,7 +74,7 @@ class EpisodeStatus(StrEnum):
 
 
 class Source(Value):
-    """A statement of a fact: the episode with its `trust`, and the characters ``content[start:end]`` of it."""
+    """A statement of a fact: the episode with its `trust` and `labels`, and the characters ``content[start:end]``."""
 
     episode: str
     source_id: str | None = None
@@ -77,6 +84,7 @@ class Source(Value):
     end: int
     quote: str
     trust: float = 1.0
+    labels: LabelField = Labels()
 
 
 class Remark(Value):
@@ -111,7 +119,7 @@ class Episode(Value):
     often it was begun, and `plan` how it was read. `flags` are the patterns of prompt injection in it; see
     `kg_memory.ingestion.filter`. `remarks` are set by searches: the present state of the facts that it states; and
     `asked` by contexts: the question just before it. From `expires_at` on no search returns it, and the next `evict`
-    forgets it.
+    forgets it. `labels` are what the application noted beside it.
     """
 
     id: str
@@ -131,6 +139,7 @@ class Episode(Value):
     flags: tuple[str, ...] = ()
     trust: float = 1.0
     expires_at: datetime | None = None
+    labels: LabelField = Labels()
     remarks: tuple[Remark, ...] = ()
     asked: Asked | None = None
     score: float | None = None
@@ -148,6 +157,7 @@ class EpisodeInput(Value):
     `source_id` is the source's own id: the same id in the same namespace is the same episode.
     `trust`, 0 to 1, is how far the source is believed; it counts for the conflict strategy ``trust``.
     `expires_at` is when it is to be forgotten: by default `Settings.default_ttl` after it was saved, or never.
+    `labels` are for filters, such as ``{"agent": "support", "tags": ["vip"]}``; see `kg_memory.models.labels`.
     """
 
     content: str
@@ -159,6 +169,7 @@ class EpisodeInput(Value):
     source_id: str | None = None
     trust: float = 1.0
     expires_at: datetime | None = None
+    labels: LabelField = Labels()
 
 
 class Entity(Value):
@@ -231,6 +242,11 @@ class Fact(Value):
     doubtful_because: tuple[Premise, ...] = ()
     absent: bool = False
     score: float | None = None
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of its `sources`, together."""
+        return merge_labels(source.labels for source in self.sources)
 
     @property
     def mark(self) -> str:

@@ -220,7 +220,7 @@ def _filters_episodes_or_facts(request: Request) -> bool:
     """Return whether the filter is about more than kinds of entities: a summary also tells what other episodes say."""
     if request.where is None:
         return False
-    return any(filters.FIELDS[comparison.field].of != "entity" for comparison in filters.comparisons(request.where))
+    return any(filters.field_of(comparison).of != "entity" for comparison in filters.comparisons(request.where))
 
 
 def _without_summaries(results: SearchResults) -> SearchResults:

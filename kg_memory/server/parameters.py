@@ -73,6 +73,7 @@ NAMES: Mapping[str, Parameter] = {
     "trust": Parameter("How far the source is believed, from 0 to 1."),
     "subject_type": Parameter("The type of the subject."),
     "object_type": Parameter("The type of the objects."),
+    "labels": Parameter("Labels, for filters.", type=PlainObject | None),
     "rests_on": Parameter("The ids of facts without which it is doubtful.", type=list[str] | None),
     "rows": Parameter("Facts, each with the fields of one.", type=list[PlainObject]),
     "episodes": Parameter("The ids of episodes.", type=list[str] | None),

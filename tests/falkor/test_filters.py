@@ -14,6 +14,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, ENTITIES_BY_NAME, filter_step, read_names, start_step
 from kg_memory.models.filters import CHOICES, FIELDS, parse_filter
 from kg_memory.models.graph import KINDS
+from kg_memory.models.labels import encode_labels, read_labels
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
 from tests.plain_filters import NOW, ORDERS, Plainly, cleaned
@@ -25,9 +26,11 @@ HOSTILE = (
     "李明", " padded ", "the", "x" * 100_000, "İSTANBUL ﬁ", "\u2028",
 )  # fmt: skip
 TEXTS = ("Ann", "ann", "Bob", *HOSTILE[:8], "李明", " padded ")
+LABEL_KEYS = ("tags", "tag", "plan")
 TYPES = ("Person", "Place", "Person'")
 PREDICATES = ("LIVES_IN", "KNOWS", "住在")
 NUMBERS = (0, 0.25, 0.5, 1)
+LABEL_VALUES = ("vip", "李明", "'}) DETACH DELETE n //", 'a"b', "3", 3, 1.5, True, "")
 TIMES = (500, 900, 1000, 1500, 2000)
 
 LINK = {
@@ -45,6 +48,10 @@ maybe = st.one_of(st.none(), texts)
 instants = st.sampled_from(TIMES)
 
 
+labels = st.sampled_from(LABEL_VALUES)
+values_of_labels = st.one_of(labels, st.lists(labels, min_size=1, max_size=2))
+
+
 @st.composite
 def graphs(draw):
     """A small graph, as plain values; names of entities are lists, and every time is in microseconds."""
@@ -53,6 +60,7 @@ def graphs(draw):
             "id": f"x{i}", "thread": draw(maybe), "source": draw(maybe), "speaker": draw(maybe), "source_id": f"s{i}",
             "kind": draw(st.sampled_from(("message", "json"))), "trust": draw(st.sampled_from(NUMBERS)),
             "at": draw(instants),
+            "labels": draw(st.dictionaries(st.sampled_from(LABEL_KEYS), values_of_labels, max_size=2)),
         }
         for i in range(draw(st.integers(1, 4)))
     ]  # fmt: skip
@@ -119,6 +127,10 @@ fields = {
     "confidence": conditions(st.sampled_from(NUMBERS), orders=True),
     "valid_at": conditions(open_dates, orders=True), "invalid_at": conditions(open_dates, orders=True),
     "created_at": conditions(dates, orders=True), "expired_at": conditions(open_dates, orders=True),
+    "labels.tags": conditions(st.one_of(st.none(), labels)), "labels.tag": conditions(labels),
+    "labels.plan": st.one_of(
+        conditions(labels), st.dictionaries(st.sampled_from(tuple(ORDERS)), st.sampled_from((1, 1.5, 2)), min_size=1)
+    ),
 }  # fmt: skip
 leaves = st.lists(st.sampled_from(tuple(fields)), min_size=1, max_size=3, unique=True).flatmap(
     lambda names: st.fixed_dictionaries({name: fields[name] for name in names})
@@ -144,7 +156,14 @@ def filled(database, namespace):
     def fill(graph):
         database.query(key, "MATCH (n) WHERE NOT n:Meta DETACH DELETE n", {}, write=True)
         rows = {
-            "Episode": [{**item, "thread_key": thread_key(item["thread"])} for item in graph["episodes"]],
+            "Episode": [
+                {
+                    **item,
+                    "thread_key": thread_key(item["thread"]),
+                    "labels": encode_labels(read_labels(item.get("labels"))),
+                }
+                for item in graph["episodes"]
+            ],
             "Entity": [{"id": item["id"], "key": item["id"], "type": item["type"]} for item in graph["entities"]],
             "Fact": [{**item, "edge_type": "semantic"} for item in graph["facts"]],
         }

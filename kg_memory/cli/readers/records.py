@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
+from kg_memory.models.labels import read_labels
 from kg_memory.text.message_fields import json_type, parse_time, plain_text
 
 _CONTENT = ("content", "text", "message")
@@ -19,7 +20,7 @@ _SPEAKER = ("speaker", "name", "author", "role")
 _AT = ("at", "timestamp", "time", "created_at", "date")
 _THREAD = ("thread", "thread_id", "session", "session_id", "conversation_id")
 _ID = ("source_id", "id", "message_id")
-_KNOWN = frozenset((*_CONTENT, *_SPEAKER, *_AT, *_THREAD, *_ID, "source", "kind"))
+_KNOWN = frozenset((*_CONTENT, *_SPEAKER, *_AT, *_THREAD, *_ID, "source", "kind", "labels"))
 _TELLS_MESSAGE = frozenset({"role", "speaker", "author", "kind"})
 # What the program says to the model, not what anybody said: no memory of a conversation.
 UNSAID = frozenset({"system", "developer", "tool", "function"})
@@ -58,6 +59,7 @@ def from_record(record: Any) -> EpisodeInput | None:
         thread=_text(record, _THREAD),
         source=_text(record, ("source",)),
         source_id=_text(record, _ID),
+        labels=read_labels(record.get("labels")),
     )
 
 

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.wire import Params
-from kg_memory.models.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain
+from kg_memory.models.filters import LABEL, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain, field_of
 from kg_memory.models.filters import comparisons as compared
 from kg_memory.models.graph import Kind
+from kg_memory.models.labels import PREFIX, encode_label
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
@@ -146,7 +147,7 @@ class _Writer:
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
             return
         holder = _Node(BELIEF if group == "belief" else "x", group)
-        own = [comparison for comparison in comparisons if FIELDS[comparison.field].of == group]
+        own = [comparison for comparison in comparisons if field_of(comparison).of == group]
         self.write(f"MATCH ({holder.name}:{LABELS[group]})")
         if own:
             self.write(f"WHERE {self.all_of(own, holder)}")
@@ -222,7 +223,7 @@ class _Writer:
             belief = _Node(BELIEF, "belief")
             return [_link(node, belief)], " AND ".join([part.HOLDS, *self.tests(comparisons, belief)])
         linked = self.new_node(group)
-        own = [comparison for comparison in comparisons if FIELDS[comparison.field].of == group]
+        own = [comparison for comparison in comparisons if field_of(comparison).of == group]
         if group != "fact":
             return [_link(node, linked)], f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
         beliefs = [comparison for comparison in comparisons if comparison not in own]
@@ -235,7 +236,12 @@ class _Writer:
 
     def tests(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
         """Return an expression for each of *comparisons*."""
-        return [self.test(comparison, _place(comparison.field, node)) for comparison in comparisons]
+        return [
+            self.test_label(comparison, f"coalesce({node.name}.labels, [])")
+            if field_of(comparison) is LABEL
+            else self.test(comparison, _place(comparison.field, node))
+            for comparison in comparisons
+        ]
 
     def test(self, comparison: Comparison, place: str) -> str:
         """Return the expression that the value in *place* passes *comparison*."""
@@ -247,14 +253,30 @@ class _Writer:
             return f"({place} IS NULL OR {among})" if None in values else among
         if None in values:
             return f"({place} IS NOT NULL AND NOT {among})"
-        return f"({place} IS NULL OR NOT {among})" if FIELDS[comparison.field].optional else f"NOT {among}"
+        return f"({place} IS NULL OR NOT {among})" if field_of(comparison).optional else f"NOT {among}"
+
+    def test_label(self, comparison: Comparison, labels: str) -> str:
+        """Return the expression that one of *labels*, texts such as ``tags:"vip"``, passes *comparison*."""
+        key = comparison.field.removeprefix(PREFIX)
+        begins = f"label STARTS WITH {self.param(f'{key}:')}"
+        if comparison.operator in ORDERS:
+            number = f"toFloat(substring(label, {self.param(len(key) + 1)}))"
+            passes = f"{number} {SIGNS[comparison.operator]} {self.param(comparison.value)}"
+            return f"size([label IN {labels} WHERE {begins} AND {passes}]) > 0"
+        values = _values(comparison)
+        texts = [encode_label(key, _to_stored(comparison, value)) for value in values if value is not None]
+        none = f"size([label IN {labels} WHERE {begins}]) = 0"
+        among = f"size([label IN {labels} WHERE label IN {self.param(texts)}]) > 0"
+        if comparison.operator in ("$eq", "$in"):
+            return f"({none} OR {among})" if None in values else among
+        return f"NOT ({none} OR {among})" if None in values else f"NOT {among}"
 
     def values_in_graph(self, comparison: Comparison) -> list[Any]:
         """Return the values of *comparison* as the graph stores them."""
         if comparison.field == "name":
             keys = [alias_key(str(name)) for name in _values(comparison)]
             return sorted({id_ for key in keys for id_ in self.names.get(key, ())})
-        return [_to_stored(comparison.field, value) for value in _values(comparison)]
+        return [_to_stored(comparison, value) for value in _values(comparison)]
 
     def param(self, value: Any) -> str:
         name = f"where{len(self.params)}"
@@ -286,7 +308,7 @@ def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
     """Return the comparisons by the one node that must pass them; those of a linked fact include its belief's."""
     groups: defaultdict[Owner, list[Comparison]] = defaultdict(list)
     for comparison in fields.comparisons:
-        of = FIELDS[comparison.field].of
+        of = field_of(comparison).of
         groups["fact" if of == "belief" and owner != "fact" else of].append(comparison)
     return dict(groups)
 
@@ -312,9 +334,10 @@ def _values(comparison: Comparison) -> tuple[Plain, ...]:
     return comparison.value if isinstance(comparison.value, tuple) else (comparison.value,)
 
 
-def _to_stored(name: str, value: Plain) -> Any:
-    """Return *value* as the graph stores it in the field *name*."""
-    if FIELDS[name].holds == "time":
+def _to_stored(comparison: Comparison, value: Plain) -> Any:
+    """Return *value* as the graph stores it in the field of *comparison*."""
+    name, owned = comparison.field, field_of(comparison)
+    if owned.holds == "time":
         open_end = OPEN_START if name == "valid_at" else OPEN_END
         return micros(datetime.fromisoformat(value) if isinstance(value, str) else None, default=open_end)
     if not isinstance(value, str):
@@ -326,4 +349,6 @@ def _to_stored(name: str, value: Plain) -> Any:
         return predicate_name(text)
     if name == "speaker":
         text = " ".join(text.split())
-    return text or None if FIELDS[name].optional else text
+    if owned is LABEL:
+        return text
+    return text or None if owned.optional else text

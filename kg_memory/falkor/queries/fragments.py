@@ -38,7 +38,7 @@ DATED = """{sentence: f.sentence, kind: coalesce(f.kind, 'state'), valid_at: b.v
 """A fact ``f`` with the dates of its belief ``b``, a `text.dated.DatedFact`."""
 
 EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
-  .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, flags: coalesce(e.flags, [])}"""
+  .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, .labels, flags: coalesce(e.flags, [])}"""
 
 _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at
       AND st.valid_at < b.invalid_at)
@@ -50,7 +50,7 @@ _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) 
 
 _SOURCES = """[each IN stating[0..$sources] | {
     episode: each.x.id, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
-    trust: coalesce(each.x.trust, 1.0), start: each.st.start, end: each.st.end,
+    trust: coalesce(each.x.trust, 1.0), labels: each.x.labels, start: each.st.start, end: each.st.end,
     quote: substring(each.x.content, coalesce(each.st.start, 0), coalesce(each.st.end - each.st.start, 0))
   }]"""
 

@@ -28,7 +28,7 @@ SAME = 1e-5
 """Cosine distance below which two vectors are the same."""
 QUOTE = 8
 """The length of a quote: so many words in a row that only forgotten messages have."""
-OWN = frozenset({"content", "speaker", "thread", "source", "source_id"})
+OWN = frozenset({"content", "speaker", "thread", "source", "source_id", "labels"})
 """Properties of a message with what it says itself, or was given."""
 CODED = frozenset(
     "type kind status plan step edge_type family precision end_precision ruling holds origin model flags id key "

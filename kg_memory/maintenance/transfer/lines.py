@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kg_memory.maintenance.transfer.line import (
     NAME,
@@ -21,8 +21,18 @@ from kg_memory.maintenance.transfer.line import (
     Whole,
     Words,
 )
+from kg_memory.models.labels import decode_labels, encode_labels, read_labels
 
 FORMAT = 1
+
+
+def _validate_labels(stored: list[str]) -> list[str]:
+    if encode_labels(read_labels(decode_labels(stored))) != stored:
+        raise ValueError('labels must be texts such as agent:"support"; export them again')
+    return stored
+
+
+StoredLabels = Annotated[list[Text], AfterValidator(_validate_labels)]
 
 
 class Entity(Line):
@@ -67,6 +77,7 @@ class Episode(Line):
     status: Literal["saved", "waiting", "working", "done", "failed", "skipped"] = "saved"
     expires_at: At | None = None
     trust: float = 1.0
+    labels: StoredLabels | None = None
     n: Count | None = None
     words: Words = None
     embedding: Vector = None

@@ -1,0 +1,122 @@
+"""Labels: they are kept as given, facts have them, filters test them, and they go where their episode goes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.labels import Labels, decode_labels, encode_labels, merge_labels, read_labels
+from tests.bound import Verbs
+
+GIVEN = {"agent": "support", "tags": ["billing", "大客户"], "priority": 2, "urgent": True, "score": 0.5, "empty": []}
+KEPT = {"agent": "support", "tags": ("billing", "大客户"), "priority": 2, "urgent": True, "score": 0.5}
+
+values = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=20),
+    st.integers(-(10**14), 10**14),
+    st.booleans(),
+    st.floats(-1e14, 1e14),
+)
+mappings = st.dictionaries(
+    st.from_regex(r"\A\w[\w.-]{0,10}\Z"), st.one_of(values, st.lists(values, max_size=4)), max_size=4
+)
+
+
+@given(mappings)
+def test_labels_come_back_from_the_graph_as_they_were_read(labels):
+    kept = read_labels(labels)
+    back = decode_labels(encode_labels(kept))
+    assert json.dumps(back) == json.dumps(kept)
+    assert hash(back) == hash(kept)
+    assert json.dumps(read_labels(kept)) == json.dumps(kept)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["agent"], "must be a dict"),
+        ("agent", "must be a dict"),
+        ({"a b": 1}, "key of a label"),
+        ({"": 1}, "key of a label"),
+        ({"x" * 65: 1}, "key of a label"),
+        ({1: 1}, "key of a label"),
+        ({"a": {"b": 1}}, "the label 'a' must be a text"),
+        ({"a": [["b"]]}, "must be a text"),
+        ({"a": [None]}, "must be a text"),
+        ({"a": float("nan")}, "must be a text"),
+        ({"a": 10**400}, "must be a text"),
+        ({"a": "x" * 1001}, "up to 1000 characters"),
+        ({"a": list(range(101))}, "at most 100 values, got 101"),
+    ],
+)
+def test_what_is_no_label_is_refused_and_nothing_is_saved(memory, namespace, labels, message):
+    for add in (
+        lambda: memory.add("I live in Oslo.", labels=labels, namespace=namespace),
+        lambda: memory.add_many([{"content": "I live in Oslo.", "labels": labels}], namespace=namespace),
+        lambda: memory.facts.add("Ann", "LIKES", "tea", labels=labels, namespace=namespace),
+    ):
+        with pytest.raises(InputError, match=message):
+            add()
+    assert memory.stats(namespace=namespace).episodes == 0
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_facts_have_the_labels_of_what_states_them(memory, namespace, asynchronous):
+    verbs = Verbs(memory, namespace, asynchronous=asynchronous)
+    episode = verbs.add("I live in Oslo.", speaker="Ann", labels=GIVEN).episode
+    verbs.add_many([EpisodeInput(content="I live in Rome.", speaker="Bob", labels={"agent": "sales", "tags": ["vip"]})])
+    verbs.facts.add("Ann", "LIKES", "tea", labels={"agent": "crm", "tags": "vip"})
+    assert verbs.episodes.get(episode).labels == KEPT
+    where = {"labels.tags": "大客户", "labels.priority": {"$gte": 2}, "labels.urgent": True}
+    [fact] = verbs.facts.list(where=where)
+    assert fact.labels == fact.sources[0].labels == KEPT
+    assert verbs.facts.sources(fact.id)[0].labels == KEPT
+    assert {fact.labels["agent"] for fact in verbs.facts.list(where={"labels.tags": "vip"})} == {"sales", "crm"}
+    for results in (verbs.search("Where does Ann live?", where={"$not": {"labels.agent": "support"}}),):
+        assert results.facts
+        assert all(item.labels["agent"] != "support" for item in (*results.facts, *results.episodes))
+    assert "Oslo" in verbs.context("Where does Ann live?", where={"labels.agent": "support"})
+
+
+def test_a_fact_that_several_state_has_the_labels_of_all(memory, namespace):
+    for agent, content in (("support", "I live in Oslo."), ("sales", "I live in Oslo, still.")):
+        memory.add(content, speaker="Ann", labels={"agent": agent, "team": "A"}, namespace=namespace)
+    [fact] = memory.facts.list(namespace=namespace)
+    assert fact.labels == {"agent": ("support", "sales"), "team": "A"}
+    assert merge_labels([Labels(a=1), Labels(a=True)]) == {"a": (1, True)}
+
+
+def test_the_same_episode_again_keeps_its_labels_and_secrets_in_them_are_redacted(
+    server, model, embeddings, settings, namespace
+):
+    memory = GraphMemory(settings.with_(url=server.url, redact="secrets"), model=model, embeddings=embeddings)
+    said = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
+    first = memory.add(**said, labels={"note": "password: hunter22!", "a": "x\x00y"})
+    assert memory.add(**said, labels={"other": 1}).new is False
+    assert memory.episodes.get(first.episode, namespace=namespace).labels == {
+        "note": "password: [secret]",
+        "a": "x\ufffdy",
+    }
+
+
+def test_an_export_takes_them_along_and_forgetting_leaves_none(memory, namespace, tmp_path):
+    path = tmp_path / "memory.jsonl"
+    memory.add("I live in Oslo.", speaker="Ann", labels=GIVEN, namespace=namespace)
+    memory.data.export(path, namespace=namespace)
+    memory.data.import_(path, namespace=f"{namespace} copy")
+    [fact] = memory.facts.list(namespace=f"{namespace} copy", where={"labels.agent": "support"})
+    assert fact.labels == KEPT
+    broken = path.read_text().replace('agent:\\"support\\"', "agent:support")
+    assert broken != path.read_text()
+    path.write_text(broken)
+    with pytest.raises(InputError, match="labels"):
+        memory.data.import_(path, namespace=f"{namespace} broken")
+    receipt = memory.privacy.forget(speaker="Ann", namespace=namespace)
+    assert not receipt.residue
+    assert not memory.facts.list(namespace=namespace, where={"labels.agent": "support"})
