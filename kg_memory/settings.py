@@ -20,6 +20,7 @@ PLANS = (OFFLINE, "economy", "standard", "thorough")
 """The plans by which an episode may have been read, the cheapest first."""
 REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
+NO_REDACTION = "none"
 RedactHook = Callable[[str], str]
 
 
@@ -137,9 +138,9 @@ class Settings:
     """Whether to read episodes that would be skipped, such as greetings."""
     trusted_sources: tuple[str, ...] = ()
     """Sources (`EpisodeInput.source`) whose episodes are read although they look like injections; ``*`` is all."""
-    redact: RedactHook | str | None = None
-    """Removes secrets from messages first of all: a function, or the built-in ``secrets`` and ``personal``; see
-    `kg_memory.text.redaction`."""
+    redact: RedactHook | str = "secrets"
+    """Removes secrets from messages first of all: the built-in ``secrets`` (keys, tokens and passwords; C64) and
+    ``personal``, a function, or ``none``; see `kg_memory.text.redaction`."""
     surprise_threshold: float = 0.0
     """A short message is skipped if its distance from the average of the earlier messages that it would be read with
     is smaller (C51). From 0 (off) to 2; good values depend on the embedding model, see `docs/plans.md`."""
@@ -260,12 +261,13 @@ class Settings:
             raise SettingsError(f"budget must be a Budget such as Budget(day=Limits(calls=1000)), got {self.budget!r}")
         if not self.entity_types:
             raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
-        if self.redact is None or callable(self.redact):
+        if self.redact == NO_REDACTION or callable(self.redact):
             return
         names = [name.strip() for name in self.redact.split(",")] if isinstance(self.redact, str) else [self.redact]
         if unknown := [name for name in names if name not in REDACTORS]:
             raise SettingsError(
-                f"redact must be {' or '.join(REDACTORS)}, both with a comma, or a function, got {unknown[0]!r}"
+                f"redact must be {' or '.join(REDACTORS)}, both with a comma, a function or {NO_REDACTION!r}, "
+                f"got {unknown[0]!r}"
             )
 
 

@@ -192,7 +192,7 @@ def test_settings_do_not_change_and_copies_do():
 
 
 def test_the_key_is_not_shown():
-    assert "secret" not in repr(Settings(api_key="secret", rerank_api_key="secret"))
+    assert "hidden" not in repr(Settings(api_key="hidden", rerank_api_key="hidden"))
 
 
 def test_one_entity_type_is_enough():

@@ -27,7 +27,7 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import encode_labels, read_labels
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import Settings
+from kg_memory.settings import NO_REDACTION, Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, micros
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
@@ -200,8 +200,10 @@ def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ..
 def validate_episode(state: Row, settings: Settings, created_at: int) -> EpisodeRecord:
     """Return the episode as it is stored: cleaned, identified and dated.
 
+    One that is stored already is not redacted again: by other settings than then it would be another episode.
     Raises: `InputError` for input that cannot be stored.
     """
+    hook = NO_REDACTION if state.get("saved_id") else settings.redact
     content = state.get("content")
     if not isinstance(content, str | None):
         raise InputError(
@@ -213,12 +215,12 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
     kind = _validate_kind(state.get("kind") or "message", content)
-    content = (redact_json if kind in RECORDS else redact)(content, settings.redact)
+    content = (redact_json if kind in RECORDS else redact)(content, hook)
     if not content.strip():
         raise InputError("the content is empty after the redact hook: leave the message out")
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     texts = {name: _validate_text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
-    speaker = redact(texts["speaker"] or "", settings.redact) or None
+    speaker = redact(texts["speaker"] or "", hook) or None
     at, offset = parse_at(state.get("at"), created_at)
     content = replace_unstorable(content)
     if kind == EpisodeKind.FACT:

@@ -144,7 +144,8 @@ class GraphMemory(Group, Closing):
         *model* is a LangChain chat model, a model's name, or ``"offline"``; *embeddings* likewise.
         *reranker* scores for a recipe with a cross-encoder: the URL of a rerank endpoint, a chat model or its name, a
         LangChain cross-encoder or a `CrossEncoder`; else the model does.
-        *redact* removes secrets from all that is remembered; see `kg_memory.text.redaction`.
+        *redact* removes secrets from all that is remembered, keys and passwords by default; ``"none"`` removes
+        nothing; see `kg_memory.text.redaction`.
         *budget* limits what reading may cost; see `docs/budgets.md`.
         *on_wait* is called with a message at each longer wait, such as a download. Errors: `DatabaseError`,
         `SettingsError`, `MissingExtra`.

@@ -1,7 +1,9 @@
 """Redaction: remove secrets from a message before it is stored, embedded or sent to a model.
 
+    GraphMemory()                                   keys, tokens and passwords go: ``secrets`` is the default
     GraphMemory(redact="secrets,personal")          built-in hooks, also as ``KG_MEMORY_REDACT``
     GraphMemory(redact=lambda text: ...)            a function of your own, from text to text
+    GraphMemory(redact="none")                      texts are kept as they are
 
 A hook must be deterministic, and leave text that it has redacted unchanged: messages are identified by their redacted
 text.
@@ -16,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.settings import RedactHook
+from kg_memory.settings import NO_REDACTION, RedactHook
 
 SECRET, PRIVATE_KEY, CARD = "[secret]", "[private key]", "[card number]"
 EMAIL, PHONE, ACCOUNT, ID_NUMBER = "[e-mail]", "[phone number]", "[bank account]", "[id number]"
@@ -69,32 +71,34 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3
 
 
 def redact_secrets(text: str) -> str:
-    """Replace keys, tokens, passwords and card numbers in *text*."""
+    """Replace keys, tokens and passwords in *text*."""
     text = _TOKEN.sub(SECRET, _PEM.sub(PRIVATE_KEY, text))
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
         text = pattern.sub(lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
-    return _NUMBERS.sub(lambda match: _redact_cards(match[0]), text)
+    return text
 
 
 def redact_personal(text: str) -> str:
-    """Replace e-mail addresses, phone numbers, bank accounts (IBAN) and identity card numbers in *text*."""
-    text = _EMAIL.sub(EMAIL, text)
-    text = _IBAN.sub(lambda match: ACCOUNT if _is_iban(match[0]) else match[0], text)
-    text = _RESIDENT.sub(lambda match: ID_NUMBER if _is_resident(match[0]) else match[0], text)
-    return _PHONE.sub(PHONE, _SOCIAL.sub(ID_NUMBER, text))
+    """Replace e-mail addresses, phone numbers, payment cards, bank accounts (IBAN) and identity numbers in *text*."""
+    redacted = _NUMBERS.sub(lambda match: _redact_cards(match[0]), _EMAIL.sub(EMAIL, text))
+    redacted = _IBAN.sub(lambda match: ACCOUNT if _is_iban(match[0]) else match[0], redacted)
+    redacted = _RESIDENT.sub(lambda match: ID_NUMBER if _is_resident(match[0]) else match[0], redacted)
+    redacted = _PHONE.sub(PHONE, _SOCIAL.sub(ID_NUMBER, redacted))
+    # A phone number before a card hides it: together they are one long number.
+    return redacted if redacted == text else redact_personal(redacted)
 
 
 BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets, "personal": redact_personal})
 
 
-def _hooks(setting: RedactHook | str | None) -> tuple[RedactHook, ...]:
+def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
     """Return the hooks of `Settings.redact`: a function, or the built-in ones by name, separated by commas."""
-    if setting is None:
+    if setting == NO_REDACTION:
         return ()
     return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
 
 
-def redact(text: str, setting: RedactHook | str | None) -> str:
+def redact(text: str, setting: RedactHook | str) -> str:
     """Apply the hooks of `Settings.redact` to *text*.
 
     Raises: `InputError` if a hook fails, returns anything but text, or changes text that it has redacted.
@@ -113,7 +117,7 @@ def _apply(hook: RedactHook, text: str) -> str:
     return redacted
 
 
-def redact_json(content: str, setting: RedactHook | str | None) -> str:
+def redact_json(content: str, setting: RedactHook | str) -> str:
     """Apply the hooks to the JSON *content*, which stays JSON: a number that they change becomes a string.
 
     Raises: `InputError` as `redact` does, and if the result is not JSON.
@@ -147,7 +151,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _numbers_to_texts(value: Any, setting: RedactHook | str | None) -> Any:
+def _numbers_to_texts(value: Any, setting: RedactHook | str) -> Any:
     """Replace the numbers that the hooks change by their redacted text."""
     match value:
         case dict():
