@@ -87,6 +87,7 @@ Feature = Literal[
     "trust",
     "sources",
     "mentions",
+    "links",
     "used",
     "used_at",
     "hops",
@@ -114,6 +115,9 @@ class Features:
     """The number of episodes that state the fact; two of one speaker count as two."""
     mentions: int = 0
     """The number of episodes that state the fact or mention its entities, in the thread if the question has one."""
+    links: int = 0
+    """The number of facts that an episode states, that rest on a fact or that an entity has; of a fact, with those of
+    the episodes that state it."""
     used: float = 0.0
     """The number of searches that returned the fact, faded until `used_at`."""
     used_at: int = 0

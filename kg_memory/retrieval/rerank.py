@@ -114,12 +114,17 @@ OF_EACH: Mapping[Kind, Mapping[str, tuple[Feature, ...]]] = {
         cypher.FACTS_TOLD: ("stated_at", "confidence", "used", "used_at"),
         cypher.FACTS_HELD: ("periods",),
         cypher.FACTS_STATED: ("trust", "sources", "mentions"),
+        cypher.FACTS_LINK: ("links",),
         cypher.FACTS_JOIN: ("hops",),
         cypher.FACTS_READ: ("entities", "names", "predicate", "text"),
     },
-    "entities": {cypher.ENTITIES_JOIN: ("hops", "mentions")},
+    "entities": {cypher.ENTITIES_JOIN: ("hops", "mentions"), cypher.ENTITIES_LINK: ("links",)},
     "communities": {cypher.COMMUNITIES_JOIN: ("hops", "mentions")},
-    "episodes": {cypher.EPISODES_TOLD: ("stated_at", "trust"), cypher.EPISODES_JOIN: ("hops", "mentions")},
+    "episodes": {
+        cypher.EPISODES_TOLD: ("stated_at", "trust"),
+        cypher.EPISODES_JOIN: ("hops", "mentions"),
+        cypher.EPISODES_LINK: ("links",),
+    },
 }
 """The queries that read features of all candidates of a kind."""
 OF_THE_BEST: tuple[Feature, ...] = ("similarity", "answer")

@@ -49,6 +49,30 @@ RETURN id, max(trust) AS trust, count(x) AS sources, sum(stated) AS mentions
 """
 """The number of episodes that state a fact, of one thread or all, and the highest trust of all of them."""
 
+FACTS_LINK = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+OPTIONAL MATCH (x:Episode)-[:STATES]->(f)
+WITH id, f, count(DISTINCT x) AS sources
+RETURN id, sources + indegree(f, 'RESTS_ON') AS links
+"""
+"""The number of episodes that state a fact, and of facts that rest on it."""
+
+ENTITIES_LINK = """
+UNWIND $ids AS id
+MATCH (e:Entity {id: id})
+RETURN id, indegree(e, 'OBJECT_IS') + outdegree(e, 'SUBJECT_OF') AS links
+"""
+"""The number of facts about an entity, past ones too."""
+
+EPISODES_LINK = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+OPTIONAL MATCH (d)-[:STATES]->(f:Fact)
+RETURN id, count(DISTINCT f) AS links
+"""
+"""The number of facts that an episode states."""
+
 _TOGETHER = "string.join(collect(e.id), ' ') AS entities"
 
 FACTS_JOIN = f"""

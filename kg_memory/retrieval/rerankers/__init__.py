@@ -7,6 +7,8 @@ from kg_memory.retrieval.rerankers.confidence import ByConfidence
 from kg_memory.retrieval.rerankers.cross_encoder import ByCrossEncoder
 from kg_memory.retrieval.rerankers.distance import ByDistance
 from kg_memory.retrieval.rerankers.diversity import ByDiversity
+from kg_memory.retrieval.rerankers.half_life import ByHalfLife
+from kg_memory.retrieval.rerankers.importance import ByImportance
 from kg_memory.retrieval.rerankers.mentions import ByMentions
 from kg_memory.retrieval.rerankers.recency import ByRecency
 from kg_memory.retrieval.rerankers.time import ByTime
@@ -19,6 +21,8 @@ RERANKERS = (
     | ByCrossEncoder
     | ByDistance
     | ByDiversity
+    | ByHalfLife
+    | ByImportance
     | ByMentions
     | ByRecency
     | ByTime
@@ -34,6 +38,8 @@ __all__ = [
     "ByCrossEncoder",
     "ByDistance",
     "ByDiversity",
+    "ByHalfLife",
+    "ByImportance",
     "ByMentions",
     "ByRecency",
     "ByTime",
