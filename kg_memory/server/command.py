@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
@@ -63,6 +64,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
     screen.note(
         f"Serving http://{arguments.host}:{arguments.port}, shown at /explorer/, described at /docs; Ctrl-C ends it."
     )
+    gc.freeze()  # or the collector of garbage looks through all that was imported, again and again, in large requests
     StoppingServer(config, app.state.service).run()
     return 0
 

@@ -70,7 +70,7 @@ SOURCES = """
 MATCH (x:Episode)
 RETURN toJSON(collect(id(x))) AS nodes, collect(coalesce(x.speaker, '')) AS speakers,
   collect(coalesce(x.thread, '')) AS threads, collect(coalesce(x.source, '')) AS sources,
-  collect(coalesce(x.trust, 1.0)) AS trusts
+  toJSON(collect(coalesce(x.trust, 1.0))) AS trusts
 """
 STATEMENTS = """
 MATCH (x:Episode)-[:STATES]->(f)
@@ -165,7 +165,7 @@ def to_columns(answers: Sequence[Sequence[Row]], time: int) -> Columns:
         },
         "facts": {
             "id": _join(facts, "ids"),
-            "confidence": np.round(_flatten(facts, "confidences").astype("<f8"), 3),
+            "confidence": np.round(_flatten(facts, "confidences", np.float64).astype("<f8"), 3),
             "predicate": _repeat((numbers[row["predicate"]] for row in facts), facts).astype("<u2"),
             "kind": _repeat(kinds, facts).astype("<u1"),
             **_read_ends(subjects, objects, places, nodes),
@@ -219,7 +219,7 @@ def compress(columns: Columns) -> bytes:
 
 
 def _read_row(rows: Sequence[Row]) -> Row:
-    lists = dict.fromkeys(("speakers", "threads", "sources", "trusts"), ())
+    lists = dict.fromkeys(("speakers", "threads", "sources"), ())
     return rows[0] if rows else defaultdict(lambda: "[]", lists)
 
 
@@ -227,14 +227,14 @@ def _pad(content: bytes) -> bytes:
     return content + bytes(-len(content) % 8)
 
 
-def _parse(text: str) -> Numbers:
-    """Return the numbers that `toJSON` has written."""
-    return np.array(json.loads(text) or np.empty(0, np.int64))
+def _parse(text: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
+    """Return the numbers that `toJSON` has written; a parser of JSON takes five times as long."""
+    return np.fromstring(text[1:-1], type_, sep=",")
 
 
-def _flatten(rows: Iterable[Row], name: str) -> Numbers:
+def _flatten(rows: Iterable[Row], name: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
     """Return the numbers of *name* in grouped *rows*."""
-    return np.concatenate([np.empty(0, np.int64), *(_parse(row[name]) for row in rows)])
+    return np.concatenate([np.empty(0, type_), *(_parse(row[name], type_) for row in rows)])
 
 
 def _join(rows: Iterable[Row], name: str) -> list[str]:
@@ -278,7 +278,8 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
 
 def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
     """Return who said things where, and as pairs which facts each of these has stated."""
-    told = [*zip(*(sources[name] for name in ("speakers", "threads", "sources", "trusts")), strict=True)]
+    trusts = _parse(sources["trusts"], np.float64).tolist()
+    told = [*zip(*(sources[name] for name in ("speakers", "threads", "sources")), trusts, strict=True)]
     numbers = {source: place for place, source in enumerate(dict.fromkeys(told))}
     episodes = Places(_parse(sources["nodes"]))
     pairs = _pair(statements, "episodes", "facts", episodes, places)
