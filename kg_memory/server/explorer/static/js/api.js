@@ -1,10 +1,9 @@
 // Requests to the server that this page came from, and to no other.
 
+import { KEY, ROOT } from "./early.js";
 import { t } from "./i18n.js";
 import { state } from "./store.js";
 
-const ROOT = new URL("..", document.baseURI).pathname;
-const KEPT = "kg-memory key";
 let askForKey = async () => null;
 
 export class Problem extends Error {
@@ -18,10 +17,9 @@ export function onKeyNeeded(ask) {
   askForKey = ask;
 }
 
-// The key lies in this tab only, and in no link.
 export const secret = {
-  get: () => sessionStorage.getItem(KEPT),
-  set: (value) => (value ? sessionStorage.setItem(KEPT, value) : sessionStorage.removeItem(KEPT)),
+  get: () => sessionStorage.getItem(KEY),
+  set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
 };
 
 export function namespacePath(path, ns = state.ns) {

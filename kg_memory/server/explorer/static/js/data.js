@@ -1,7 +1,8 @@
 // The graph of a namespace in typed arrays, and what of it holds at a point of both clocks.
 
-import { request, namespacePath } from "./api.js";
+import { request } from "./api.js";
 import { FAR } from "./dates.js";
+import { columnsPath } from "./early.js";
 
 export const HOLDS = 1; // at A, and at B where there is one
 export const BEGUN = 2; // at B and not at A
@@ -186,11 +187,11 @@ function mark(length, chosen) {
 
 const kept = new Map();
 
-// Read the graph of a namespace; null where it is as it was.
-export async function readGraph(ns) {
+// Read the graph of a namespace, from `sent` if that is an answer with it; null where it is as it was.
+export async function readGraph(ns, sent = null) {
   const before = kept.get(ns);
   const headers = before ? { "If-None-Match": before } : {};
-  const answer = await request("GET", namespacePath("explorer/columns", ns), { headers });
+  const answer = (await sent) ?? (await request("GET", columnsPath(ns), { headers }));
   if (answer.status === 304) return null;
   kept.clear();
   kept.set(ns, answer.headers.get("ETag"));

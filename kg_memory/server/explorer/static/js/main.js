@@ -20,6 +20,7 @@ import { notify, readLink, set, state, subscribe } from "./store.js";
 import { startTheme } from "./theme.js";
 import { askForKey, listNamespaces, startTop } from "./top.js";
 
+readLink();
 const $ = (id) => document.getElementById(id);
 const applyTheme = startTheme();
 const { names, counts } = startTop($("top"), applyTheme);
@@ -97,7 +98,7 @@ function findCommunities() {
 async function start() {
   try {
     if (state.ns) {
-      await Promise.all([listNamespaces(names), open(await early)]);
+      await Promise.all([listNamespaces(names), open(early.ns === state.ns ? early.answer : null)]);
     } else {
       const stored = await listNamespaces(names);
       state.ns = stored[0] ?? "default";
@@ -110,12 +111,9 @@ async function start() {
   }
 }
 
-async function open(graph = null) {
-  if (!graph) {
-    forgetKept();
-    graph = await readGraph(state.ns);
-  }
-  setGraph(graph);
+async function open(sent = null) {
+  forgetKept();
+  setGraph(await readGraph(state.ns, sent));
   invite();
   show();
   await readCounts();
