@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from kg_memory.errors import InputError
 from kg_memory.evaluation import metrics, prompts, rules
@@ -74,9 +74,13 @@ class Judge:
         return read(self._asker.ask(question)) if found is None else found
 
 
-def check(dataset: Dataset, judge: str) -> None:
-    """Raises: `InputError` if *judge* is ``rules`` and the data set has rubrics, which only a model can apply."""
-    if judge == RULES and any(criterion.by == "rubric" for criterion in dataset.criteria.values()):
+def check(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
+    """Raises: `InputError` if *judge* is ``rules`` and *categories* have rubrics, which only a model can apply.
+
+    No categories are all that are not asked by name only.
+    """
+    chosen = categories or dataset.criteria.keys() - dataset.left_out
+    if judge == RULES and any(dataset.criterion(category).by == "rubric" for category in chosen):
         raise InputError(f"{dataset.name} is judged by rubrics, which rules cannot apply: name a model with --judge")
 
 

@@ -278,7 +278,7 @@ def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
                 f"the answers of {dataset.name} are not exact: name a model with --judge, or rules to compare words"
             )
         name = judges.RULES
-    judges.check(dataset, name)
+    judges.check(dataset, name, options.categories)
     asker = None if name == judges.RULES else Asker(name, Meter(name, ledger))
     return Judge(dataset, asker, options.modes)
 

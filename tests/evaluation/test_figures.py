@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import string
 from dataclasses import replace
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.evaluation import metrics, rules
+from kg_memory.errors import InputError
+from kg_memory.evaluation import judges, metrics, rules
 from kg_memory.evaluation.datasets import locomo, niah
+from kg_memory.evaluation.judges import MODES, Judge
 from kg_memory.evaluation.options import Options, select
 from kg_memory.evaluation.prompts import reader
 from kg_memory.evaluation.records import Question
@@ -136,6 +139,25 @@ def test_the_sample_spreads_over_categories_and_grows(tmp_path) -> None:
     assert any(keys(9) != keys(9, seed) for seed in (1, 2, 3))
     asked = select(locomo.DATASET, conversations, replace(options, categories=("adversarial",), conversations=("c2",)))
     assert asked.keys == {"c2/7"}
+
+
+def test_events_of_locomo_are_summed_up_by_person_and_session(tmp_path) -> None:
+    path = write(tmp_path / "l.json", "c1")
+    [sample] = json.loads(path.read_text(encoding="utf-8"))
+    events = {"Nora": ["Nora buys a goat.", "Nora goes to Ghent."], "Piet": [], "date": "8 May, 2023"}
+    path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": events}}]), encoding="utf-8")
+    conversations = locomo.load(path)
+    chosen = select(locomo.DATASET, conversations, Options("locomo", (), tmp_path, categories=("event_summary",)))
+    [question] = [question for part in chosen for question in part.questions]
+    assert "Nora around 8 May, 2023" in question.text
+    assert question.rubric == ("Nora buys a goat.", "Nora goes to Ghent.")
+    assert Judge(locomo.DATASET, None, MODES).calls(question) == 0
+    judges.check(locomo.DATASET, "rules")
+    with pytest.raises(InputError, match="rubrics"):
+        judges.check(locomo.DATASET, "rules", ("event_summary",))
+    path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": {"Nora": ["x"]}}}]), encoding="utf-8")
+    with pytest.raises(InputError, match="event_summary of c1 is malformed"):
+        locomo.load(path)
 
 
 def test_needles_are_told_once_at_their_depth() -> None:

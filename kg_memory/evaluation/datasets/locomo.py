@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from kg_memory.evaluation.datasets import _files
 from kg_memory.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
 from kg_memory.models.graph import EpisodeInput
 
+EVENTS = "event_summary"
 CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 5: "adversarial"}
 _TURN = re.compile(r"D:?(\d+):(\d+)")
 
@@ -41,7 +42,21 @@ def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
             questions.append(_question(entry, f"{place}", name, known))
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"{path}: question {place} of {name} is malformed ({error!r}); correct it") from None
+    try:
+        questions += _event_questions(sample.get("event_summary") or {})
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: the event_summary of {name} is malformed ({error!r}); correct it") from None
     return Conversation(name, episodes, questions)
+
+
+def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
+    """Yield a question about the events of each person around each session; each event is an item of its rubric."""
+    for session, people in sessions.items():
+        for person, events in people.items():
+            if person != "date" and events:
+                text = f"Sum up what happened in the life of {person} around {people['date']}: list each event."
+                rubric = tuple(map(str, events))
+                yield Question(f"{session}-{person}", text, EVENTS, "; ".join(rubric), rubric=rubric)
 
 
 def _question(entry: Mapping[str, Any], number: str, name: str, known: set[str]) -> Question:
@@ -60,6 +75,10 @@ DATASET = Dataset(
     licence="CC BY-NC 4.0: evaluation only",
     source="https://github.com/snap-research/locomo, file data/locomo10.json",
     load=load,
-    criteria={"": Criterion(), "adversarial": Criterion(strict=ABSTAIN, lenient=ABSTAIN)},
-    left_out=frozenset({"adversarial"}),
+    criteria={
+        "": Criterion(),
+        "adversarial": Criterion(strict=ABSTAIN, lenient=ABSTAIN),
+        EVENTS: Criterion("rubric"),
+    },
+    left_out=frozenset({"adversarial", EVENTS}),
 )
