@@ -21,7 +21,7 @@ PLANS = ("economy", "standard", "thorough")
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 FORMS = ("jsonl", "graphml", "cytoscape")
-ORIGINS = ("kg-memory", "graphiti", "mem0", "langmem")
+ORIGINS = ("kg-memory", "graphiti", "zep", "cogx", "memvara", "mem0", "langmem", "csv")
 DAYS = 90.0
 _GROUPS = ("remember and ask", "look back", "review", "set up", "serve")
 
@@ -363,9 +363,9 @@ def _add_set_up(command: Command) -> None:
     about = "do not take the vectors of the file: make them anew"
     made.add_argument("--no-embeddings", action="store_true", help=about)
     made.add_argument("--graph", metavar="NAME", help="what Graphiti calls its graph (default: default_db)")
-    about = "Graphiti's group_id, Mem0's user_id or LangMem's namespace (a/b) that is meant, where there are several"
+    about = "the user, graph or namespace (a/b) of the other memory that is meant, where there are several"
     made.add_argument("--group", metavar="NAME", help=about)
-    made.add_argument("--no-read", action="store_true", help="Mem0, LangMem: save, and let the next ingest read")
+    made.add_argument("--no-read", action="store_true", help="save sentences, and let the next ingest read them")
 
 
 def _version() -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import json
 import time
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +13,10 @@ from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.output import ProgressBar, Screen, count_noun
 from kg_memory.cli.readers.reading import check, lines_of, whole_text
 from kg_memory.errors import InputError
+from kg_memory.maintenance.transfer.facts_table import identify_rows, read_table
 from kg_memory.models.operations import AddResult
 
 _OPTIONS = "valid_at invalid_at sentence source source_id confidence trust at subject_type object_type rests_on".split()
-_NUMBERS = ("confidence", "trust")
 _SHOWN = 10
 _HEADINGS = {
     "ended": "no longer so",
@@ -56,23 +52,16 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
     rows = list(_read_rows(arguments.file))
     if not rows:
         raise InputError(f"{arguments.file} has no facts in it: give rows, or check the file")
-    return rows if arguments.mapping else list(_identify(({**options, **row} for row in rows), arguments.file))
-
-
-def _identify(rows: Iterator[Row], path: Path) -> Iterator[Row]:
-    """Yield *rows*, those without an id with one of their content: the same file again states nothing anew."""
-    counts = Counter[str]()
-    for row in rows:
-        digest = hashlib.sha256(json.dumps(row, sort_keys=True, default=str).encode()).hexdigest()[:16]
-        counts[digest] += 1
-        id_ = digest if counts[digest] == 1 else f"{digest}-{counts[digest]}"
-        yield row if row.get("source_id") else {"source": path.name, **row, "source_id": id_}
+    if arguments.mapping:
+        return rows
+    numbered = enumerate({**options, **row} for row in rows)
+    return [row for _, row in identify_rows(numbered, arguments.file)]
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
     check(path)
     if path.suffix.lower() in (".csv", ".tsv"):
-        yield from _read_table(path)
+        yield from (row for _, row in read_table(path))
         return
     if path.suffix.lower() == ".json":
         document = _read_json(path)
@@ -87,29 +76,6 @@ def _read_rows(path: Path) -> Iterator[Row]:
                 yield json.loads(text)
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}:{number}: not valid JSON ({error}): correct the line") from None
-
-
-def _read_table(path: Path) -> Iterator[Row]:
-    """Yield the rows of a table, whose first line names the fields; an empty cell is not set."""
-    dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
-    table = csv.DictReader(io.StringIO(whole_text(path), newline=""), dialect=dialect, strict=True)
-    try:
-        for row in table:
-            if None in row or None in row.values():
-                raise InputError(f"{path}:{table.line_num}: the line must have as many cells as the first; mend it")
-            cells = {name.strip(): cell.strip() for name, cell in row.items() if cell.strip()}
-            yield {name: _to_number(name, cell, path, table.line_num) for name, cell in cells.items()}
-    except csv.Error as error:
-        raise InputError(f"{path}:{table.line_num}: not valid CSV ({error}): correct the line") from None
-
-
-def _to_number(name: str, cell: str, path: Path, line: int) -> str | float:
-    if name not in _NUMBERS:
-        return cell
-    try:
-        return float(cell)
-    except ValueError:
-        raise InputError(f"{path}:{line}: {name} must be a number, got {cell!r}; correct it") from None
 
 
 def _read_json(path: Path) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.command import namespace_of, open_memory
@@ -193,69 +192,41 @@ def export(arguments: Namespace, screen: Screen) -> int:
 
 def import_(arguments: Namespace, screen: Screen) -> int:
     """Import a memory; return 1 if an episode could not be read."""
-    if arguments.origin in ("mem0", "langmem"):
-        return _remember(arguments, screen)
     with open_memory(arguments, screen) as memory:
-        done = _graph(memory, arguments, screen)
+        done = _bring(memory, arguments, screen)
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
-        return 0
+        return bool(done.unread)
     parts = ", ".join(count_noun(number, record) for record, number in done.records.items())
     instead = " in the place of what was there" if done.replaced else ""
     screen.line(f"{done.namespace} has come{instead}: {parts}.")
+    if done.repeated:
+        screen.note(f"{count_noun(done.repeated, 'record')} of them had come before")
     if done.embedded:
         screen.note(f"{count_noun(done.embedded, 'vector')} made anew")
+    why = ", which say nothing or belong to nothing" if arguments.origin == "graphiti" else ""
     for what, number in done.left_out.items():
-        screen.note(f"left out: {number} of {what}, which say nothing or belong to nothing")
-    return 0
+        screen.note(f"left out: {number} of {what}{why}")
+    if done.unread:
+        screen.note(f"{count_noun(len(done.unread), 'message')} saved but not read: {done.unread[0]}")
+    return bool(done.unread)
 
 
-def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
-    if arguments.origin == "graphiti":
-        where = {"namespace": namespace_of(arguments), "group": arguments.group}
-        named = {"graph": arguments.graph} if arguments.graph else {}
-        progress = note_progress(screen, "records")
-        return memory.data.import_graphiti(
-            arguments.file, replace=arguments.replace, progress=progress, **where, **named
+def _bring(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
+    progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
+    if arguments.origin == "kg-memory":
+        target = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
+        embeddings = not arguments.no_embeddings
+        return memory.data.import_(
+            arguments.file, **target, replace=arguments.replace, embeddings=embeddings, progress=progress
         )
-    target = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
-    return memory.data.import_(
-        arguments.file,
-        **target,
-        replace=arguments.replace,
-        embeddings=not arguments.no_embeddings,
-        progress=note_progress(screen, "bytes"),
-    )
-
-
-def _remember(arguments: Namespace, screen: Screen) -> int:
-    """Remember the sentences of a memory that has no graph."""
-    from kg_memory.maintenance.transfer.other_memories import read_langmem, read_mem0  # noqa: PLC0415 - slow to import
-
+    where = {"namespace": namespace_of(arguments), "group": arguments.group, "progress": progress}
+    if arguments.origin == "graphiti":
+        named = {"graph": arguments.graph} if arguments.graph else {}
+        return memory.data.import_graphiti(arguments.file, replace=arguments.replace, **where, **named)
     if arguments.replace:
-        raise InputError("--replace is for graphs: sentences are added to what is there")
-    read = read_mem0 if arguments.origin == "mem0" else read_langmem
-    episodes = list(read(Path(arguments.file), arguments.group))
-    with open_memory(arguments, screen) as memory:
-        if arguments.no_read:
-            added = memory.episodes.save(episodes, namespace=namespace_of(arguments))
-        else:
-            note = note_progress(screen, "sentences")
-            added = memory.add_many(
-                episodes,
-                namespace=namespace_of(arguments),
-                progress=lambda at: note(at.done, at.total or len(episodes)),
-            )
-    unread = [result.error for result in added if result.error]
-    facts = sum(len(result.facts) for result in added)
-    if screen.as_json:
-        outcome = {"episodes": len(added), "new": sum(result.new for result in added), "facts": facts, "unread": unread}
-        screen.json(outcome)
-    else:
-        screen.line(f"{count_noun(len(added), 'sentence')} remembered, {count_noun(facts, 'fact')} read from them.")
-        if unread:
-            screen.note(f"{count_noun(len(unread), 'sentence')} saved but not read: {unread[0]}")
-    return bool(unread)
+        raise InputError("--replace is for graphs: records are added to what is there")
+    return memory.data.import_from(arguments.origin, arguments.file, read=not arguments.no_read, **where)
 
 
 def pause(arguments: Namespace, screen: Screen) -> int:

@@ -15,6 +15,7 @@ from kg_memory.maintenance.transfer.file import Target
 from kg_memory.maintenance.transfer.graphiti import Graph, read_database, read_dump, select_group
 from kg_memory.maintenance.transfer.imports import ImportOptions, import_export, import_graphiti
 from kg_memory.memory._verb import Group, verb
+from kg_memory.memory.importing import Move, import_records
 from kg_memory.memory.open import NamedServer
 from kg_memory.models.operations import ExportResult, ImportResult
 from kg_memory.runtime.effects import work
@@ -116,6 +117,28 @@ class Data(Group):
         return work(bring)
 
     import_graphiti, aimport_graphiti = verb(_import_graphiti)
+
+    def _import_from(
+        self,
+        origin: str,
+        source: str | Path,
+        *,
+        group: str | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        read: bool = True,
+        progress: Progress | None = None,
+    ) -> Flow[ImportResult]:
+        """Add to *namespace* what another memory exported to the file *source*; see ``docs/moving_in.md``.
+
+        *origin* is ``zep``, ``cogx``, ``memvara``, ``mem0``, ``langmem`` or ``csv``. Facts are declared: no model is
+        asked about them. Sentences are read as messages, or only saved without *read*: `episodes.resume` reads them.
+        *group* is the owner whose memory it is, where there are several. All records are checked before the first is
+        stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.
+        *progress* is called with how many records of how many are stored. Errors: `InputError` names a wrong record.
+        """
+        return import_records(self._engine, Move(origin, source, group, read), namespace, progress)
+
+    import_from, aimport_from = verb(_import_from)
 
     def _reembed(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None

@@ -81,8 +81,8 @@ def count_rows(rows: Iterable[Any]) -> int | None:
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
     """State the fact of *row*; it is saved first, and whatever fails later, `resume` finishes it."""
-    declaration = _from_row(row, engine)
-    yield from _check_premises([declaration])
+    declaration = declaration_of(row, engine)
+    yield from check_premises([declaration])
     return (yield from _add_declaration(engine, declaration, namespace))
 
 
@@ -100,10 +100,10 @@ def declare_many(
     Errors: `InputError` names the rows that are no facts; then nothing is saved.
     """
     declarations = _validate_rows(rows, mapping, engine)
-    yield from _check_premises(declarations)
+    yield from check_premises(declarations)
     refused = None
     for start in range(0, len(declarations), WINDOW):
-        refused = yield from _declare_window(engine, declarations[start : start + WINDOW], namespace, tally)
+        refused = yield from declare_window(engine, declarations[start : start + WINDOW], namespace, tally)
         if refused is not None:
             break
     yield from without_model(refresh(since=0, before=(yield from now())))
@@ -131,11 +131,11 @@ def add_record(
     except (ValueError, RecursionError, TypeError) as error:
         raise InputError(f"content must be JSON where there is a mapping, got {short(content)} ({error})") from None
     declaration = _map_record(record, RecordMapping(mapping), episode, engine)
-    yield from _check_premises([declaration])
+    yield from check_premises([declaration])
     return (yield from _add_declaration(engine, declaration, namespace))
 
 
-def _declare_window(
+def declare_window(
     engine: Engine, window: Sequence[Declaration], namespace: str, tally: Tally
 ) -> Flow[InputError | None]:
     """Save each of *window*, then embed what they need at once, and let each pass the other steps.
@@ -177,7 +177,7 @@ def _validate_rows(rows: Iterable[Any], mapping: FactMapping | None, engine: Eng
     problems: list[str] = []
     for number, row in enumerate(rows, start=1):
         try:
-            declarations.append(_map_record(row, paths, {}, engine) if paths else _from_row(row, engine))
+            declarations.append(_map_record(row, paths, {}, engine) if paths else declaration_of(row, engine))
         except InputError as error:
             problems.append(f"row {number}: {error}")
     if problems:
@@ -188,7 +188,8 @@ def _validate_rows(rows: Iterable[Any], mapping: FactMapping | None, engine: Eng
     return declarations
 
 
-def _from_row(row: Any, engine: Engine) -> Declaration:
+def declaration_of(row: Any, engine: Engine) -> Declaration:
+    """Return the declaration of one row. Errors: `InputError` for what is no fact."""
     if isinstance(row, tuple):
         row = dict(zip(("subject", "predicate", "object"), row, strict=False)) if len(row) in (2, 3) else None
     if not isinstance(row, Mapping):
@@ -212,7 +213,7 @@ def _map_record(record: Any, mapping: RecordMapping, episode: Row, engine: Engin
     return Declaration(_to_state(mapped.facts, record, fields, engine), mapped.unmapped, premises)
 
 
-def _check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
+def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
     """Raise an `InputError` where a declaration rests on a fact that is not stored."""
     ids = list(dict.fromkeys(chain.from_iterable(declaration.premises for declaration in declarations)))
     if not ids:

@@ -288,7 +288,8 @@ class ImportResult(Value):
     """The result of importing into `namespace`: the number of each record, and of vectors that were computed again.
 
     `replaced` tells whether the previous content was deleted. `left_out` counts what another memory's export has that
-    is not supported here.
+    is not supported here, and `repeated` the records that were there before. `unread` has the errors of messages that
+    were saved but could not be read.
     """
 
     namespace: str
@@ -296,3 +297,5 @@ class ImportResult(Value):
     embedded: int = 0
     replaced: bool = False
     left_out: dict[str, int] = Field(default_factory=dict)
+    repeated: int = 0
+    unread: tuple[str, ...] = ()

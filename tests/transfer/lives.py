@@ -9,7 +9,7 @@ from tests.faults.nursery import served
 from tests.scripted import HashEmbeddings, Scripted
 
 SERVE = "import sys; from tests.transfer.lives import serve; serve(*sys.argv[1:])"
-KEPT, NEW = "kept", "new"
+KEPT, NEW, MOVED = "kept", "new", "zep.jsonl"
 
 
 def serve(url: str, folder: str) -> None:
@@ -18,7 +18,9 @@ def serve(url: str, folder: str) -> None:
     out, in_ = Path(folder, "out.jsonl"), Path(folder, "in.jsonl")
 
     def do(verb: str) -> None:
-        if verb == "export":
+        if verb.startswith("zep "):
+            memory.data.import_from("zep", Path(folder, MOVED), namespace=verb.removeprefix("zep "), read=False)
+        elif verb == "export":
             memory.data.export(out, namespace=KEPT)
         else:
             memory.data.import_(in_, namespace=NEW if verb == "import" else KEPT, replace=verb == "replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ SAID = {**ITEM, "key": "k2", "value": {"content": "Ann knows Bob"}}
 TYPED = {**ITEM, "key": "k3", "value": {"kind": "Profile", "content": {"name": "Ann", "age": 40}}}
 
 
+def episodes(read: Any, path: Path, group: str | None = None) -> list[Any]:
+    return [record.value for record in read(path, group)(Counter())]
+
+
 def put(path: Path, told: Any, *, a_line_each: bool = False) -> Path:
     path.write_text("\n".join(map(json.dumps, told)) if a_line_each else json.dumps(told), "utf-8")
     return path
@@ -44,7 +49,7 @@ def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_their_owner(
         {"results": told, "relations": []} if form == "results" else told,
         a_line_each=form == "lines",
     )
-    first, second = read_mem0(path)
+    first, second = episodes(read_mem0, path)
     assert (first.content, first.speaker, first.thread, first.source, first.source_id) == (
         "Lives in Oslo",
         "ann",
@@ -59,7 +64,7 @@ def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_their_owner(
 
 
 def test_mem0_history_tells_each_change_and_nothing_that_was_deleted(tmp_path: Path):
-    found = list(read_mem0(put(tmp_path / "h.json", HISTORY)))
+    found = episodes(read_mem0, put(tmp_path / "h.json", HISTORY))
     assert [(each.content, each.at and each.at.month, each.source_id) for each in found] == [
         ("Likes jazz", 1, "h1"),
         ("Likes rock", 2, "h2"),
@@ -67,7 +72,7 @@ def test_mem0_history_tells_each_change_and_nothing_that_was_deleted(tmp_path: P
 
 
 def test_langmem_items_are_messages_or_records(tmp_path: Path):
-    found = list(read_langmem(put(tmp_path / "l.json", [ITEM, SAID, TYPED])))
+    found = episodes(read_langmem, put(tmp_path / "l.json", [ITEM, SAID, TYPED]))
     assert [each.content for each in found] == ["Ann lives in Oslo", "Ann knows Bob", '{"age": 40, "name": "Ann"}']
     assert [each.kind for each in found] == ["message", "message", "json"]
     assert {(each.thread, each.source, each.at and each.at.day) for each in found} == {("memories/ann", "langmem", 2)}
@@ -77,12 +82,12 @@ def test_langmem_items_are_messages_or_records(tmp_path: Path):
 def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
     both = put(tmp_path / "m.json", [MEMORY, {**MEMORY, "id": "m3", "user_id": "bob", "memory": "Is Bob"}])
     with pytest.raises(InputError, match=r"2 users; choose one of them with --group, such as \['ann', 'bob'\]"):
-        list(read_mem0(both))
-    assert [each.content for each in read_mem0(both, "bob")] == ["Is Bob"]
+        read_mem0(both)
+    assert [each.content for each in episodes(read_mem0, both, "bob")] == ["Is Bob"]
     with pytest.raises(InputError, match="no user 'eve'"):
-        list(read_mem0(both, "eve"))
+        read_mem0(both, "eve")
     spaces = put(tmp_path / "l.json", [ITEM, {**SAID, "namespace": ["memories", "bob"]}])
-    assert [each.content for each in read_langmem(spaces, "memories/bob")] == ["Ann knows Bob"]
+    assert [each.content for each in episodes(read_langmem, spaces, "memories/bob")] == ["Ann knows Bob"]
 
 
 @pytest.mark.parametrize(
@@ -99,12 +104,12 @@ def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
 )  # fmt: skip
 def test_a_wrong_record_is_named(tmp_path: Path, read: Any, told: Any, said: str):
     with pytest.raises(InputError, match=said):
-        list(read(put(tmp_path / "x.json", told)))
+        episodes(read, put(tmp_path / "x.json", told))
 
 
 def test_a_line_that_is_no_json_is_named(tmp_path: Path):
     (tmp_path / "x.json").write_text(f"{json.dumps(MEMORY)}\nnonsense\n", "utf-8")
     with pytest.raises(InputError, match=r"x.json:2: not JSON .*fix or remove the line"):
-        list(read_mem0(tmp_path / "x.json"))
+        read_mem0(tmp_path / "x.json")
     with pytest.raises(InputError, match="cannot read"):
-        list(read_mem0(tmp_path / "none.json"))
+        read_mem0(tmp_path / "none.json")

@@ -60,7 +60,7 @@ def test_sentences_of_others_are_read_or_only_saved(run: Run, told: Path):
     memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
     (told / "mem0.json").write_text(json.dumps({"results": memories}), "utf-8")
     code, out, _ = run("import", told / "mem0.json", "--from", "mem0", "-n", "mem0")
-    assert (code, out) == (0, "1 sentence remembered, 1 fact read from them.\n")
+    assert (code, out) == (0, "mem0 has come: 1 message, 1 fact.\n")
     items = [
         {
             "namespace": ["memories"],
@@ -71,5 +71,5 @@ def test_sentences_of_others_are_read_or_only_saved(run: Run, told: Path):
     ]
     (told / "store.json").write_text(json.dumps(items), "utf-8")
     done = result(run, "import", told / "store.json", "--from", "langmem", "--no-read", "-n", "langmem")
-    assert (done["episodes"], done["facts"]) == (1, 0)
+    assert done["records"] == {"message": 1}
     assert result(run, "stats", "-n", "langmem")["waiting"] == 1

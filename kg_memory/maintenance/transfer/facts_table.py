@@ -1,0 +1,80 @@
+"""Read facts from a table, CSV or TSV, whose first line names the fields of `FactRow`."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.wire import Row
+from kg_memory.maintenance.transfer.moving import Lookup, Reading, Record
+
+NUMBERS = ("confidence", "trust")
+
+
+def read_csv(path: Path, group: str | None = None) -> Reading:
+    """Read the facts of a table; no *group* can be chosen. Errors: `InputError`."""
+    if group is not None:
+        raise InputError("a table of facts has no groups; leave --group out")
+    return partial(_records, path)
+
+
+def _records(path: Path, _: Counter[str]) -> Iterator[Record]:
+    for line, row in identify_rows(read_table(path), path):
+        yield Record(f"{path}:{line}", row)
+
+
+def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield numbered *rows*, those without an id with one of their content: the same file again states nothing anew."""
+    counts = Lookup()
+    for line, row in rows:
+        digest = hashlib.sha256(json.dumps(row, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        number = counts.count(digest)
+        id_ = digest if number == 1 else f"{digest}-{number}"
+        yield line, row if row.get("source_id") else {"source": path.name, **row, "source_id": id_}
+
+
+def read_table(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield the number of a line and its row; an empty cell is not set. Errors: `InputError`."""
+    dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file, dialect=dialect, strict=True)
+            for row in table:
+                line = table.line_num
+                if None in row or None in row.values():
+                    raise InputError(f"{path}:{line}: the line must have as many cells as the first; mend it")
+                cells = {name.strip(): cell.strip() for name, cell in row.items() if cell.strip()}
+                yield line, {name: _to_number(name, cell, path, line) for name, cell in cells.items()}
+    except csv.Error as error:
+        raise InputError(f"{path}:{line + 1}: not valid CSV ({error}): correct the line") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}:{_undecodable_line(path)}: not UTF-8 text: save the file as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path} ({error}); check the name") from None
+
+
+def _undecodable_line(path: Path) -> int:
+    """Return the number of the first line that is not UTF-8; the reader of the table is ahead of it."""
+    with path.open("rb") as file:
+        for number, data in enumerate(file, start=1):  # noqa: B007 - it is returned
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError:
+                break
+    return number
+
+
+def _to_number(name: str, cell: str, path: Path, line: int) -> str | float:
+    if name not in NUMBERS:
+        return cell
+    try:
+        return float(cell)
+    except ValueError:
+        raise InputError(f"{path}:{line}: {name} must be a number, got {cell!r}; correct it") from None

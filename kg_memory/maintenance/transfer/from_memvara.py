@@ -1,0 +1,139 @@
+"""Read memvara's SQLite store, as memvara 0.21.0 writes it (schema 17): claims become facts, with no model.
+
+Claims that memvara stopped believing are left out. A claim that denies something becomes a sentence, since there is no
+triple for it. The store is opened for reading alone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.wire import Row
+from kg_memory.maintenance.transfer.moving import Reading, Record, choose_owner, name_objects
+from kg_memory.models.graph import EpisodeInput
+
+SOURCE = "memvara"
+VERSION = 17
+_OWNERS = "SELECT tenant, usr FROM claims UNION SELECT tenant, usr FROM episodes"
+_EPISODES = "SELECT id, tenant, usr, session, role, content, ts FROM episodes ORDER BY ts, id"
+_CLAIMS = """
+SELECT c.*, (SELECT min(e.ts) FROM claim_sources s JOIN episodes e ON e.id = s.episode_id WHERE s.claim_id = c.id)
+AS said FROM claims c ORDER BY c.recorded_at, c.id
+"""
+_EXACT = {"day": 10, "week": 10, "month": 7, "season": 7, "year": 4}
+"""The characters of an ISO date that are known, by how exact memvara has it."""
+_VAGUE = ("week", "season")
+"""Periods longer than the day or the month that they begin with."""
+
+
+def read_memvara(path: Path, group: str | None = None) -> Reading:
+    """Read the memory of *group*, a tenant and a user as ``tenant/user``, by default of the only one.
+
+    Errors: `InputError`.
+    """
+    with _open(path) as store:
+        owners = {_owner(row) for row in store.execute(_OWNERS)}
+    return partial(_records, path, choose_owner(owners, group, "user"))
+
+
+def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
+    with _open(path) as store:
+        try:
+            for row in map(dict, store.execute(_EPISODES)):
+                if _owner(row) == owner:
+                    place = f"{path}, episode {row['id']}"
+                    yield Record(place, _episode(place, row))
+            for row in map(dict, store.execute(_CLAIMS)):
+                if _owner(row) != owner:
+                    continue
+                if row["invalidated_at"] is not None:
+                    left_out["claims that memvara believed no longer"] += 1
+                else:
+                    yield _claim(f"{path}, claim {row['id']}", row)
+        except sqlite3.Error as error:
+            raise InputError(f"cannot read {path} ({error}); check the store with memvara") from None
+
+
+def _open(path: Path) -> closing[sqlite3.Connection]:
+    """Open the store for reading. Errors: `InputError` for a file that is none, or is encrypted."""
+    if not path.is_file():
+        raise InputError(f"{path} is no file; pass memvara's store, such as memvara.db")
+    store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    store.row_factory = sqlite3.Row
+    try:
+        [version] = store.execute("PRAGMA user_version").fetchone()
+        tables = {row["name"] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error as error:
+        store.close()
+        hint = "pass memvara's store; one that is encrypted cannot be read"
+        raise InputError(f"cannot read {path} ({error}); {hint}") from None
+    if version > VERSION or not {"claims", "episodes", "claim_sources"} <= tables:
+        store.close()
+        raise InputError(f"{path} must be a store of memvara with schema {VERSION} or less, got {version}; pass one")
+    return closing(store)
+
+
+def _owner(row: Row | sqlite3.Row) -> str:
+    return "/".join(filter(None, (row["tenant"], row["usr"])))
+
+
+def _episode(place: str, row: Row) -> EpisodeInput:
+    return EpisodeInput(
+        content=row["content"],
+        speaker=row["usr"] if row["role"] == "user" and row["usr"] else row["role"],
+        at=_time(place, row["ts"]),
+        thread=row["session"],
+        source=SOURCE,
+        source_id=row["id"],
+    )
+
+
+def _claim(place: str, row: Row) -> Record:
+    """Return a claim, stated when its first episode was said, or else when it was recorded."""
+    at = _time(place, row["recorded_at"] if row["said"] is None else row["said"])
+    if row["polarity"] < 0:
+        return Record(place, EpisodeInput(content=row["text"], at=at, source=SOURCE, source_id=row["id"]))
+    begins, ends = _begin(place, row), _time(place, row["valid_to"])
+    if begins and ends and row["valid_to"] <= row["valid_from"]:
+        begins = None
+    return Record(
+        place,
+        {
+            "subject": row["subject"],
+            "predicate": row["predicate"],
+            "object": name_objects(row["subject"], row["object"]),
+            "sentence": row["text"],
+            "valid_at": begins,
+            "invalid_at": ends,
+            "confidence": min(max(row["confidence"], 0.0), 1.0),
+            "at": at,
+            "source": SOURCE,
+            "source_id": row["id"],
+        },
+    )
+
+
+def _begin(place: str, row: Row) -> str | None:
+    """Return when the claim began, as exactly as that is known; ``None`` where memvara put the time of speaking."""
+    start = _time(place, row["valid_from"])
+    precision = row.get("temporal_precision")
+    if start is None or (precision is None and row["valid_from"] in (row["recorded_at"], row["said"])):
+        return None
+    text = start.isoformat()[: _EXACT.get(str(precision))]
+    return f"about {text}" if precision in _VAGUE else text
+
+
+def _time(place: str, seconds: float | None) -> datetime | None:
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError, TypeError) as error:
+        raise InputError(f"{place}: {seconds} is not a time ({error}); correct it in memvara") from None

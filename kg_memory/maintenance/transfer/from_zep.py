@@ -1,0 +1,153 @@
+"""Read Zep's edges, nodes, episodes and messages, as its API returns them: edges become facts, with no model.
+
+The fields are those of zep-cloud 3.30 and 4.0. What Zep learned later of an edge, its end, is a statement of its own:
+so it can be imported again when more edges have ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.wire import Row
+from kg_memory.maintenance.transfer.json_records import read_json_records
+from kg_memory.maintenance.transfer.moving import (
+    Lookup,
+    Reading,
+    Record,
+    choose_owner,
+    name_objects,
+    read_text,
+    read_time,
+)
+from kg_memory.models.graph import EpisodeInput, EpisodeKind
+
+SOURCE = "zep"
+LIST_NAMES = ("nodes", "edges", "episodes", "messages", "items")
+ANY_PREDICATE = "RELATES_TO"
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The owner whose records are read, the names of nodes, and when episodes were said, by their ids."""
+
+    owner: str
+    names: Lookup
+    said: Lookup
+
+
+def read_zep(path: Path, group: str | None = None) -> Reading:
+    """Read the graph of *group*, the uuid of a user or a graph, by default of the only one.
+
+    The order of the records does not matter. Errors: `InputError`.
+    """
+    owners: set[str] = set()
+    names, said = Lookup(), Lookup()
+    for number, _, record in read_json_records(path, LIST_NAMES):
+        place = f"{path}, record {number}"
+        owners.add(_owner(record))
+        kind, uuid = _kind(place, record), _uuid(place, record)
+        if kind == "node" and (name := read_text(place, record, "name")):
+            names.put(uuid, name)
+        elif kind == "episode" and (time := read_time(place, record, "reference_time", "created_at")):
+            said.put(uuid, time.astimezone(UTC).isoformat())
+    return partial(_records, path, _Index(choose_owner(owners - {""}, group, "graph"), names, said))
+
+
+def _records(path: Path, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
+    episodes = Lookup()
+    for number, _, record in read_json_records(path, LIST_NAMES):
+        place = f"{path}, record {number}"
+        kind = _kind(place, record)
+        if _owner(record) not in ("", index.owner):
+            continue
+        if kind == "edge" and record.get("scope") == "episodic":
+            left_out["edges that only say which episode mentions whom"] += 1
+        elif kind == "edge":
+            for fact in _facts(place, record, index):
+                yield Record(place, fact)
+        elif kind == "episode":
+            if episodes.put(_uuid(place, record), ""):
+                yield Record(place, _episode(place, record))
+            else:
+                left_out["messages that are there as episodes too"] += 1
+
+
+def _kind(place: str, record: Row) -> str:
+    if "source_node_uuid" in record:
+        return "edge"
+    if "content" in record:
+        return "episode"
+    if "name" in record and ("labels" in record or "summary" in record):
+        return "node"
+    raise InputError(f"{place}: it is no edge, node, episode or message; pass records as Zep's API returns them")
+
+
+def _owner(record: Row) -> str:
+    return str(record.get("user_uuid") or record.get("graph_uuid") or "")
+
+
+def _uuid(place: str, record: Row) -> str:
+    uuid = read_text(place, record, "uuid", "uuid_")
+    if uuid is None:
+        raise InputError(f"{place}: there is no uuid; pass records as Zep's API returns them")
+    return uuid
+
+
+def _episode(place: str, record: Row) -> EpisodeInput:
+    kind = record.get("source")
+    return EpisodeInput(
+        content=read_text(place, record, "content") or "",
+        kind=EpisodeKind(kind) if kind in ("text", "json") else EpisodeKind.MESSAGE,
+        speaker=read_text(place, record, "role_name", "name", "role", "role_type"),
+        at=read_time(place, record, "reference_time", "created_at"),
+        thread=read_text(place, record, "thread_uuid", "thread_id"),
+        source=SOURCE,
+        source_id=_uuid(place, record),
+    )
+
+
+def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
+    """Yield what *record*, an edge, states: that something began, and if it has ended, that too, when Zep learned it.
+
+    It is dated by the earliest of its episodes, or else by when Zep made it.
+    """
+    created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
+    begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))
+    ends = ends or expired
+    if begins and ends and ends <= begins:
+        begins = None
+    subject, target = (_name(place, record, side, index) for side in ("source", "target"))
+    said = [time for uuid in _episode_ids(place, record) if (time := index.said.get(uuid))]
+    fact = {
+        "subject": subject,
+        "predicate": read_text(place, record, "name") or ANY_PREDICATE,
+        "object": name_objects(subject, target),
+        "sentence": read_text(place, record, "fact"),
+        "valid_at": begins,
+        "source": SOURCE,
+    }
+    uuid = _uuid(place, record)
+    yield {**fact, "at": min(said, default=None) or created, "source_id": uuid}
+    if ends:
+        yield {**fact, "invalid_at": ends, "at": expired or ends, "source_id": f"{uuid}/end"}
+
+
+def _name(place: str, record: Row, side: str, index: _Index) -> str:
+    uuid = record.get(f"{side}_node_uuid")
+    name = index.names.get(uuid) or read_text(place, record, f"{side}_node_name")
+    if name is None:
+        raise InputError(f"{place}: the {side} node {uuid} has no name; export the nodes into the same file")
+    return name
+
+
+def _episode_ids(place: str, record: Row) -> list[str]:
+    ids = record.get("episode_uuids") or record.get("episodes") or []
+    if not isinstance(ids, list):
+        raise InputError(f"{place}: the episodes must be a list of uuids, got {type(ids).__name__}; correct it")
+    return [str(uuid) for uuid in ids]

@@ -1,0 +1,123 @@
+"""Importing what another memory exported, record by record: facts are declared, sentences are read as messages.
+
+A first pass checks every record and stores nothing. The second stores them in windows, each with the id that its source
+gave it: after a kill, the same import goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import attrgetter
+from pathlib import Path
+
+from kg_memory.errors import InputError
+from kg_memory.ingestion.receive import accept, validate_episode
+from kg_memory.ingestion.summarise import refresh
+from kg_memory.maintenance.transfer.facts_table import read_csv
+from kg_memory.maintenance.transfer.from_cogx import read_cogx
+from kg_memory.maintenance.transfer.from_memvara import read_memvara
+from kg_memory.maintenance.transfer.from_zep import read_zep
+from kg_memory.maintenance.transfer.moving import Lookup, Open, Reading, Record
+from kg_memory.maintenance.transfer.other_memories import read_langmem, read_mem0
+from kg_memory.memory._verb import Engine
+from kg_memory.memory.adding import State, Tally, add_inputs, date_input, result_of_saving
+from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, declare_window
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.operations import AddResult, ImportResult
+from kg_memory.runtime.effects import now, without_model, work
+from kg_memory.runtime.flow import Flow
+
+ORIGINS: Mapping[str, Open] = {
+    "zep": read_zep,
+    "cogx": read_cogx,
+    "memvara": read_memvara,
+    "mem0": read_mem0,
+    "langmem": read_langmem,
+    "csv": read_csv,
+}
+"""The readers of their exports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The file *source* of *origin*, and whose memory of it to import; sentences are only saved unless *read*."""
+
+    origin: str
+    source: str | Path
+    group: str | None
+    read: bool
+
+
+def import_records(
+    engine: Engine, move: Move, namespace: str, progress: Callable[[int, int], None] | None
+) -> Flow[ImportResult]:
+    """Import all records of a move; *progress* gets (records stored, records).
+
+    Errors: `InputError` names the first record that cannot be imported; then nothing is stored.
+    """
+    if move.origin not in ORIGINS:
+        raise InputError(f"origin must be one of {', '.join(ORIGINS)}, got {move.origin!r}")
+    reading = yield from work(lambda: ORIGINS[move.origin](Path(move.source), move.group))
+    total = yield from work(lambda: _check(engine, reading))
+    counts, left_out = Counter[str](), Counter[str]()
+    unread: list[str] = []
+    for is_fact, records in groupby(reading(left_out), key=attrgetter("is_fact")):
+        while window := list(islice(records, WINDOW)):
+            added = yield from _store(engine, window, namespace, read=move.read)
+            counts["declared fact" if is_fact else "message"] += len(added)
+            counts["fact"] += 0 if is_fact else sum(len(result.facts) for result in added)
+            counts["repeated"] += sum(not result.new for result in added)
+            unread += [result.error for result in added if result.error]
+            if progress:
+                progress(counts["message"] + counts["declared fact"], total)
+    yield from without_model(refresh(since=0, before=(yield from now())))
+    repeated = counts.pop("repeated", 0)
+    records_by_kind = {kind: count for kind, count in counts.items() if count}
+    return ImportResult(
+        namespace=namespace, records=records_by_kind, left_out=dict(left_out), repeated=repeated, unread=tuple(unread)
+    )
+
+
+def _check(engine: Engine, reading: Reading) -> int:
+    """Return how many records there are. Errors: `InputError` for the first that cannot be stored."""
+    count = 0
+    contents = Lookup()
+    for record in reading(Counter()):
+        count += 1
+        try:
+            state = _to_state(engine, record)
+            episode = validate_episode(state, engine.settings, 0)
+        except InputError as error:
+            raise InputError(f"{record.place}: {error}; nothing was imported") from None
+        digest = hashlib.sha256(episode.content.encode("utf-8", "backslashreplace")).hexdigest()
+        if not contents.put(episode.id, digest) and contents.get(episode.id) != digest:
+            problem = f"its id {episode.source_id!r} is in front of it with another content"
+            raise InputError(f"{record.place}: {problem}; keep one of them. Nothing was imported")
+    return count
+
+
+def _to_state(engine: Engine, record: Record) -> State:
+    if isinstance(record.value, EpisodeInput):
+        return date_input(record.value, engine.driver.clock)
+    return declaration_of(record.value, engine).state
+
+
+def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
+    tally = Tally()
+    if window[0].is_fact:
+        declarations = [declaration_of(record.value, engine) for record in window]
+        yield from check_premises(declarations)
+        refused = yield from declare_window(engine, declarations, namespace, tally)
+        if refused is not None:
+            raise InputError(f"{window[len(tally.added)].place}: {refused}; what is in front of it was imported")
+        return tally.added
+    states = ({**_to_state(engine, record), "namespace": namespace} for record in window)
+    if read:
+        return (yield from add_inputs(engine, states, namespace, tally))
+    for state in states:
+        tally.count(result_of_saving((yield from accept(state, engine.settings))))
+    return tally.added

@@ -1,0 +1,347 @@
+"""Zep, Cognee's COGX, memvara and tables come in by their own shapes: facts without a model, whole, once."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import tarfile
+import tracemalloc
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.maintenance.transfer.json_records import read_json_records
+from kg_memory.memory.importing import ORIGINS
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Fact
+from kg_memory.settings import Settings
+from tests.faults.nursery import Nursery
+from tests.faults.proxy import Plan, Proxy
+from tests.scripted import HashEmbeddings, Scripted
+from tests.transfer.lives import MOVED, SERVE
+
+OWNER = {"user_uuid": "u1", "graph_uuid": "g1"}
+NODES = [
+    {"uuid": "n1", "name": "Ann", "labels": ["Person"], "summary": "", "created_at": "2024-02-01T00:00:00Z", **OWNER},
+    {"uuid": "n2", "name": "Bergen", "labels": ["City"], "summary": "", "created_at": "2024-02-01T00:00:00Z", **OWNER},
+    {"uuid": "n3", "name": "奥斯陆", "labels": ["City"], "summary": "", "created_at": "2024-02-01T00:00:00Z", **OWNER},
+]
+BERGEN = {
+    "uuid": "e1", "name": "LIVES_IN", "fact": "Ann lives in Bergen", "source_node_uuid": "n1", "target_node_uuid": "n2",
+    "created_at": "2024-02-01T10:00:00Z", "valid_at": "2020-01-01T00:00:00Z", "invalid_at": "2024-03-01T00:00:00Z",
+    "expired_at": "2024-03-05T10:00:00Z", "episodes": ["m1"], **OWNER,
+}  # fmt: skip
+OSLO = {
+    "uuid": "e2", "name": "LIVES_IN", "fact": "Ann lives in 奥斯陆", "source_node_uuid": "n1", "target_node_uuid": "n3",
+    "created_at": "2024-03-05T10:00:00Z", "valid_at": "2024-03-01T00:00:00Z", "invalid_at": None, "expired_at": None,
+    "episode_uuids": ["m2"], **OWNER,
+}  # fmt: skip
+MESSAGES = [
+    {"uuid": "m1", "content": "I live in Bergen, since 2020.", "role": "Ann", "role_type": "user", "source": "message",
+     "created_at": "2024-02-01T09:00:00Z", "reference_time": "2023-05-01T08:00:00Z", **OWNER},
+    {"uuid": "m2", "content": "我搬到奥斯陆了。", "role": "user", "name": "Ann", "created_at": "2024-03-05T09:00:00Z"},
+]  # fmt: skip
+ZEP = [BERGEN, OSLO, *NODES, *MESSAGES]
+
+
+def at(*date: int) -> datetime:
+    return datetime(*date, tzinfo=UTC)  # type: ignore[misc, arg-type]
+
+
+def put(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("\n".join(json.dumps(record, ensure_ascii=False) for record in records), "utf-8")
+    return path
+
+
+def periods(facts: list[Fact]) -> list[tuple[Any, ...]]:
+    return sorted((fact.sentence, fact.valid_at, fact.invalid_at) for fact in facts)
+
+
+ANN = [
+    ("Ann lives in Bergen", at(2020, 1, 1), at(2024, 3, 1)),
+    ("Ann lives in 奥斯陆", at(2024, 3, 1), None),
+]
+
+
+@pytest.mark.parametrize("form", ["lines", "pages", "one document"])
+def test_zep_edges_become_facts_with_when_it_was_so_said_and_learned(
+    declaring: GraphMemory, namespace: str, tmp_path: Path, form: str
+):
+    path = tmp_path / "zep.json"
+    if form == "lines":
+        put(path, ZEP)
+    elif form == "pages":  # as the API returns them, one after the other, the last of them empty
+        pages = [{"items": [BERGEN, OSLO], "next_cursor": "x"}, {"items": NODES}, {"items": MESSAGES}, {"items": []}]
+        path.write_text("\n".join(json.dumps(page, indent=2) for page in pages), "utf-8")
+    else:
+        path.write_text(json.dumps({"edges": [BERGEN, OSLO], "nodes": NODES, "episodes": MESSAGES}), "utf-8")
+    seen: list[tuple[int, int]] = []
+    where = {"namespace": namespace, "read": False}
+    done = declaring.data.import_from("zep", path, **where, progress=lambda done, total: seen.append((done, total)))
+    assert (done.records, done.repeated, done.unread) == ({"declared fact": 3, "message": 2}, 0, ())
+    assert seen[-1] == (5, 5)
+    facts = declaring.facts.about("Ann", namespace=namespace)
+    assert periods(facts) == ANN
+    [bergen] = [fact for fact in facts if fact.invalid_at]
+    sources = declaring.facts.sources(bergen.id, namespace=namespace)
+    assert [source.at for source in sources] == [at(2023, 5, 1, 8), at(2024, 3, 5, 10)], (
+        "when said, when its end learned"
+    )
+    episodes = {episode.source_id: episode for episode in declaring.episodes.list(namespace=namespace)}
+    assert (episodes["m1"].speaker, episodes["m1"].at) == ("Ann", at(2023, 5, 1, 8))
+    assert (episodes["m2"].content, episodes["m2"].speaker) == ("我搬到奥斯陆了。", "Ann")
+    assert [fact.sentence for fact in declaring.facts.about("Ann", as_of="2022", namespace=namespace)] == [ANN[0][0]]
+
+
+def test_an_import_again_adds_only_what_zep_learned_since(declaring: GraphMemory, namespace: str, tmp_path: Path):
+    current = {**BERGEN, "invalid_at": None, "expired_at": None}
+    path = put(tmp_path / "zep.json", [*NODES, current])
+    assert declaring.data.import_from("zep", path, namespace=namespace).repeated == 0
+    assert periods(declaring.facts.about("Ann", namespace=namespace)) == [(ANN[0][0], ANN[0][1], None)]
+    put(path, [*NODES, BERGEN, OSLO, BERGEN])  # with a record twice
+    done = declaring.data.import_from("zep", path, namespace=namespace)
+    assert (done.records, done.repeated) == ({"declared fact": 5}, 3)
+    assert periods(declaring.facts.about("Ann", namespace=namespace)) == ANN
+
+
+COGX = {
+    "manifest.json": [{"cogx_version": "0.1", "source_system": "cognee", "exported_at": "2026-01-02T00:00:00Z"}],
+    "facts.jsonl": [
+        {"kind": "fact", "external_id": "a:lives_in:b", "subject_ref": "a", "predicate": "lives_in", "object_ref": "b",
+         "fact_text": "Ann lives in Bergen", "valid_at": "2020-01-01T00:00:00Z", "invalid_at": "2024-03-01T00:00:00Z"},
+        {"kind": "fact", "external_id": "c:contains:a", "subject_ref": "c", "predicate": "contains", "object_ref": "a"},
+        {"kind": "fact", "external_id": "x", "subject_ref": "a", "predicate": "lives_in", "object_ref": "奥斯陆",
+         "fact_text": "Ann lives in 奥斯陆", "valid_at": "2024-03-01T00:00:00Z", "created_at": "2024-03-05T00:00:00Z"},
+    ],
+    "entities.jsonl": [{"kind": "entity", "external_id": "a", "name": "Ann"}, {"kind": "entity", "external_id": "b", "name": "Bergen"}],
+    "documents.jsonl": [{"kind": "document", "external_id": "c", "content": "Ann lives in Bergen."}],
+    "episodes.jsonl": [{"kind": "episode", "external_id": "talk", "turns": [
+        {"role": "user", "content": "Hi", "occurred_at": "2024-01-01T00:00:00Z"}, {"role": "assistant", "content": "Hello"}]}],
+    "nodes.jsonl": [{"id": "c", "type": "DocumentChunk"}, {"id": "t", "type": "EntityType", "name": "person"}],
+    "permissions.json": [{"owner": {"hashed_password": "secret"}}],
+}  # fmt: skip
+
+
+def archive(folder: Path, packed: Path | None = None) -> Path:
+    folder.mkdir()
+    for name, records in COGX.items():
+        put(folder / name, records)
+    if packed is None:
+        return folder
+    with tarfile.open(packed, "w:gz") as tar:
+        for path in sorted(folder.iterdir()):
+            tar.add(path, path.name)
+        link = tarfile.TarInfo("memories.jsonl")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    return packed
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_cogx_facts_join_entities_by_their_names(declaring: GraphMemory, namespace: str, tmp_path: Path, packed: bool):
+    path = archive(tmp_path / "cogx", tmp_path / "ann.cogx.tar.gz" if packed else None)
+    done = declaring.data.import_from("cogx", path, namespace=namespace, read=False)
+    assert done.records == {"declared fact": 2, "message": 3}
+    assert done.left_out == {"edges that join no two entities": 1, "nodes without a type in COGX": 2}
+    assert periods(declaring.facts.about("Ann", namespace=namespace)) == ANN
+    episodes = {episode.source_id: episode for episode in declaring.episodes.list(namespace=namespace)}
+    assert (episodes["c"].kind, episodes["c"].at) == ("text", at(2026, 1, 2))
+    assert [(episodes[f"talk/{n}"].speaker, episodes[f"talk/{n}"].at.year) for n in (1, 2)] == [
+        ("user", 2024),
+        ("assistant", 2026),
+    ]
+    exported = io.BytesIO()
+    declaring.data.export(exported, namespace=namespace)
+    assert b"secret" not in exported.getvalue()
+
+
+def claims(path: Path) -> Path:
+    """Write a store with the columns of memvara's schema that are read."""
+    store = sqlite3.connect(path)
+    store.executescript("""
+        PRAGMA user_version = 17;
+        CREATE TABLE episodes (id TEXT PRIMARY KEY, tenant TEXT NOT NULL, usr TEXT, session TEXT, role TEXT NOT NULL,
+            content TEXT NOT NULL, ts REAL NOT NULL);
+        CREATE TABLE claims (id TEXT PRIMARY KEY, tenant TEXT NOT NULL, usr TEXT, subject TEXT NOT NULL,
+            predicate TEXT NOT NULL, object TEXT NOT NULL, text TEXT NOT NULL, polarity INTEGER NOT NULL DEFAULT 1,
+            valid_from REAL NOT NULL, valid_to REAL, recorded_at REAL NOT NULL, invalidated_at REAL,
+            confidence REAL NOT NULL DEFAULT 1.0, temporal_precision TEXT);
+        CREATE TABLE claim_sources (episode_id TEXT NOT NULL, claim_id TEXT NOT NULL);
+    """)
+    said, later = at(2023, 5, 1, 8).timestamp(), at(2024, 3, 5).timestamp()
+    store.execute("INSERT INTO episodes VALUES ('ep1', 'default', 'ann', 's', 'user', 'I live in Bergen.', ?)", (said,))
+    rows = [
+        ("c1", "lives_in", "Bergen", "Ann lives in Bergen", 1, at(2020, 1, 1).timestamp(), at(2024, 3, 1).timestamp(), None, "year"),
+        ("c2", "lives_in", "奥斯陆", "Ann lives in 奥斯陆", 1, at(2024, 3, 1).timestamp(), None, None, "day"),
+        ("c3", "likes", "jazz", "Ann likes jazz", 1, later, None, None, None),
+        ("c4", "likes", "rock", "Ann likes rock", 1, later, None, later, None),
+        ("c5", "likes", "fish", "Ann does not like fish", -1, later, None, None, None),
+    ]  # fmt: skip
+    for id_, predicate, value, text, polarity, begins, ends, retired, precision in rows:
+        row = (
+            id_,
+            "default",
+            "ann",
+            "Ann",
+            predicate,
+            value,
+            text,
+            polarity,
+            begins,
+            ends,
+            later,
+            retired,
+            0.9,
+            precision,
+        )
+        store.execute(f"INSERT INTO claims VALUES ({', '.join('?' * len(row))})", row)
+    store.execute("INSERT INTO claim_sources VALUES ('ep1', 'c1')")
+    store.commit()
+    store.close()
+    return path
+
+
+def test_memvara_claims_keep_their_dates_as_exactly_as_they_are_known(
+    declaring: GraphMemory, namespace: str, tmp_path: Path
+):
+    path = claims(tmp_path / "memvara.db")
+    before = path.read_bytes()
+    done = declaring.data.import_from("memvara", path, namespace=namespace, read=False)
+    assert (done.records, done.left_out) == (
+        {"declared fact": 3, "message": 2},
+        {"claims that memvara believed no longer": 1},
+    )
+    facts = declaring.facts.about("Ann", namespace=namespace)
+    assert periods(facts) == sorted([*ANN, ("Ann likes jazz", None, None)]), "a start that nobody told is not invented"
+    [bergen] = [fact for fact in facts if fact.invalid_at]
+    assert (bergen.precision, bergen.confidence) == ("year", 0.9)
+    assert [source.at for source in bergen.sources] == [at(2023, 5, 1, 8)], "when it was said, not when it was recorded"
+    assert path.read_bytes() == before
+
+
+def test_a_table_is_imported_as_it_is_declared(declaring: GraphMemory, namespace: str, tmp_path: Path):
+    table = tmp_path / "facts.csv"
+    table.write_text(
+        "subject,predicate,object,valid_at,invalid_at,at\n"
+        "Ann,LIVES_IN,Bergen,2020-01-01,2024-03-01,2023-05-01\nAnn,LIVES_IN,奥斯陆,2024-03-01,,2024-03-05\n",
+        "utf-8-sig",
+    )
+    assert declaring.data.import_from("csv", table, namespace=namespace).records == {"declared fact": 2}
+    dates = [
+        (fact.objects, fact.valid_at, fact.invalid_at) for fact in declaring.facts.about("Ann", namespace=namespace)
+    ]
+    assert dates == [(("奥斯陆",), at(2024, 3, 1), None), (("Bergen",), at(2020, 1, 1), at(2024, 3, 1))]
+    assert declaring.data.import_from("csv", table, namespace=namespace).repeated == 2
+
+
+BAD: list[tuple[str, list[Any], str]] = [
+    ("zep", [{**OSLO, "source_node_uuid": "n9"}, *NODES], "record 1: the source node n9 has no name; export the nodes"),
+    ("zep", [*NODES, {**OSLO, "valid_at": "soon"}], "record 4: valid_at is not a time"),
+    ("zep", [*NODES, {**OSLO, "uuid": None}], "record 4: there is no uuid"),
+    ("zep", [{"x": "y"}], "record 1: it is no edge, node, episode or message"),
+    ("zep", [*NODES, BERGEN, {**BERGEN, "fact": "Ann left Bergen"}], "record 5: its id 'e1' is in front of it with another"),
+    ("zep", [*NODES, {**OSLO, "name": "!!!"}], "record 4: predicate must be words .* nothing was imported"),
+    ("zep", [*NODES, {**MESSAGES[0], "content": "   "}], "record 4: .*; nothing was imported"),
+    ("zep", [*NODES, {**MESSAGES[0], "content": ["x"]}], "record 4: content must be a text, got list"),
+    ("zep", [*NODES, {**NODES[0], "uuid": "n4", "user_uuid": "u2"}], r"there are 2 graphs; choose one .* \['u1', 'u2'\]"),
+    ("mem0", [{"memory": "x" * 2_000_000, "id": "a"}], "record 1: .*nothing was imported"),
+    ("csv", [], "cannot read"),
+    ("cogx", [], "cannot read"),
+    ("memvara", [], "is no file"),
+    ("memory", [], "origin must be one of zep, cogx"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("origin", "records", "problem"), BAD)
+def test_a_wrong_record_is_named_and_nothing_is_stored(
+    declaring: GraphMemory, namespace: str, tmp_path: Path, origin: str, records: list[Any], problem: str
+):
+    path = tmp_path / "x.json"
+    if records:
+        put(path, records)
+    with pytest.raises(InputError, match=problem):
+        declaring.data.import_from(origin, path, namespace=namespace)
+    assert declaring.stats(namespace=namespace).episodes == 0
+
+
+def test_an_archive_that_is_none_or_newer_is_refused(tmp_path: Path):
+    folder = archive(tmp_path / "cogx")
+    put(folder / "manifest.json", [{"cogx_version": "1.0"}])
+    with pytest.raises(InputError, match=r"cogx_version must be 0.x, got 1.0; upgrade kg-memory"):
+        ORIGINS["cogx"](folder, None)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(InputError, match=r"has no manifest\.json"):
+        ORIGINS["cogx"](folder, None)
+    (tmp_path / "x.db").write_bytes(b"not a database, and long enough to have been one" * 10)
+    with pytest.raises(InputError, match=r"one that is encrypted cannot be read"):
+        ORIGINS["memvara"](tmp_path / "x.db", None)
+    sqlite3.connect(tmp_path / "y.db").executescript("PRAGMA user_version = 18; CREATE TABLE claims (id)").close()
+    with pytest.raises(InputError, match="with schema 17 or less, got 18"):
+        ORIGINS["memvara"](tmp_path / "y.db", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[{"a": 1}, {"b": ', r"x.json:1: not JSON"),
+        ('{"a": "b"}\n{"a": "b"}\n\nnonsense', r"x.json:4: not JSON .*fix or remove the line"),
+        ('[{"a": 1} {"b": 2}]', r"x.json:1: not JSON \(expected , or \], got {\)"),
+        ("[" * 100_000, "lie too deep"),
+        ('[{"a": 1}, 7]', "record 2: a record must be an object"),
+        ("", "has no records"),
+        ('{"items": [], "next_cursor": null}', "has no records"),
+    ],
+)
+def test_what_is_not_json_is_named_by_its_line(tmp_path: Path, text: str, problem: str):
+    (tmp_path / "x.json").write_text(text, "utf-8")
+    with pytest.raises(InputError, match=problem):
+        list(read_json_records(tmp_path / "x.json", ["items"]))
+
+
+def test_a_large_document_is_read_record_by_record(tmp_path: Path):
+    path = tmp_path / "large.json"
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"results": [')
+        for number in range(40_000):
+            memory = {"id": str(number), "memory": f"Sentence {number}, 句子 " + "x" * 500, "user_id": "ann"}
+            file.write((", \n" if number else "") + json.dumps(memory, ensure_ascii=False))
+        file.write("]}")
+    assert path.stat().st_size > 20_000_000
+    tracemalloc.start()
+    try:
+        reading = ORIGINS["mem0"](path, None)
+        count = sum(1 for _ in reading(Counter()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 40_000
+    assert peak < 2_000_000, f"{peak:,} bytes at once"
+
+
+def test_killed_in_the_middle_and_run_again_nothing_is_doubled_or_lost(server: Any, namespace: str, tmp_path: Path):
+    people = [{**NODES[0], "uuid": f"p{n}", "name": f"Person {n}"} for n in range(12)]
+    edges = [
+        {**OSLO, "uuid": f"x{n}", "source_node_uuid": f"p{n}", "fact": f"Person {n} lives in Oslo", "episode_uuids": []}
+        for n in range(12)
+    ]
+    put(tmp_path / MOVED, [*NODES, *people, *edges, *MESSAGES])
+    plan = Plan()
+    with Proxy(plan, server.socket) as proxy, Nursery(proxy.url, str(tmp_path), serving=SERVE) as lives:
+        plan.strike = lives.kill
+        plan.choose(None, "unsent")
+        for at in (15, 30, 45):
+            plan.choose(at, "unanswered")
+            assert lives.live(f"zep {namespace}")[0] == -9
+        plan.choose(None, "unsent")
+        assert lives.live(f"zep {namespace}")[0] == 0
+    with GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        stats = memory.stats(namespace=namespace)
+        assert (stats.episodes, stats.facts) == (14, 12)
+        episodes = memory.episodes.list(namespace=namespace)
+        assert Counter(episode.status for episode in episodes) == {"done": 12, "saved": 2}
+        assert len({episode.source_id for episode in episodes}) == 14
