@@ -18,6 +18,8 @@ ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
 PLANS = (OFFLINE, "economy", "standard", "thorough")
 """The plans by which an episode may have been read, the cheapest first."""
+ADMISSIONS = ("dura",)
+"""The gates of `Settings.admission`."""
 REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"
@@ -146,6 +148,9 @@ class Settings:
     is smaller (C51). From 0 (off) to 2; good values depend on the embedding model, see `docs/plans.md`."""
     max_skip_turns: int = 5
     """After how many skipped messages in a row the next one is read, however unsurprising."""
+    admission: str | None = None
+    """The gate that decides whether the facts of a message are stored at once, wait for review or are not stored, by
+    their worth: ``dura`` (D22). None stores all; the message itself is always kept. See `docs/plans.md`."""
     default_ttl: float | None = None
     """Seconds after which a message expires that has no `expires_at` of its own: then `evict` forgets it. None keeps
     messages for ever."""
@@ -261,6 +266,8 @@ class Settings:
             raise SettingsError(f"budget must be a Budget such as Budget(day=Limits(calls=1000)), got {self.budget!r}")
         if not self.entity_types:
             raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
+        if self.admission is not None and self.admission not in ADMISSIONS:
+            raise SettingsError(f"admission must be {' or '.join(ADMISSIONS)}, or None, got {self.admission!r}")
         if self.redact == NO_REDACTION or callable(self.redact):
             return
         names = [name.strip() for name in self.redact.split(",")] if isinstance(self.redact, str) else [self.redact]

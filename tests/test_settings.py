@@ -65,6 +65,7 @@ def test_every_plain_setting_can_be_set_from_the_environment():
             "conflict_strategy": "trust",
             "plan": "thorough",
             "disputes": "withhold",
+            "admission": "dura",
         } | dict.fromkeys(("base_url", "embedding_base_url", "rerank_url"), "http://here")
         particular |= {"replica_url": "falkor://there", "redact": "secrets"}
         text = particular.get(each.name, sample.get(kind, "text"))

@@ -140,7 +140,7 @@ def _row(review: Review) -> tuple[str | float, ...]:
         review.kind,
         review.confidence,
         f"{waiting.sentence} ({proposed_validity(waiting)})",
-        f"{against.sentence} ({validity(against)})",
+        "" if review.kind == "admission" else f"{against.sentence} ({validity(against)})",
         first_quote(waiting),
         source(waiting),
     )
@@ -325,8 +325,8 @@ class ReviewSession:
         line = self._screen.line
         line()
         line(f"{done + 1} of {total}: {review.kind}? (confidence {review.confidence:.2f})", "bold magenta")
-        sides = ("waits", review.pending, proposed_validity), ("against", review.existing, validity)
-        for label, fact, held in sides:
+        sides = [("waits", review.pending, proposed_validity), ("against", review.existing, validity)]
+        for label, fact, held in sides[:1] if review.kind == "admission" else sides:
             line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
             for source_ in fact.sources[:_SOURCES]:
                 name = f" [{source_.source_id}]" if source_.source_id else ""
@@ -334,7 +334,7 @@ class ReviewSession:
                 line(f'{"":11}{who}: "{cell(source_.quote)}"')
         line(f"  {'because':<9}{cell(review.reason) or 'no reason was given'}")
         line(f"  {'accept':<9}{describe_acceptance(review, self._memory.settings.conflict_strategy)}", "green")
-        line(f"  {'reject':<9}it is not believed, and the other stays as it is", "yellow")
+        line(f"  {'reject':<9}it is not believed, and all else stays as it is", "yellow")
         line(f"  {'id':<9}{review.id[:SHORT]}", "dim")
 
     def _sum_up(self) -> None:
@@ -347,6 +347,8 @@ class ReviewSession:
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     """Describe the effect of accepting *review*."""
+    if review.kind == "admission":
+        return "it is believed"
     if review.kind == "supersedes":
         if _start(review.pending) >= _start(review.existing):
             return f"it is believed, and the other ended where it began ({since(review.pending)})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from kg_memory.ingestion.admission import admit
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact, pick
 from kg_memory.ingestion.revise import read_history, revise_beliefs, to_verdict
 from kg_memory.ingestion.state import Draft, Update
@@ -23,8 +24,10 @@ from kg_memory.temporal.statements import Statement
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     """Apply the verdicts that `dedupe` asked for, and revise the beliefs about all facts that they link."""
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
+    admission = yield from admit(draft, settings)
+    draft = admission.draft
     facts = apply_corrections(draft.facts, draft.comparisons, policy)
-    verdicts = find_verdicts(facts, draft.comparisons, draft.namespace, policy)
+    verdicts = find_verdicts(facts, draft.comparisons, draft.namespace, policy) + admission.waiting
     rejudged = find_rejudged(facts, draft.comparisons, verdicts, draft.namespace)
     linked = {id_ for verdict in verdicts for id_ in (verdict.new, verdict.existing)}
     new = {fact.id for fact in facts if not fact.same_as}
@@ -37,6 +40,8 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
         history.set_verdict(verdict.id, to_verdict(verdict.row()))
     return {
         "facts": facts,
+        "comparisons": draft.comparisons,
+        "dropped": draft.dropped,
         "verdicts": verdicts,
         "rejudged": rejudged,
         "reopened": _reopen(history, stored, episode),

@@ -109,6 +109,7 @@ class IngestionContext(config.RunConfig):
     facts_prompt: str = config.prompt_field(prompts.FACTS, "facts", "How the facts are read.")
     predicates_prompt: str = config.prompt_field(prompts.PREDICATES, "facts", "How a new predicate gets its name.")
     judge_prompt: str = config.prompt_field(prompts.JUDGE, "dedupe", "How new facts are compared with known ones.")
+    admit_prompt: str = config.prompt_field(prompts.ADMIT, "invalidate", "How much new facts are worth, by admission.")
     summarise_prompt: str = config.prompt_field(prompts.SUMMARISE, "summarise", "How entities are summarised.")
 
 

@@ -19,8 +19,11 @@ Precision = Literal["instant", "day", "week", "month", "season", "year", "about"
 
 ``about``: near the date, as in "a few years ago". ``by``: at the date or before.
 """
-VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated", "retracted"]
-"""The relation of two facts; ``retracted`` is a person's decision about one alone."""
+VerdictKind = Literal[
+    "duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated", "retracted", "admission"
+]
+"""The relation of two facts. Two are about one alone: ``retracted`` is a person's decision, and by ``admission`` a new
+fact waits for one, see `Settings.admission`."""
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
 """The effect of a verdict: one fact ends the other, or one of them is not believed, or the new fact waits for review,
 or the reviewer refused it, or accepted both."""
@@ -291,7 +294,7 @@ class Review(Value):
     `kind` is the verdict, `confidence` and `reason` how sure the model was and why, and `ruling` what the verdict does
     now. `pending` is the fact stated later, `existing` the one that it ends or refutes, or would. `preferred` is the
     one that the model would believe. `decided_by` is ``auto`` or the person who decided last, at `decided_at`. Of a
-    retraction both are the same fact.
+    retraction and of an admission both are the same fact; the `confidence` of an admission is the worth of the fact.
     """
 
     id: str

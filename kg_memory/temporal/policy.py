@@ -51,6 +51,11 @@ class Verdict:
         """Whether a person retracted the fact, and did not undo that."""
         return self.new == self.existing and self.ruling == "refused" and self.refused_at is not None
 
+    @property
+    def is_admission(self) -> bool:
+        """Whether a new fact waits for a person because of its worth, and not because of another fact."""
+        return self.new == self.existing and self.ruling == "waiting"
+
     def retracts(self, statement: Statement) -> bool:
         """Return whether *statement* is of the fact that this retracts, and had arrived by then."""
         is_about = self.is_retraction and self.new == statement.fact
@@ -204,19 +209,26 @@ def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> b
     return verdict.refused_at is None or arrived_at > verdict.refused_at
 
 
-def facts_in_review(verdicts: Collection[Verdict], by_fact: StatementsByFact) -> set[str]:
+def facts_in_review(
+    verdicts: Collection[Verdict], by_fact: StatementsByFact, to_admit: Collection[str] = ()
+) -> set[str]:
     """Return the facts in review: they are disputed, or not believed until then, see `ConflictPolicy.withhold`.
 
     An unsure verdict makes that one of its facts wait that was first stated later, unless the other waits or was
-    refused itself.
+    refused itself. Those *to_admit* wait whatever the other.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
-    waiting, settled = set[str](), set[str]()
-    candidates = (unsure.keys() & by_fact.keys()) - refused
+    waiting, settled = set(to_admit), set[str]()
+    candidates = (unsure.keys() & by_fact.keys()) - refused - waiting
     for fact in sorted(candidates, key=lambda fact: _first_stated(fact, by_fact)):
         (waiting if unsure[fact] & settled else settled).add(fact)
     return waiting
+
+
+def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
+    """Return the facts that wait for admission: they are not believed until then, whatever the policy."""
+    return {verdict.new for verdict in verdicts if verdict.is_admission}
 
 
 def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import OPEN_START, WIDTH
-from kg_memory.temporal.policy import ConflictPolicy, Verdict, facts_in_review, find_refused, rivals_by
+from kg_memory.temporal.policy import ConflictPolicy, Verdict, facts_in_review, facts_to_admit, find_refused, rivals_by
 from kg_memory.temporal.statements import Rank, Statement, reconcile
 
 T = TypeVar("T")
@@ -68,9 +68,10 @@ def truths(
             retracted[statement.fact] = Truth()
         else:
             by_fact[statement.fact].append(statement)
+    to_admit = facts_to_admit(verdicts) & by_fact.keys()
     verdicts = [verdict for verdict in verdicts if _links_two(verdict, by_fact)]
-    in_review = facts_in_review(verdicts, by_fact)
-    waiting = in_review if policy.withhold else set[str]()
+    in_review = facts_in_review(verdicts, by_fact, to_admit)
+    waiting = in_review if policy.withhold else to_admit
     believed = _settle_conflicts(by_fact.keys() - find_refused(verdicts) - waiting, by_fact, verdicts, policy)
     reconciled = {fact: reconcile(own, policy.may_change) for fact, own in by_fact.items()}
     superseding = rivals_by(verdicts, "supersedes")

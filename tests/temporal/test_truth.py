@@ -183,7 +183,17 @@ def test_a_rival_of_a_rival_is_no_rival():
 def test_a_verdict_about_a_fact_of_which_nothing_was_said_does_nothing():
     assert truths([], ruled("a-b")) == {}
     for ruling in get_args(Ruling):
-        assert truths(heard("a@1 1-"), ruled("b-a a-a", ruling)) == truths(heard("a@1 1-"))
+        assert truths(heard("a@1 1-"), ruled("b-a", ruling)) == truths(heard("a@1 1-"))
+
+
+def test_a_fact_waits_for_admission_by_a_verdict_about_it_alone_and_ends_nothing_until_then():
+    told = heard("a@1 1-; b@2 2-")
+    alone = truths(heard("a@1 1-"))
+    waiting = truths(told, [*ruled("b-a"), *ruled("b-b", "waiting")])
+    assert waiting["a"] == alone["a"]
+    assert (waiting["b"].waits, waiting["b"].periods) == (True, truths(told, ruled("b-a"))["b"].periods)
+    for ruling in set(get_args(Ruling)) - {"waiting"}:
+        assert truths(told, [*ruled("b-a"), *ruled("b-b", ruling)]) == truths(told, ruled("b-a"))
 
 
 def test_of_a_retracted_fact_only_what_arrives_later_counts():

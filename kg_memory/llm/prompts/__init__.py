@@ -24,6 +24,7 @@ from kg_memory.llm.prompts.answers import (
     ExtractedEntities,
     ExtractedFacts,
     FactVerdicts,
+    FactWorths,
     Parts,
     Reflection,
     Resolutions,
@@ -73,6 +74,7 @@ RESOLVE = _load("resolve", Resolutions, "episode", "previous", "entities")
 FACTS = _load("facts", ExtractedFacts, "episode", "previous", "entities", "fact_types", "instructions")
 PREDICATES = _load("predicates", CanonicalPredicates, "predicates", "known")
 JUDGE = _load("judge", FactVerdicts, "facts")
+ADMIT = _load("admit", FactWorths, "facts")
 SUMMARISE = _load("summarise", Summaries, "entities")
 SCORE = _load("score", Scores, "question", "texts")
 SELECT = _load("select", Selection, "question", "lines")

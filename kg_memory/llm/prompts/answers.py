@@ -220,6 +220,25 @@ class CanonicalPredicates(BaseModel):
     predicates: list[CanonicalPredicate] = Field(max_length=MOST)
 
 
+Share = Annotated[float, BeforeValidator(_clamp_to_one)]
+
+
+class FactWorth(BaseModel):
+    """How much one fact is worth remembering."""
+
+    fact: int = Field(description="the id of the fact")
+    decision_worthy: Share = Field(description="0 to 1")
+    useful: Share = Field(description="0 to 1")
+    recallable: Share = Field(description="0 to 1")
+    accurate: Share = Field(description="0 to 1")
+
+
+class FactWorths(BaseModel):
+    """One worth a fact."""
+
+    worths: list[FactWorth] = Field(max_length=MOST)
+
+
 class TextScore(BaseModel):
     """How well one text answers the question."""
 

@@ -60,6 +60,10 @@ class ReviewEdit:
     def kind(self, default: VerdictKind) -> VerdictKind:
         """Return the verdict, or *default* where it is left out. Errors: `InputError`."""
         kind = default if self.verdict is None else self.verdict
+        if default == "admission":
+            if self.verdict is not None:
+                raise InputError(f"verdict {self.verdict!r} is about two facts, and this is about one; leave it out")
+            return default
         if kind not in CONTRADICTIONS + COMPATIBLE:
             raise InputError(f"verdict must be one of {', '.join(CONTRADICTIONS + COMPATIBLE)}, got {kind!r}")
         return kind

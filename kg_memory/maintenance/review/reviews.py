@@ -17,12 +17,14 @@ from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling, Ver
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
-from kg_memory.temporal.policy import CONTRADICTIONS, Verdict, fact_in_question, facts_in_review
+from kg_memory.temporal.policy import CONTRADICTIONS, Verdict, fact_in_question, facts_in_review, facts_to_admit
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import validate_count
 
 _LEAST_PAGE, _MOST_PAGE = 100, 500
 """The least and the most waiting verdicts that are read at once."""
+_KINDS = [*CONTRADICTIONS, "admission"]
+"""The kinds of verdicts that wait for a person."""
 _STORED = itemgetter("id", "kind", "confidence", "reason", "created_at")
 
 
@@ -132,7 +134,7 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
     pending: list[StoredVerdict] = []
     start = 0
     while len(pending) < skip + limit:
-        page = yield from read(queries.REVIEWS, rulings=["waiting"], kinds=list(CONTRADICTIONS), limit=size, skip=start)
+        page = yield from read(queries.REVIEWS, rulings=["waiting"], kinds=_KINDS, limit=size, skip=start)
         if page:
             verdicts = [StoredVerdict.from_row(row) for row in page]
             history = yield from read_history({fact for stored in verdicts for fact in stored.facts})
@@ -146,7 +148,7 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
     """Return those of *verdicts* whose later fact waits, and whose other fact neither waits nor was refused."""
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
-    waiting = facts_in_review(all_verdicts, by_fact)
+    waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
     aside = waiting.union(verdict.refused for verdict in all_verdicts if verdict.refused)
     selected: list[StoredVerdict] = []
     for stored in verdicts:

@@ -1,0 +1,72 @@
+"""Admission: which facts of a message are stored at once, wait for review, or are not stored (`Settings.admission`).
+
+The message itself is always kept. What is known already, what an application declares and what a person has read
+although it would be skipped passes without being rated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from kg_memory.ingestion.bounds import Loss
+from kg_memory.ingestion.dura import DURA
+from kg_memory.ingestion.records import NewVerdict, StatedFact
+from kg_memory.ingestion.state import Draft
+from kg_memory.ingestion.worth import Gate, Worth
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
+from kg_memory.text.identity import verdict_id
+
+GATES: Mapping[str, Gate] = MappingProxyType({"dura": DURA})
+"""The gates by the names that `settings.ADMISSIONS` lists."""
+WORTHLESS = "its worth is below {:.2f}, by the admission {!r}"
+WAITS = "its worth is {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A draft without the facts that are not stored, and the verdicts by which others wait for review."""
+
+    draft: Draft
+    waiting: tuple[NewVerdict, ...] = ()
+
+
+def admit(draft: Draft, settings: Settings) -> Flow[Admission]:
+    """Rate the new facts of *draft*, and return what is left of it."""
+    gate = GATES[settings.admission] if settings.admission else None
+    if gate is None or draft.episode.is_declared or settings.read_all:
+        return Admission(draft)
+    new = [fact for fact in draft.facts if fact.same_as is None]
+    if not new:
+        return Admission(draft)
+    rated = dict(zip((fact.id for fact in new), (yield from gate.rate(draft, new, settings)), strict=True))
+    worthless = {id_ for id_, worth in rated.items() if worth.score < gate.in_review}
+    middling = {id_: worth for id_, worth in rated.items() if gate.in_review <= worth.score < gate.at_once}
+    waiting = [_wait(draft.namespace, id_, worth) for id_, worth in middling.items()]
+    reason = WORTHLESS.format(gate.in_review, settings.admission)
+    return Admission(_without(draft, worthless, reason), tuple(waiting))
+
+
+def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
+    """Return the verdict about *fact* alone by which it waits for a person."""
+    id_ = verdict_id(namespace, fact, fact)
+    return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
+
+
+def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
+    """Return *draft* without the facts with those *ids*, and without what compares others to them or rests on them."""
+    if not ids:
+        return draft
+    kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]
+    place_of = {place: new for new, place in enumerate(kept)}
+    facts = [_without_premises(draft.facts[place], ids) for place in kept]
+    losses = [Loss("fact", fact.sentence, reason) for fact in draft.facts if fact.id in ids]
+    comparisons = [row for row in draft.comparisons if row.new in place_of and row.candidate.id not in ids]
+    placed = tuple(replace(row, new=place_of[row.new]) for row in comparisons)
+    return draft.with_records(facts=tuple(facts), comparisons=placed, dropped=(*draft.dropped, *losses))
+
+
+def _without_premises(fact: StatedFact, ids: set[str]) -> StatedFact:
+    return replace(fact, premises=tuple(premise for premise in fact.premises if premise not in ids))

@@ -1,0 +1,120 @@
+"""DURA: a fact's worth is the mean of how decision-worthy, useful, recallable and accurate it is (D22).
+
+Code rates by what the graph knows. Where there is a model, one question rates instead; of the two accuracies the lower
+one counts, as a model does not measure how well the words of a message support a fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kg_memory.falkor.queries.ingestion import KNOWN_ENDS
+from kg_memory.ingestion.records import StatedFact
+from kg_memory.ingestion.state import Draft
+from kg_memory.ingestion.worth import Gate, Worth, mean_worth
+from kg_memory.llm.prompts import ADMIT
+from kg_memory.llm.prompts.answers import FactWorth
+from kg_memory.runtime.effects import ask, read
+from kg_memory.runtime.flow import Flow, every
+from kg_memory.settings import OFFLINE, Settings
+from kg_memory.temporal.policy import CONTRADICTIONS
+from kg_memory.text.identity import canonical_name
+from kg_memory.text.tokenise import terms
+
+PARTS = ("decision_worthy", "useful", "recallable", "accurate")
+BATCH = 50
+"""The most facts of one question."""
+LONGEST_QUOTE = 500
+FAMILIAR = 3
+"""An entity with so many known facts is half as useful to know more of as the one who speaks."""
+ENOUGH_TERMS = 3
+"""A sentence with so many different terms is found again by its words."""
+
+
+def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
+    """Return the worth of each of *facts*, which are new."""
+    ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
+    rows = yield from read(KNOWN_ENDS, ids=ends)
+    known = {row["id"]: int(row["facts"]) for row in rows}
+    parts = [_rate_by_code(draft, fact, known, settings) for fact in facts]
+    if settings.model != OFFLINE:
+        answers = yield from _ask(draft, facts, known)
+        parts = [_combine(own, answers.get(place)) for place, own in enumerate(parts)]
+    return [mean_worth(own) for own in parts]
+
+
+DURA = Gate(rate, in_review=0.6, at_once=0.85)
+
+
+def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:
+    accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
+    return {
+        "decision_worthy": _decision_worth(draft, fact, settings),
+        "useful": _usefulness(draft, fact, known),
+        "recallable": _recall(draft, fact, settings),
+        "accurate": accuracy * draft.episode.trust,
+    }
+
+
+def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
+    """Return how much decides on *fact*: a plan and what changes something known most, a single event least."""
+    place = draft.facts.index(fact)
+    changes = any(
+        row.new == place
+        and row.verdict is not None
+        and row.verdict.verdict in CONTRADICTIONS
+        and row.verdict.confidence >= settings.review_threshold
+        for row in draft.comparisons
+    )
+    if changes or fact.kind == "plan":
+        return 1.0
+    if fact.kind == "event":
+        return 0.5
+    if fact.only_ends or fact.kind == "former":
+        return 0.6
+    return 1.0 if fact.single_valued else 0.8
+
+
+def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> float:
+    """Return how useful *fact* is to whose memory it is: what speakers say of themselves, and of whom much is known."""
+    speaker = draft.episode.speaker_name
+    names = map(canonical_name, draft.entities[fact.subject].called)
+    if speaker is not None and canonical_name(speaker) in names:
+        return 1.0
+    facts = max(known.get(id_, 0) for id_ in (fact.subject_id, *fact.object_ids))
+    return 0.4 + 0.6 * facts / (facts + FAMILIAR)
+
+
+def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
+    """Return how well *fact* can be found again: by entities of a definite type, and by the terms of its sentence."""
+    ends = [draft.entities[place] for place in (fact.subject, *fact.objects)]
+    vague = settings.entity_types[0].name
+    named = sum(0.5 if entity.type == vague or entity.doubt is not None else 1.0 for entity in ends) / len(ends)
+    return (named + min(1.0, len(set(terms(fact.sentence))) / ENOUGH_TERMS)) / 2
+
+
+def _ask(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
+    """Ask how much each of *facts* is worth; return the answers by the places of the facts."""
+    shown = [{"id": place, **_show(draft, fact, known)} for place, fact in enumerate(facts)]
+    batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]
+    answers = yield from every(ask(ADMIT, facts=batch) for batch in batches)
+    return {worth.fact: worth for answer in answers for worth in answer.worths}
+
+
+def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
+    ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
+    return {
+        "fact": fact.sentence,
+        "quote": draft.episode.content[fact.start : fact.end][:LONGEST_QUOTE],
+        "speaker": draft.episode.speaker_name,
+        "known_facts": {entity.name: known.get(entity.id, 0) for entity in ends},
+    }
+
+
+def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
+    """Return the parts that the model gave, or those by code where it gave none."""
+    if answer is None:
+        return own
+    rated = {name: float(getattr(answer, name)) for name in PARTS}
+    return {**rated, "accurate": min(rated["accurate"], own["accurate"])}

@@ -1,0 +1,146 @@
+"""Admission: what a message states is stored, waits for a person, or is not stored; the message is always kept (D22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.errors import InputError, SettingsError
+from tests.bound import Verbs
+from tests.review import AFTER, BEFORE, PARIS, World
+from tests.scripted import Fields
+
+PARTS = ("decision_worthy", "useful", "recallable", "accurate")
+WORTH = {"Oslo": 0.95, "Paris": 0.7, "Rome": 0.4, "巴黎": 0.7}
+
+
+def rate(fields: Fields) -> Any:
+    """Rate a fact by the place that it names; of one about Bergen nothing is answered."""
+    worths: list[Any] = []
+    for fact in fields["facts"]:
+        for place, worth in WORTH.items():
+            if place in fact["fact"]:
+                worths.append({"fact": fact["id"], **dict.fromkeys(PARTS, worth)})
+    return {"worths": worths}
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.with_(admission="dura", disputes="serve")
+
+
+@pytest.fixture
+def world(memory: GraphMemory, namespace: str) -> World:
+    """Ann lives in Oslo, as is known before anything is rated."""
+    memory.driver.model.rules["admit"] = rate  # type: ignore[attr-defined]
+    known = World(memory, namespace)
+    known.moves("Oslo", "2024-01-01")
+    return known
+
+
+def test_a_fact_of_middling_worth_waits_and_changes_nothing_until_a_person_accepts_it(world):
+    added = world.moves("Paris", "2024-06-01")
+    before = world.now()
+    [review] = world.reviews.list()
+    assert added.pending == (PARIS,)
+    assert (review.kind, review.ruling, review.pending.sentence) == ("admission", "waiting", PARIS)
+    assert review.confidence == pytest.approx(0.7)
+    assert "useful 0.70" in review.reason
+    assert not review.pending.reviewed
+    assert world.lived() == BEFORE
+    assert world.facts.list()[0].mark == "", "what it would end is not disputed"
+    assert next(iter(world.facts.list(unreviewed=True))).sentence == PARIS
+    with pytest.raises(InputError, match="is about one"):
+        world.reviews.decide(review.id, "edit", verdict="supersedes")
+    world.reviews.decide(review.id, "accept", by="Eve")
+    assert world.lived() == AFTER
+    assert world.lived(believed_at=before) == BEFORE
+    assert world.reviews.list() == []
+    world.reviews.undo(review.id)
+    assert world.lived() == BEFORE
+    assert [one.id for one in world.reviews.list()] == [review.id]
+
+
+def test_a_rejected_fact_is_believed_once_it_is_said_again(world):
+    world.moves("Paris", "2024-06-01")
+    [review] = world.reviews.list()
+    assert world.reviews.decide(review.id, "reject").ruling == "refused"
+    assert (world.lived(), world.reviews.list()) == (BEFORE, [])
+    world.moves("Paris", "2024-07-01")
+    assert [sentence for sentence, *_ in world.lived()] == ["Ann lives in Oslo", PARIS]
+
+
+def test_a_fact_of_little_worth_is_not_stored_and_its_message_is_found(world, rows):
+    added = world.moves("Rome", "2024-06-01")
+    assert (added.facts, added.pending) == ((), ())
+    assert rows("MATCH (f:Fact) WHERE f.sentence CONTAINS 'Rome' RETURN f.id AS id") == []
+    assert world.lived() == BEFORE
+    assert "Rome" in world.search("Rome", limit=5).episodes[0].content
+    assert world.stats().reviews == 0
+
+
+def test_what_an_application_declares_and_what_is_known_is_not_rated(world):
+    world.facts.add("Ann", "VISITED", "Rome")
+    asked = len([ask for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"])
+    world.moves("Oslo", "2024-02-01")
+    assert asked == len([ask for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"]) == 1
+    assert "Ann visited Rome" in [fact.sentence for fact in world.facts.list()]
+
+
+def test_code_rates_what_the_model_leaves_out_and_a_weak_trust_lowers_it(world):
+    world.moves("Bergen", "2024-03-01")
+    assert "Ann lives in Bergen" in [sentence for sentence, *_ in world.lived()]
+    world.moves("Kyoto", "2024-04-01", trust=0.2)
+    [review] = world.reviews.list()
+    assert "accurate 0.20" in review.reason
+
+
+def test_forgetting_everything_leaves_no_trace_of_what_waits(world, rows):
+    world.add("Zinnober lives in Paris, as the Marker.", speaker="Zinnober", at="2024-06-01")
+    assert world.reviews.list()
+    receipt = world.privacy.forget(everything=True)
+    assert not receipt.residue
+    assert rows("MATCH (n) WHERE n:Verdict OR n:Fact OR n:Episode RETURN n.id AS id") == []
+
+
+def test_what_waits_survives_an_export(world, tmp_path):
+    world.moves("Paris", "2024-06-01")
+    world.data.export(tmp_path / "ann.jsonl")
+    copy = Verbs(world.memory, world.namespace + " copy")
+    copy.data.import_(tmp_path / "ann.jsonl")
+    [review] = copy.reviews.list()
+    assert (review.kind, review.pending.sentence) == ("admission", PARIS)
+    copy.reviews.decide(review.id, "accept")
+    assert copy.facts.about("Paris")
+
+
+@pytest.mark.parametrize(
+    ("message", "speaker", "trust", "known"),
+    [
+        ("I live in Bergen.", "Ann", 1.0, "believed"),
+        ("我住在上海。", "李雷", 1.0, "believed"),
+        ("Bob visited Rome.", "Ann", 1.0, "waits"),
+        ("Bob visited Rome.", "Ann", 0.1, "not stored"),
+    ],
+)
+def test_without_a_model_code_rates_by_what_the_graph_knows(
+    server, embeddings, namespace, message, speaker, trust, known
+):
+    settings = Settings(url=server.url, admission="dura")
+    with GraphMemory(settings, model="offline", embeddings=embeddings) as memory:
+        memory.add(message, speaker=speaker, trust=trust, namespace=namespace)
+        believed = memory.facts.list(namespace=namespace)
+        waiting = memory.reviews.list(namespace=namespace)
+    assert {"believed": (True, False), "waits": (False, True), "not stored": (False, False)}[known] == (
+        bool(believed), bool(waiting),
+    )  # fmt: skip
+
+
+def test_nothing_is_asked_by_default(server, model, embeddings, namespace):
+    with GraphMemory(Settings(url=server.url), model=model, embeddings=embeddings) as memory:
+        memory.add("I moved to Rome.", speaker="Ann", namespace=namespace)
+    assert "admit" not in {part.name for ask in model.asked for part in ask.prompt.parts or (ask.prompt,)}
+    with pytest.raises(SettingsError, match="admission must be"):
+        Settings(admission="always")
