@@ -10,16 +10,18 @@ if TYPE_CHECKING:
     from kg_memory.adapters.agent import AgentContext, build_agent
     from kg_memory.adapters.background import BackgroundMemory, Failure
     from kg_memory.adapters.key_value import KGKeyValueStore
+    from kg_memory.adapters.letta import Block, Blocks, letta_tools
     from kg_memory.adapters.middleware import KGMemoryMiddleware
     from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
     from kg_memory.adapters.store.store import KGStore
-    from kg_memory.adapters.tools import CoreMemory, langmem_tools, letta_tools, memory_tools
+    from kg_memory.adapters.tools import langmem_tools, memory_tools
 
 _HOMES = {
     "AgentContext": "agent",
     "BackgroundMemory": "background",
-    "CoreMemory": "tools",
+    "Block": "letta",
+    "Blocks": "letta",
     "Failure": "background",
     "KGKeyValueStore": "key_value",
     "KGMemoryMiddleware": "middleware",
@@ -27,7 +29,7 @@ _HOMES = {
     "KGStore": "store.store",
     "build_agent": "agent",
     "langmem_tools": "tools",
-    "letta_tools": "tools",
+    "letta_tools": "letta",
     "memory_tools": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
@@ -37,7 +39,8 @@ _HOMES = {
 __all__ = [
     "AgentContext",
     "BackgroundMemory",
-    "CoreMemory",
+    "Block",
+    "Blocks",
     "Failure",
     "KGKeyValueStore",
     "KGMemoryMiddleware",

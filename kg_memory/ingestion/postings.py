@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
+from kg_memory.models.graph import EpisodeKind
 from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant
 from kg_memory.text import tokenise
 from kg_memory.text.identity import spoken_line
@@ -40,8 +41,10 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
     """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
 
     Two neighbours carry the other's words too, so that a line is found by its context; see `carry_words`. They do not
-    carry the name of who speaks: it would make each line of a dialogue one by both.
+    carry the name of who speaks: it would make each line of a dialogue one by both. A version of a block has no words.
     """
+    if is_block(episode):
+        return [], []
     postings: dict[str, Counter[str]] = {}
     lengths: Counter[str] = Counter()
 
@@ -64,6 +67,11 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
             {"term": term, "in": [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]}
         )
     return [{"id": place, "n": n} for place, n in lengths.items()], rows
+
+
+def is_block(episode: Row) -> bool:
+    """Return whether the episode is a version of a block, which no search finds."""
+    return episode.get("kind") == EpisodeKind.BLOCK
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
@@ -100,6 +108,8 @@ def share_words(thread: Iterable[Row]) -> Shares:
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
     for episode in thread:
+        if is_block(episode):
+            continue
         id_ = episode["id"]
         place = bisect(present, (episode["at"] + 1,))
         for side in (present[max(place - 2, 0) : place][::-1], present[place : place + 2]):

@@ -12,7 +12,7 @@ from operator import itemgetter
 from reprlib import repr as short
 from typing import Any
 
-from kg_memory.errors import InputError, MemoryPaused
+from kg_memory.errors import InputError, MemoryPaused, NotFound
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
@@ -44,6 +44,7 @@ RECORDS = (EpisodeKind.JSON, EpisodeKind.FACT)
 FINISHED = ("done", "skipped")
 """The states of episodes that are not read again."""
 FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
+BLOCK = "a version of a block, which is not read"
 PAUSED = "this namespace is paused: nothing new is remembered until memory.unpause(namespace=...)"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 """The places at which a text may be split, best first."""
@@ -99,7 +100,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     # An input without a date keeps the date of its first try.
     state = {**draft.state, "at": draft.episode.at_iso} if reread else draft.state
     episode = validate_episode(state, settings, created_at)
-    saved, before = yield from _store(episode, settings, state.get("saved_id"), reading=reading)
+    saved, before = yield from _store(episode, settings, state, reading=reading)
     finished = saved["status"] in FINISHED
     interrupted = 0
     if reading and not finished:
@@ -135,24 +136,25 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     }
 
 
-def _store(
-    episode: EpisodeRecord, settings: Settings, saved_id: str | None, *, reading: bool
-) -> Flow[tuple[Row, list[Row]]]:
+def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
     """Store the episode; return its row and the episodes before it, of which none is forgotten meanwhile.
 
-    *saved_id* is the id of one that was saved before. Raises: `InputError` where that was forgotten since;
-    `MemoryPaused` for a new one in a paused namespace.
+    The *state* may have the ``saved_id`` of one that was saved before, and the id of one that it is ``based_on``.
+    Raises: `InputError` where either was forgotten since; `MemoryPaused` for a new one in a paused namespace.
     """
     columns = to_plain(episode)
     del columns["at_iso"]
+    status = {"status": "skipped", "reason": BLOCK} if episode.kind == EpisodeKind.BLOCK else {"status": "saved"}
+    saved_id, based_on = state.get("saved_id"), state.get("based_on")
+    needed = [id_ for id_ in (saved_id, based_on) if id_ is not None]
     while True:
         before, after = yield from _read_neighbours(episode, settings)
         lengths, postings = index_words(columns, before, after)
         around = [neighbour["id"] for neighbour in (*before, *after)]
         rows = yield from write(
             queries.SAVE_EPISODE,
-            episode={**columns, "status": "new"},
-            around=around if saved_id is None else [*around, saved_id],
+            episode={**columns, **status},
+            around=[*around, *needed],
             lengths=lengths,
             postings=postings,
             reading=reading,
@@ -164,6 +166,8 @@ def _store(
             return rows[0], before
         if saved_id is not None and not (yield from read(queries.STATUS, id=saved_id)):
             raise InputError(FORGOTTEN)
+        if based_on is not None and not (yield from read(queries.STATUS, id=based_on)):
+            raise NotFound(f"based_on must be the id of an episode that is there, got {based_on!r}; read the latest")
         if (yield from read(queries.PAUSED)):
             raise MemoryPaused(PAUSED)
 
@@ -173,7 +177,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
 
     Those before are as many as the settings ask for, and so many *more*.
     """
-    if episode.is_declared and episode.thread is None:
+    if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
     rows = yield from read(
         queries.NEIGHBOURS,
@@ -210,13 +214,15 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
             f"the content is of type {type(content).__name__}: give a string, a record as JSON with kind='json'; "
             "several messages go to `add_many`"
         )
-    if content is None or not content.strip():
+    if state.get("kind") == EpisodeKind.BLOCK:
+        content = content or ""
+    elif content is None or not content.strip():
         raise InputError("the content is empty: give a message, a text or a JSON record")
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
     kind = _validate_kind(state.get("kind") or "message", content)
     content = (redact_json if kind in RECORDS else redact)(content, hook)
-    if not content.strip():
+    if not content.strip() and kind != EpisodeKind.BLOCK:
         raise InputError("the content is empty after the redact hook: leave the message out")
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     texts = {name: _validate_text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}

@@ -93,13 +93,18 @@ class Episodes(Group):
 
     get, aget = verb(_get)
 
-    def _save(self, episodes: Iterable[Input], *, namespace: str = DEFAULT_NAMESPACE) -> Flow[builtins.list[AddResult]]:
+    def _save(
+        self, episodes: Iterable[Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
+    ) -> Flow[builtins.list[AddResult]]:
         """Save *episodes* without reading them: durable, and found by their words, when this returns; asks no model.
 
-        `add_many` of the same episodes reads them, and so does `resume`. Errors: `InputError`, `DatabaseError`.
+        `add_many` of the same episodes reads them, and so does `resume`. *based_on* is the id of an episode whose text
+        they go back to: where it is forgotten meanwhile nothing is saved.
+        Errors: `InputError`, and so `NotFound` for *based_on*; `DatabaseError`.
         """
         tally = Tally()
-        for state in date_inputs(episodes, namespace, self._engine.driver.clock):
+        for dated in date_inputs(episodes, namespace, self._engine.driver.clock):
+            state = {**dated, "based_on": based_on}
             tally.count(result_of_saving((yield from accept(state, self._engine.settings))))
         return tally.added
 

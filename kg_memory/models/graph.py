@@ -53,12 +53,17 @@ class Value(BaseModel):
 
 
 class EpisodeKind(StrEnum):
-    """The kind of an episode's content (Zep 2.1); `FACT` are facts that an application states as triples."""
+    """The kind of an episode's content (Zep 2.1).
+
+    `FACT` are facts that an application states as triples. `BLOCK` is a version of a text that an agent keeps and
+    edits, and has in its prompt: it is stored, but not read into facts, and no search finds it.
+    """
 
     MESSAGE = "message"
     TEXT = "text"
     JSON = "json"
     FACT = "fact"
+    BLOCK = "block"
 
 
 class EpisodeStatus(StrEnum):

@@ -128,11 +128,14 @@ class Preview(Value):
 class Stats(Value):
     """The size of a namespace; `reviews` are verdicts that wait for a person.
 
-    `waiting` are episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
+    `messages` of the episodes are of that kind. `blocks` are versions of blocks, which are counted apart. `waiting` are
+    episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
     `paused` says that nothing new is remembered; see `GraphMemory.pause`.
     """
 
     episodes: int = 0
+    messages: int = 0
+    blocks: int = 0
     waiting: int = 0
     failed: int = 0
     skipped: int = 0

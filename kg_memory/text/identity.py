@@ -159,3 +159,8 @@ def spoken_line(speaker: str | None, content: str) -> str:
 def is_assistant(speaker: str | None) -> bool:
     """Return whether *speaker* is an assistant or a tool, by its name."""
     return speaker is not None and speaker.casefold() in _ASSISTANTS
+
+
+def block_thread(label: str) -> str:
+    """Return the thread of the versions of the block called *label*."""
+    return f"block/{label}"

@@ -279,7 +279,8 @@ def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, mode
     with pytest.raises(ModelUnavailable):
         add("I live in Oslo.")
     assert look(read_stats()).model_dump() == {
-        "episodes": 1, "waiting": 1, "failed": 0, "skipped": 0, "entities": 0, "facts": 0, "current_facts": 0, "reviews": 0, "communities": 0,
+        "episodes": 1, "messages": 1, "blocks": 0, "waiting": 1, "failed": 0, "skipped": 0, "entities": 0, "facts": 0,
+        "current_facts": 0, "reviews": 0, "communities": 0,
         "paused": False,
     }  # fmt: skip
 

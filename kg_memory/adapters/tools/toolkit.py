@@ -39,13 +39,14 @@ Steps = Callable[..., Flow[Answer]]
 class Here:
     """The memory and the namespace of a tool, which no model chooses; the thread and the graph task of its call.
 
-    A task that runs again keeps its id.
+    A task that runs again keeps its id. `context` is what fills in other templates of namespaces than the tool's.
     """
 
     memory: GraphMemory
     namespace: str
     thread: str | None = None
     task: str | None = None
+    context: Any = None
 
     def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
         """Call the verb at *path*, such as ``facts.history``, in the namespace of the tool."""
@@ -90,7 +91,8 @@ def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) ->
     """Return the place of the call; ignore a *runtime* that is not LangGraph's, which a model may have forged."""
     if isinstance(runtime, ToolRuntime):
         place = place_of(template, runtime.context, runtime.config)
-        return Here(memory, place.namespace, place.thread, _task(runtime))
+        context = (runtime.context, (runtime.config or {}).get("configurable") or {})
+        return Here(memory, place.namespace, place.thread, _task(runtime), context)
     place = place_here(template)  # where no graph runs, or the one that does hands its tools no runtime
     try:
         return Here(memory, place.namespace, place.thread, _task(get_runtime()))

@@ -10,13 +10,13 @@ from kg_memory.falkor.queries import usage as spent
 
 NEIGHBOURS = f"""
 MATCH (e:Episode {{thread_key: $thread_key}})
-WHERE e.id <> $id AND e.at <= $at AND (e.at < $at OR e.created_at <= $created_at)
+WHERE e.id <> $id AND e.at <= $at AND (e.at < $at OR e.created_at <= $created_at) AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
 RETURN -1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, {part.truncate("e.content")} AS content,
   size(coalesce(e.flags, [])) > 0 AND e.status <> 'done' AS withheld, e.status = 'skipped' AS skipped
 UNION ALL
 MATCH (e:Episode {{thread_key: $thread_key}})
-WHERE e.id <> $id AND e.at >= $at AND (e.at > $at OR e.created_at > $created_at)
+WHERE e.id <> $id AND e.at >= $at AND (e.at > $at OR e.created_at > $created_at) AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at, e.created_at LIMIT 2
 RETURN 1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, {part.truncate("e.content")} AS content,
   false AS withheld, false AS skipped
@@ -75,7 +75,7 @@ WITH m, e, new, $reading AND NOT e.status IN ['done', 'skipped'] AS begun,
   CASE WHEN e.status = 'working' THEN e.reader END AS reader, coalesce(e.reading_since, 0) AS reading_since
 SET e.reader = CASE WHEN begun THEN $reader ELSE e.reader END,
   e.reading_since = CASE WHEN begun THEN $begun_at ELSE e.reading_since END,
-  e.status = CASE WHEN begun THEN 'working' WHEN new THEN 'saved' ELSE e.status END,
+  e.status = CASE WHEN begun THEN 'working' ELSE e.status END,
   e.attempts = coalesce(e.attempts, 0) + CASE WHEN begun THEN 1 ELSE 0 END, e.flags = $episode.flags,
   e.reason = CASE WHEN begun THEN NULL ELSE e.reason END, e.step = CASE WHEN begun THEN NULL ELSE e.step END
 WITH m, e, new, reader, reading_since"""
@@ -147,7 +147,7 @@ SET e.status = 'saved', e.reason = NULL, e.step = NULL, e.interrupted = NULL
 
 SHALLOW = """
 MATCH (e:Episode)
-WHERE e.status IN $statuses AND coalesce(e.plan, '') IN $plans
+WHERE e.status IN $statuses AND coalesce(e.kind, '') <> 'block' AND coalesce(e.plan, '') IN $plans
   AND (e.status = 'done' OR size(coalesce(e.flags, [])) = 0)
 WITH e ORDER BY e.at, e.created_at LIMIT $limit
 RETURN e.id AS id, e.status AS status
@@ -194,7 +194,7 @@ EPISODES_BY_STATUS = list_episodes("MATCH (d:Episode)\nWHERE d.status IN $status
 
 EPISODES_TO_READ = f"""
 MATCH (e:Episode)
-WHERE e.status IN $statuses
+WHERE e.status IN $statuses AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at, e.created_at SKIP $skip LIMIT $limit
 RETURN {part.EPISODE_MAP} AS episode
 """

@@ -126,29 +126,33 @@ WITH episodes, unread + working AS waiting
 OPTIONAL MATCH (e:Episode {{status: 'failed'}})
 WITH episodes, waiting, count(e) AS failed
 OPTIONAL MATCH (e:Episode {{status: 'skipped'}})
-WITH episodes, waiting, failed, count(e) AS skipped
+WITH episodes, waiting, failed, count(e) AS skipped, sum(CASE WHEN e.kind = 'block' THEN 1 ELSE 0 END) AS blocks
+WITH episodes - blocks AS episodes, waiting, failed, skipped - blocks AS skipped, blocks
+OPTIONAL MATCH (e:Episode {{kind: 'message'}})
+WITH episodes, waiting, failed, skipped, blocks, count(e) AS messages
 OPTIONAL MATCH (n:Entity)
-WITH episodes, waiting, failed, skipped, count(n) AS entities
+WITH episodes, waiting, failed, skipped, blocks, messages, count(n) AS entities
 OPTIONAL MATCH (n:Entity)
 WHERE n.evicted > {OPEN_START}
-WITH episodes, waiting, failed, skipped, entities, count(n) AS evicted
-WITH episodes, waiting, failed, skipped, entities - evicted AS entities
+WITH episodes, waiting, failed, skipped, blocks, messages, entities, count(n) AS evicted
+WITH episodes, waiting, failed, skipped, blocks, messages, entities - evicted AS entities
 OPTIONAL MATCH (f:Fact)
-WITH episodes, waiting, failed, skipped, entities, count(f) AS facts
+WITH episodes, waiting, failed, skipped, blocks, messages, entities, count(f) AS facts
 OPTIONAL MATCH (f:Fact)
 WHERE f.evicted > {OPEN_START}
-WITH episodes, waiting, failed, skipped, entities, facts, count(f) AS evicted
-WITH episodes, waiting, failed, skipped, entities, facts - evicted AS facts
+WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, count(f) AS evicted
+WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts - evicted AS facts
 OPTIONAL MATCH (b:Belief)
 WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
 OPTIONAL MATCH (:Fact)-[h:HELD]->(b)
-WITH episodes, waiting, failed, skipped, entities, facts, count(h) AS current_facts
+WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, count(h) AS current_facts
 OPTIONAL MATCH (c:Community)
-WITH episodes, waiting, failed, skipped, entities, facts, current_facts, count(c) AS communities
+WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, current_facts, count(c) AS communities
 OPTIONAL MATCH (v:Verdict)
 WHERE v.ruling = 'waiting'
-WITH episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(v) AS reviews
+WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, current_facts, communities,
+  count(v) AS reviews
 OPTIONAL MATCH (m:Meta {{id: 'schema'}})
-RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, reviews,
+RETURN episodes, messages, blocks, waiting, failed, skipped, entities, facts, current_facts, communities, reviews,
   m.paused IS NOT NULL AS paused
 """

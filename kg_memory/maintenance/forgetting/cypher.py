@@ -14,7 +14,7 @@ OPTIONAL MATCH (before:Episode)-[:NEXT]->(e)
 WITH e, collect(before.id) AS before
 OPTIONAL MATCH (e)-[:NEXT]->(after:Episode)
 RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.at AS at, e.created_at AS created_at,
-  e.thread_key AS thread_key, e.status AS status, before, collect(after.id) AS after
+  e.thread_key AS thread_key, e.status AS status, e.kind AS kind, before, collect(after.id) AS after
 ORDER BY at, id
 """
 
@@ -48,7 +48,7 @@ RETURN coalesce(m.forgotten, 0) AS times
 THREAD = """
 MATCH (e:Episode {thread_key: $key})
 WHERE e.at >= $since AND e.at <= $until
-RETURN e.id AS id, e.at AS at, e.created_at AS created_at
+RETURN e.id AS id, e.at AS at, e.created_at AS created_at, e.kind AS kind
 ORDER BY created_at, id
 """
 """The episodes of a thread that were said in some stretch of time, in the order in which they came."""
@@ -356,7 +356,8 @@ _REDACT = _for_each(
   OPTIONAL MATCH (x)-[link:MENTIONS|STATES]->()
   DELETE link
   WITH DISTINCT x, row
-  SET x.id = row.new_id, x.content = row.content, x.flags = row.flags, x.status = 'saved', x.embedding = NULL,
+  SET x.id = row.new_id, x.content = row.content, x.flags = row.flags,
+    x.status = CASE WHEN x.kind = 'block' THEN 'skipped' ELSE 'saved' END, x.embedding = NULL,
     x.answers = NULL, x.reason = NULL, x.step = NULL, x.plan = NULL, x.took = NULL""",
 )
 """A message of which a part goes is as one that was said without it and has yet to be read."""

@@ -9,7 +9,7 @@ from itertools import chain
 
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.postings import line
+from kg_memory.ingestion.postings import is_block, line
 from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.forgetting import cypher
@@ -65,7 +65,9 @@ class Deleted:
         self.entities += parameters["gone_entities"]
         self.restored.update(beliefs.restored)
         self.changed.update(beliefs.changed, (row["id"] for row in parameters["retold"]))
-        self.unread.update(parameters["unread"], new_ids)
+        self.unread.update(parameters["unread"])
+        if not all(map(is_block, impact.episodes)):
+            self.unread.update(new_ids)
         self.redacted += new_ids
         self.times.append(time)
         gone = {*self.facts, *self.entities, *(set(self.episodes) - set(new_ids))}

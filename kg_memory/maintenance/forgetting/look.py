@@ -155,6 +155,8 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
         rows = {row["id"]: row for row in (yield from read(cypher.EPISODES, ids=needed))}
         rows |= {id_: {**rows[id_], "content": row["content"]} for id_, row in impact.redactions.items()}
         for id_, givers in shares.items():
+            if postings.is_block(rows[id_]):
+                continue
             carried = [(rows[giver], share) for giver, share in sorted(givers.items())]
             impact.postings.append(postings.build_postings(rows[id_], carried))
             if id_ not in impact.redactions:

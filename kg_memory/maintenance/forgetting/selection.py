@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor.rows import Row, list_pages
-from kg_memory.ingestion.postings import line
+from kg_memory.ingestion.postings import is_block, line
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
@@ -111,12 +111,14 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 def _select_about_entity(target: str) -> Flow[list[Row]]:
     """Return the messages that mention an entity, and those that name it, by its id or one of its names.
 
-    A message that was read and mentions another entity of that name, and not this one, is about the other.
+    A message that was read and mentions another entity of that name, and not this one, is about the other. Where there
+    is no such entity, blocks may still have the name, as nobody reads them into entities.
     Errors: `InputError` where several have the name.
     """
     rows = yield from read(ENTITY, id=target, alias=alias_key(target))
     if not rows:
-        return []
+        naming = yield from _find_naming([target], ())
+        return [row for row in naming if is_block(row)]
     if len(rows) > 1:
         ids = ", ".join(f"{row['entity']['id']} ({row['entity']['type']})" for row in rows)
         raise InputError(f"{target!r} is the name of several entities; give the id of one of them: {ids}")
@@ -205,7 +207,7 @@ RETURN max(id(e)) AS last
 EPISODES_PAGE = """
 MATCH (e:Episode)
 WHERE id(e) >= $first AND id(e) < $end
-RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.created_at AS created_at
+RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.created_at AS created_at, e.kind AS kind
 """
 
 THREADS = """

@@ -20,7 +20,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.falkor.graph_swap import ShadowGraph, shadow_graph
 from kg_memory.falkor.wire import EncodedVector, Row
-from kg_memory.ingestion.postings import index_words, line
+from kg_memory.ingestion.postings import index_words, is_block, line
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PREFIXES, Progress
@@ -272,7 +272,7 @@ class GraphWriter:
         has_vector = isinstance(packed, str) and not self._vectors.ignore
         vector = self._vectors.unpack(str(packed)) if has_vector else None
         text = TEXTS[record](properties) if packed is not None and vector is None else None
-        if "n" not in item.model_fields_set:
+        if "n" not in item.model_fields_set and not is_block(properties):
             properties["n"] = sum(words.values())
         return {**ends, "properties": properties, "words": words, "embedding": vector, "text": text}
 

@@ -65,7 +65,7 @@ class Episode(Line):
     """A message, text or record as it was added."""
 
     id: Key
-    kind: Literal["message", "text", "json", "fact"] = "message"
+    kind: Literal["message", "text", "json", "fact", "block"] = "message"
     content: Text
     speaker: Text | None = None
     thread: Text | None = None

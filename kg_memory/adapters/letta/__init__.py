@@ -1,0 +1,7 @@
+"""Letta's memory over the temporal graph: blocks, recall and archival memory, and the tools to use them."""
+
+from kg_memory.adapters.letta.block import Block, Version
+from kg_memory.adapters.letta.blocks import Blocks
+from kg_memory.adapters.letta.tools import letta_tools
+
+__all__ = ["Block", "Blocks", "Version", "letta_tools"]
