@@ -65,12 +65,15 @@ class ArchivalMemoryInsert(BaseModel):
     """
 
     content: str = Field(description="A statement or a text, complete in itself, with names and dates in it.")
+    tags: list[str] | None = Field(default=None, description="Words to file it under, such as 'meetings'.")
 
 
 class ArchivalMemorySearch(BaseModel):
     """Search archival memory, by meaning and words: facts with the time in which they hold, and stored texts."""
 
     query: str = Field(description="What to look for: a question or key words, with names.")
+    tags: list[str] | None = Field(default=None, description="Only what was stored with these tags.")
+    tag_match_mode: Literal["any", "all"] = Field(default="any", description="Whether one tag is enough.")
     top_k: int | None = Field(default=None, description="How many results of each kind at most.")
     start_datetime: str | None = Field(default=None, description=f"Only what was said from then on. {DATE}")
     end_datetime: str | None = Field(default=None, description=f"Only what was said until then. {DATE}")

@@ -43,7 +43,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a block said from `at` on, and who wrote it; without an `episode` it is what was declared.
+    """The text of a block from `at` on, and who wrote it; without an `episode` it is what was declared.
 
     `flags` are the patterns of prompt injection in it. One that is `withheld` for these is not shown to models.
     """

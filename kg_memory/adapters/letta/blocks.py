@@ -32,7 +32,7 @@ from kg_memory.validation import validate_count
 SOURCE = "letta"
 """The source of all versions, for filters, and for ``Settings.trusted_sources``."""
 AGENT = "agent"
-"""Who edits a block, where nobody else is named."""
+"""The author of an edit, where nobody else is named."""
 ATTEMPTS = 50
 """The most tries to edit a block while others edit it too."""
 PAGE = 50

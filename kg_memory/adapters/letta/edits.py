@@ -1,4 +1,4 @@
-"""What the tools do to the text of a block: pure functions from the text before to the text after."""
+"""Edits of the text of a block, as the tools make them: pure functions from the text before to the text after."""
 
 from __future__ import annotations
 

@@ -111,13 +111,15 @@ def _edit(here: Here, core: Blocks, label: str, change: Callable[[str], str]) ->
 # Archival memory
 
 
-def _insert(here: Here, content: str) -> Flow[Answer]:
-    return (yield from remember(here, content, None, EpisodeKind.TEXT))
+def _insert(here: Here, content: str, tags: list[str] | None = None) -> Flow[Answer]:
+    return (yield from remember(here, content, None, EpisodeKind.TEXT, {"tags": tags} if tags else {}))
 
 
 def _archive(
     here: Here,
     query: str,
+    tags: list[str] | None = None,
+    tag_match_mode: str = "any",
     top_k: int | None = None,
     start_datetime: str | None = None,
     end_datetime: str | None = None,
@@ -125,17 +127,24 @@ def _archive(
     most: int,
 ) -> Flow[Answer]:
     limit = most if top_k is None else top_k
-    where = {"$and": _said(start_datetime, end_datetime)}
+    where = _tagged(tags or [], tag_match_mode, _said(start_datetime, end_datetime))
     results = yield from search(here, query, limit, of_each=2, where=where)
     texts = [episode for episode in results.episodes if episode.kind is not EpisodeKind.MESSAGE]
     return answer_results(results.model_copy(update={"facts": results.facts[:limit], "episodes": tuple(texts[:limit])}))
 
 
-def _said(start: str | None, end: str | None) -> list[dict[str, Any]]:
-    """Return the filters of what was said from *start* to *end*; an end without a time of day is the whole day."""
+def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
+    """Return the filter of what has any, or all, of *tags*, and passes *said*."""
+    if mode == "all":
+        return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
+    return {**said, "labels.tags": tags} if tags else said
+
+
+def _said(start: str | None, end: str | None) -> dict[str, Any]:
+    """Return the filter of what was said from *start* to *end*; an end without a time of day is the whole day."""
     times = {"$gte": _parse_date(start, time.min), "$lte": _parse_date(end, time.max)}
     said = {operator: moment for operator, moment in times.items() if moment is not None}
-    return [{"said_at": said}] if said else []
+    return {"said_at": said} if said else {}
 
 
 def _parse_date(text: str | None, of_day: time) -> datetime | None:
@@ -167,7 +176,7 @@ def _recall(
 ) -> Flow[Answer]:
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size
-    where = {"$and": [{"kind": "message"}, *_said(start_date, end_date), *_spoken(roles or [], assistant)]}
+    where = {"kind": "message", **_said(start_date, end_date), **_spoken(roles or [], assistant)}
     if not query:
         return _answer_messages((yield from here.call("episodes.list", where=where, limit=size, skip=skip)))
     results = yield from search(here, query, skip + size, where=where)
@@ -175,10 +184,10 @@ def _recall(
     return answer_results(results.model_copy(update={"facts": (), "episodes": messages}))
 
 
-def _spoken(roles: list[str], assistant: str) -> list[dict[str, Any]]:
+def _spoken(roles: list[str], assistant: str) -> dict[str, Any]:
     """Return the filter of what these *roles* said: the user is everybody but the assistant and the tools."""
     speakers = {"assistant": assistant, "tool": TOOL, "user": {"$nin": [assistant, TOOL]}}
-    return [{"$or": [{"speaker": speakers[role]} for role in roles]}] if roles else []
+    return {"$or": [{"speaker": speakers[role]} for role in roles]} if roles else {}
 
 
 def _answer_messages(messages: list[Episode]) -> Answer:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -208,11 +209,17 @@ def most_of(limit: int) -> int:
     return min(validate_count("limit", limit), MOST)
 
 
-def remember(here: Here, content: str, speaker: str | None, kind: EpisodeKind = EpisodeKind.MESSAGE) -> Flow[Answer]:
+def remember(
+    here: Here,
+    content: str,
+    speaker: str | None,
+    kind: EpisodeKind = EpisodeKind.MESSAGE,
+    labels: Mapping[str, Any] = MappingProxyType({}),
+) -> Flow[Answer]:
     """Remember *content*; a task that is run again after a crash remembers it once."""
     id_ = _digest(f"{here.task}/{content}") if here.task else None
     episode = EpisodeInput(
-        content=content, kind=kind, speaker=speaker, thread=here.thread, source=SOURCE, source_id=id_
+        content=content, kind=kind, speaker=speaker, thread=here.thread, source=SOURCE, source_id=id_, labels=labels
     )
     added: AddResult
     [added] = yield from here.call("add_many", [episode])

@@ -21,8 +21,8 @@ ARGUMENTS = {
     "memory_insert": {"label", "new_string", "insert_line"},
     "memory_rethink": {"label", "new_memory"},
     "memory_finish_edits": set(),
-    "archival_memory_insert": {"content"},
-    "archival_memory_search": {"query", "top_k", "start_datetime", "end_datetime"},
+    "archival_memory_insert": {"content", "tags"},
+    "archival_memory_search": {"query", "tags", "tag_match_mode", "top_k", "start_datetime", "end_datetime"},
     "conversation_search": {"query", "roles", "limit", "start_date", "end_date", "page"},
 }
 
@@ -196,6 +196,27 @@ def test_archival_memory_has_facts_and_texts_and_the_conversation_has_messages(a
     assert [each["content"] for each in said.artifact["episodes"]] == ["I love tea in Oslo"]
     assert said.artifact["facts"] == []
     assert ask(namespace, "archival_memory_search", query="Ann tea", top_k=1).content.count("- fact:") == 1
+
+
+def test_archival_memory_is_filed_under_tags_and_found_by_them_and_by_date(ask, memory, namespace):
+    notes = {"Ann drinks tea": ["drinks", "home"], "Ann drinks milk": ["drinks"], "Bob drinks tea": None}
+    for content, tags in notes.items():
+        assert ask(namespace, "archival_memory_insert", content=content, tags=tags).status == "success"
+    memory.add("Cid drinks tea", kind="text", at="2020-05-01T12:00", namespace=namespace)
+
+    def found(**arguments: Any) -> list[str]:
+        answer = ask(namespace, "archival_memory_search", query="who drinks tea or milk", **arguments)
+        assert answer.status == "success", answer.content
+        return sorted(each["content"] for each in answer.artifact["episodes"])
+
+    assert len(found()) == 4
+    assert found(tags=["home", "drinks"]) == ["Ann drinks milk", "Ann drinks tea"]
+    assert found(tags=["home", "drinks"], tag_match_mode="all") == ["Ann drinks tea"]
+    assert found(tags=["work"]) == []
+    assert found(start_datetime="2020-05-01", end_datetime="2020-05-01") == ["Cid drinks tea"]
+    assert len(found(start_datetime="2020-05-02")) == 3
+    wrong = ask(namespace, "archival_memory_insert", content="x", tags=["a" * 10_000])
+    assert wrong.status == "error"
 
 
 def test_a_model_is_shown_what_it_may_choose_and_nothing_else(memory, core):
