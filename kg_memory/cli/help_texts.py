@@ -47,8 +47,8 @@ examples:
 """
 DECLARE = """\
 A row of a file has the fields subject, predicate, object, valid_at, invalid_at, sentence, source, source_id,
-confidence, trust, at, labels, subject_type and object_type, of which the first two are needed. In CSV and TSV the first
-line names them. With --mapping the rows are records of yours; see docs/declared.md for the paths in a mapping.
+confidence, trust, at, labels, expires_at, subject_type and object_type; the first two are needed. In CSV and TSV the
+first line names them. With --mapping the rows are records of yours; see docs/declared.md for the paths in a mapping.
 All rows are checked before the first is saved. The same file again states nothing twice.
 
 examples:

@@ -55,6 +55,7 @@ class FactRow(TypedDict, total=False):
     confidence: float
     trust: float
     at: datetime | str | None
+    expires_at: datetime | str | None
     labels: Mapping[str, Any] | None
     subject_type: str | None
     object_type: str | None

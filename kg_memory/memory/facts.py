@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.queries.search import FACTS_BY_ID
@@ -70,6 +71,7 @@ class Facts(Group):
         confidence: float = 1.0,
         trust: float = 1.0,
         at: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
         labels: Mapping[str, Any] | None = None,
         namespace: str = DEFAULT_NAMESPACE,
         subject_type: str | None = None,
@@ -80,16 +82,17 @@ class Facts(Group):
 
         *object* is a name, several for a fact about more than two entities, or ``None`` for one about the subject
         alone. *valid_at* and *invalid_at* are when it began and ended, as exactly as you know: a datetime, or text such
-        as ``"2024-05"``. *at* is when it was stated, now if left out. *labels* are for filters. *rests_on* are the
-        ids of facts that are its reason or condition: when one of them ends, it is doubtful. It ends or corrects what
-        is known by the same rules as a message; the same fact again is another source of it.
+        as ``"2024-05"``. *at* is when it was stated, now if left out. *labels* are for filters, and after *expires_at*
+        the next `evict` forgets it. *rests_on* are the ids of facts that are its reason or condition: when one of them
+        ends, it is doubtful. It ends or corrects what is known by the same rules as a message; the same fact again is
+        another source of it.
         ``privacy.forget(episode=result.episode)`` takes it back. Errors: `InputError`, `DatabaseError`,
         `EmbeddingError`.
         """
         row: dict[str, Any] = {"subject": subject, "predicate": predicate, "object": object, "sentence": sentence}
         row |= {"valid_at": valid_at, "invalid_at": invalid_at, "confidence": confidence, "trust": trust, "at": at}
         row |= {"source": source, "source_id": source_id, "subject_type": subject_type, "object_type": object_type}
-        row |= {"rests_on": rests_on, "labels": labels}
+        row |= {"rests_on": rests_on, "labels": labels, "expires_at": expires_at}
         return declare_one(self._engine, row, namespace)
 
     add, aadd = verb(_add)
@@ -150,20 +153,32 @@ class Facts(Group):
     retract, aretract = verb(_retract)
 
     def _replace(
-        self, fact: str, with_text: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
+        self,
+        fact: str,
+        with_text: str | None = None,
+        *,
+        episode: str | None = None,
+        by: str = "user",
+        reason: str = "",
+        namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Review]:
-        """Let what *with_text* states supersede the fact with that id, and return the decision, to be undone as others.
+        """Let another fact supersede the one with that id, and return the decision, to be undone as others.
 
-        The text is read as a message that *by* says now. The old fact ends where the new one begins, or is not believed
-        at all where the new one does not begin later. Who, when and why is kept. Errors: as `GraphMemory.add`, and
-        `InputError` when the text states no other fact; the message is kept.
+        *with_text* states it, and is read as a message that *by* says now; or *episode*, which was added before, does.
+        The old fact ends where the new one begins, or is not believed at all where the new one does not begin later.
+        Who, when and why is kept. Errors: as `GraphMemory.add`, and `InputError` when no other fact is stated; the
+        message is kept.
         """
         validate_author(by, reason)
+        if (with_text is None) == (episode is None):
+            raise InputError("exactly one of with_text and episode must be set; give what states the new fact")
         yield from require_fact(fact)
-        said = date_input({"content": with_text, "speaker": by}, self._engine.driver.clock)
-        added = to_result((yield from run_graph(self._engine.ingestion, {**said, "namespace": namespace})))
+        if episode is None:
+            said = date_input({"content": with_text, "speaker": by}, self._engine.driver.clock)
+            added = to_result((yield from run_graph(self._engine.ingestion, {**said, "namespace": namespace})))
+            episode = added.episode
         policy = ConflictPolicy.from_settings(self._engine.settings)
-        return (yield from replace_fact(fact, added.episode, (by, reason), policy, namespace))
+        return (yield from replace_fact(fact, episode, (by, reason), policy, namespace))
 
     replace, areplace = verb(_replace)
 

@@ -21,7 +21,7 @@ FACT_FIELDS = frozenset(
     "subject predicate object valid_at invalid_at sentence confidence subject_type object_type rests_on".split()
 )
 """The fields of a fact."""
-EPISODE_FIELDS = frozenset("source source_id trust at labels".split())
+EPISODE_FIELDS = frozenset("source source_id trust at expires_at labels".split())
 """The fields of the episode that states it."""
 REQUIRED = ("subject", "predicate", "object")
 """The fields without which there is no fact, where the mapping has them."""

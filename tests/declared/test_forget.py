@@ -62,3 +62,12 @@ def test_vague_dates_are_kept_as_such(declaring, namespace, text, precision):
     (fact,) = declaring.facts.about("Ann", namespace=namespace)
     assert fact.precision == precision
     assert "Oslo" in declaring.context("Where does Ann live?", namespace=namespace)
+
+
+def test_a_declared_fact_that_expired_is_forgotten_by_the_next_sweep(declaring, namespace):
+    past, later = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
+    gone = declaring.facts.add("Ann", "LIKES", "jazz", expires_at=past, namespace=namespace)
+    rows = [{"subject": "Ann", "predicate": "LIKES", "object": "tea", "expires_at": later}]
+    declaring.facts.add_many(rows, namespace=namespace)
+    assert declaring.privacy.evict(expired_episodes=True, namespace=namespace).episodes == (gone.episode,)
+    assert sentences(declaring, "Ann", namespace) == ["Ann likes tea"]

@@ -117,6 +117,17 @@ def test_a_replacement_works_where_the_model_sees_no_contradiction_and_where_it_
     assert PARIS in {fact.sentence for fact in moved.facts.list(as_of="now")}
 
 
+def test_a_fact_is_replaced_by_what_was_declared_before(moved):
+    paris = id_of(moved, PARIS)
+    added = moved.facts.add("Ann", "NOTED", sentence="By the sea", at="2024-09-01", labels={"mood": "good"})
+    assert PARIS in {fact.sentence for fact in moved.facts.list(as_of="now")}, "it ends nothing by itself"
+    review = moved.facts.replace(paris, episode=added.episode, by="Ann")
+    assert (review.pending.sentence, dict(review.pending.labels)) == ("By the sea", {"mood": "good"})
+    assert [fact.sentence for fact in moved.facts.list(as_of="now")] == ["By the sea"]
+    moved.reviews.undo(review.id)
+    assert PARIS in {fact.sentence for fact in moved.facts.list(as_of="now")}
+
+
 BAD: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] = {
     "no such fact": ("retract", ("nothing",), {}, NotFound, "no fact"),
     "no id": ("retract", (None,), {}, InputError, "fact must be the id"),
@@ -124,7 +135,10 @@ BAD: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]
     "a reason without end": ("retract", ("PARIS",), {"reason": "x" * 2001}, InputError, "2000 characters"),
     "a replacement of nothing": ("replace", ("nothing", "Ann lives in Rome."), {}, NotFound, "no fact"),
     "no text": ("replace", ("PARIS", " "), {}, InputError, "content"),
-    "a text without facts": ("replace", ("PARIS", "hm"), {}, InputError, "with_text must state another fact"),
+    "a text without facts": ("replace", ("PARIS", "hm"), {}, InputError, "the text must state another fact"),
+    "neither text nor episode": ("replace", ("PARIS",), {}, InputError, "exactly one of with_text and episode"),
+    "both": ("replace", ("PARIS", "Hm."), {"episode": "x"}, InputError, "exactly one of with_text and episode"),
+    "an unknown episode": ("replace", ("PARIS",), {"episode": "x"}, InputError, "no fact was read from it"),
     "the same fact": ("replace", ("PARIS", "Ann lives in Paris."), {"by": "Ann"}, InputError, "states the same fact"),
 }
 
