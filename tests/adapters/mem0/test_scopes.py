@@ -1,0 +1,104 @@
+"""Scopes: whose memories a verb reads and deletes, and that none of another's is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.adapters.mem0 import Memory
+from kg_memory.errors import SettingsError
+
+WORDS = {
+    "plain": {"user_id": "ann"},
+    "agent": {"user_id": "ann", "agent_id": "bot"},
+    "run": {"user_id": "ann", "agent_id": "bot", "run_id": "r1"},
+    "other run": {"user_id": "ann", "run_id": "r2"},
+    "bo": {"user_id": "bo", "agent_id": "bot", "run_id": "r1"},
+    "no user": {"agent_id": "bot"},
+    "no user, a run": {"agent_id": "bot", "run_id": "r1"},
+    "only a run": {"run_id": "r1"},
+    "a user called bot": {"user_id": "bot"},
+}
+"""Texts, each with the ids it is added with."""
+
+
+@pytest.fixture
+def filled(mem0):
+    for text, ids in WORDS.items():
+        mem0.add(text, infer=False, **ids)
+    return mem0
+
+
+def texts(answer):
+    return {item["memory"] for item in answer["results"]}
+
+
+def having(ids):
+    return {text for text, own in WORDS.items() if ids.items() <= own.items()}
+
+
+SCOPES = [
+    {"user_id": "ann"},
+    {"user_id": "ann", "agent_id": "bot"},
+    {"user_id": "ann", "agent_id": "bot", "run_id": "r1"},
+    {"user_id": "ann", "run_id": "r1"},
+    {"user_id": "bo"},
+    {"user_id": "bot"},
+    {"agent_id": "bot"},
+    {"run_id": "r1"},
+    {"agent_id": "bot", "run_id": "r1"},
+    {"agent_id": "ann"},
+    {"user_id": "nobody"},
+]
+
+
+@pytest.mark.parametrize("ids", SCOPES, ids=str)
+def test_a_scope_has_the_memories_with_all_of_its_ids(filled, ids):
+    expected = having(ids)
+    assert texts(filled.get_all(**ids)) == expected
+    assert texts(filled.get_all(filters=ids)) == expected
+    question = "plain agent run other bo no user only called bot"
+    assert texts(filled.search(question, filters=ids)) == expected
+    for item in filled.get_all(**ids)["results"]:
+        assert {name: item.get(name) for name in ("user_id", "agent_id", "run_id")} == {
+            name: WORDS[item["memory"]].get(name) for name in ("user_id", "agent_id", "run_id")
+        }
+
+
+@pytest.mark.parametrize("ids", SCOPES, ids=str)
+def test_delete_all_takes_the_scope_and_nothing_else(filled, ids):
+    assert filled.delete_all(**ids) == {"message": "Memories deleted successfully!"}
+    left = set().union(*(texts(filled.get_all(filters={name: "*"})) for name in ("user_id", "agent_id", "run_id")))
+    assert left == WORDS.keys() - having(ids)
+
+
+def test_a_memory_of_one_user_says_nothing_of_another(mem0):
+    mem0.add("I moved to Oslo", user_id="ann")
+    mem0.add("I moved to Rome", user_id="bo")
+    assert texts(mem0.get_all(user_id="ann")) == {"user lives in Oslo"}, "Bo's move ends nothing of Ann's"
+    assert texts(mem0.search("Rome", user_id="ann")) == {"user lives in Oslo"}
+
+
+def test_collections_are_apart(memory, mem0, collection):
+    other = Memory(graph=memory, collection=f"{collection}-2")
+    mem0.add("I moved to Oslo", user_id="ann")
+    [rome] = other.add("I moved to Rome", user_id="ann")["results"]
+    memory.add("I moved to Paris", speaker="user", namespace="ann")
+    assert mem0.get(rome["id"]) is None
+    assert texts(mem0.get_all(filters={"user_id": "*"})) == {"user lives in Oslo"}
+    mem0.reset()
+    assert mem0.get_all(user_id="ann") == {"results": []}
+    assert texts(other.get_all(user_id="ann")) == {"user lives in Rome"}
+    assert [fact.sentence for fact in memory.facts.list(namespace="ann")] == ["user lives in Paris"]
+
+
+def test_the_namespace_of_a_scope_is_known(mem0, memory, collection):
+    mem0.add("I moved to Oslo", user_id="ann", agent_id="bot")
+    namespace = mem0.namespace_of(user_id="ann", agent_id="bot")
+    assert namespace == f"{collection}/user/ann"
+    assert "Oslo" in memory.context("Where does the user live?", namespace=namespace)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "{user_id}", None])
+def test_a_collection_is_a_name(memory, name):
+    with pytest.raises(SettingsError, match="collection_name must be a name"):
+        Memory(graph=memory, collection=name)

@@ -1,0 +1,62 @@
+"""Both clocks, and the dates on which memories expire."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+
+def texts(answer):
+    return [item["memory"] for item in answer["results"]]
+
+
+@pytest.fixture
+def moved(mem0):
+    """Ann moved in 2020 and 2022, and the second move was learned of between the two instants that are returned."""
+    mem0.add("I moved to Oslo", user_id="ann", timestamp="2020-01-01")
+    between = datetime.now(UTC)
+    mem0.add("I moved to Rome", user_id="ann", timestamp="2022-01-01")
+    return mem0, between
+
+
+def test_as_of_asks_what_was_so_then(moved):
+    mem0, _ = moved
+    for look in (mem0.get_all, lambda **how: mem0.search("home in Oslo or Rome", **how)):
+        assert texts(look(user_id="ann")) == ["user lives in Rome"]
+        assert texts(look(user_id="ann", as_of="2021-06")) == ["user lives in Oslo"]
+        assert texts(look(user_id="ann", as_of="2019")) == []
+    assert texts(mem0.search("home", user_id="ann", reference_date="2021-06-01")) == ["user lives in Oslo"]
+
+
+def test_believed_at_asks_what_was_believed_then(moved):
+    mem0, between = moved
+    assert texts(mem0.get_all(user_id="ann", believed_at=between)) == ["user lives in Oslo"]
+    assert texts(mem0.search("home", user_id="ann", believed_at=between)) == ["user lives in Oslo"]
+    assert texts(mem0.get_all(user_id="ann", believed_at=between - timedelta(days=1))) == []
+
+
+@pytest.mark.parametrize("infer", [True, False])
+def test_an_expired_memory_is_not_shown_and_then_forgotten(mem0, memory, infer):
+    mem0.add("I met Bob", user_id="ann", infer=infer, expiration_date="2020-01-01")
+    [item] = mem0.add("I like Paris", user_id="ann", infer=infer, expiration_date=datetime.now(UTC).date())["results"]
+    assert [each["id"] for each in mem0.get_all(user_id="ann")["results"]] == [item["id"]], "the last day counts"
+    assert [each["id"] for each in mem0.search("Bob", user_id="ann")["results"]] == [item["id"]]
+    assert len(mem0.get_all(user_id="ann", show_expired=True)["results"]) == 2
+    assert len(mem0.search("Bob", user_id="ann", show_expired=True)["results"]) == 2
+    memory.privacy.evict(expired_episodes=True, namespace=mem0.namespace_of(user_id="ann"))
+    assert len(mem0.get_all(user_id="ann", show_expired=True)["results"]) == 1
+
+
+def test_what_was_said_again_lasts_as_long_as_its_last_message(mem0):
+    mem0.add("I moved to Oslo", user_id="ann", expiration_date="2020-01-01")
+    mem0.add("I like Oslo", user_id="ann")
+    assert texts(mem0.get_all(user_id="ann")) == ["user lives in Oslo"]
+
+
+def test_an_update_keeps_the_date_unless_it_names_one(mem0):
+    [item] = mem0.add("tea", user_id="ann", infer=False, expiration_date="2999-01-01")["results"]
+    mem0.update(item["id"], "coffee")
+    assert mem0.get(item["id"])["expiration_date"] == "2999-01-01"
+    mem0.update(item["id"], "water", expiration_date=None)
+    assert "expiration_date" not in mem0.get(item["id"])

@@ -1,0 +1,205 @@
+"""Each verb of Mem0, sync and async, on a real server."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from kg_memory.errors import InputError, ModelError
+from tests.scripted import raising
+
+UNKNOWN = "00000000-0000-5000-8000-000000000000"
+
+
+def texts(answer):
+    return [item["memory"] for item in answer["results"]]
+
+
+def events(answer):
+    return [(item["event"], item["memory"]) for item in answer["results"]]
+
+
+def test_a_memory_lives_through_all_verbs(either):
+    [added] = either.add("I moved to Oslo", user_id="ann", metadata={"category": "homes"})["results"]
+    assert (added["event"], added["memory"]) == ("ADD", "user lives in Oslo")
+    [found] = either.search("Where does the user live?", filters={"user_id": "ann"})["results"]
+    assert found["id"] == added["id"]
+    assert 0 < found["score"] <= 1
+    assert either.get_all(filters={"user_id": "ann"})["results"] == [either.get(added["id"])]
+
+    assert either.update(added["id"], "I moved to Rome") == {"message": "Memory updated successfully!"}
+    updated = either.get(added["id"])
+    assert (updated["memory"], updated["metadata"]) == ("user lives in Rome", {"category": "homes"})
+    assert texts(either.get_all(user_id="ann")) == ["user lives in Rome"], "what was updated is no memory any more"
+    rows = [(row["event"], row["old_memory"], row["new_memory"]) for row in either.history(added["id"])]
+    assert rows == [
+        ("ADD", None, "user lives in Oslo"),
+        ("UPDATE", "user lives in Oslo", "user lives in Rome"),
+    ]
+
+    deleted = either.delete(memory_id=updated["id"])
+    assert deleted["message"] == "Memory deleted successfully!"
+    assert set(deleted["deleted"]) == {added["id"], updated["id"]}
+    assert either.get_all(user_id="ann") == {"results": []}, "nor does what was so before hold again"
+    assert either.get(added["id"]) is None
+    assert either.history(added["id"]) == []
+
+
+def test_an_item_has_the_keys_of_mem0(mem0):
+    message = {"role": "user", "name": "Bo", "content": "I moved to Oslo"}
+    [item] = mem0.add(message, user_id=7, agent_id="support", run_id="r1", app_id="web", timestamp=1_700_000_000)[
+        "results"
+    ]
+    assert item.pop("event") == "ADD"
+    assert item == mem0.get(item["id"])
+    assert item["hash"] == hashlib.md5(b"Bo lives in Oslo", usedforsecurity=False).hexdigest()
+    assert item["metadata"] is None
+    assert item["created_at"] == "2023-11-14T22:13:20+00:00"
+    assert item["updated_at"] > item["created_at"]
+    ids = {"user_id": "7", "agent_id": "support", "run_id": "r1", "app_id": "web", "actor_id": "Bo", "role": "user"}
+    assert {name: item[name] for name in ids} == ids
+
+
+def test_metadata_comes_back_as_it_was_given(mem0):
+    metadata = {
+        "category": "food",
+        "stars": 4.5,
+        "vip": True,
+        "tags": ["a", "b"],
+        "来源": "微信",
+        "deep": {"x": [1, None]},
+    }
+    [item] = mem0.add("I moved to Oslo", user_id="ann", metadata={**metadata, "none": None, "user_id": "bo"})["results"]
+    assert item["metadata"] == metadata
+    assert item["user_id"] == "ann", "an id in the metadata does not move a memory"
+
+
+def test_words_are_kept_as_they_are_without_infer(either, model):
+    said = [
+        {"role": "system", "content": "You are kind."},
+        {"role": "user", "content": "周末和张伟打网球"},
+        {"role": "assistant", "name": "Coach", "content": "Tennis on Sunday, then."},
+    ]
+    added = either.add(said, user_id="ann", infer=False, metadata={"category": "sport"})
+    assert events(added) == [("ADD", "周末和张伟打网球"), ("ADD", "Tennis on Sunday, then.")]
+    assert [item["role"] for item in added["results"]] == ["user", "assistant"]
+    assert added["results"][1]["actor_id"] == "Coach"
+    assert model.asked == [], "no model reads them"
+    assert texts(either.search("网球", user_id="ann"))[0] == "周末和张伟打网球"
+    assert events(either.add("Tennis on Sunday, then.", user_id="ann", infer=False)) == [
+        ("ADD", "Tennis on Sunday, then.")
+    ]
+    note = added["results"][0]["id"]
+    either.update(note, text="周六和张伟打网球")
+    assert either.get(note)["memory"] == "周六和张伟打网球"
+    assert [row["old_memory"] for row in either.history(note)] == [None, "周末和张伟打网球"]
+
+
+def test_a_long_text_without_infer_becomes_several_memories(mem0):
+    text = "\n\n".join(f"Paragraph {n}. " + "word " * 100 for n in range(12))
+    parts = texts(mem0.add(text, user_id="ann", infer=False))
+    assert len(parts) > 1
+    assert all(len(part) <= 2000 for part in parts)
+    assert " ".join(parts).split() == text.split(), "and nothing is lost"
+
+
+def test_a_procedural_memory_is_the_trajectory_word_for_word(mem0):
+    steps = [{"role": "user", "content": "Open the page"}, {"role": "assistant", "content": "Opened. Title: Oslo"}]
+    added = mem0.add(steps, agent_id="browser", memory_type="procedural_memory")
+    assert texts(added) == ["Open the page", "Opened. Title: Oslo"]
+    assert {item["memory_type"] for item in added["results"]} == {"procedural_memory"}
+    kept = mem0.get_all(filters={"agent_id": "browser", "memory_type": "procedural_memory"})
+    assert sorted(texts(kept)) == sorted(texts(added))
+
+
+def test_an_update_that_states_no_fact_is_kept_word_for_word(mem0, memory):
+    [added] = mem0.add("I moved to Oslo", user_id="ann")["results"]
+    mem0.update(added["id"], data="likes to play tennis on weekends")
+    assert texts(mem0.get_all(user_id="ann")) == ["likes to play tennis on weekends"]
+    assert [row["event"] for row in mem0.history(added["id"])] == ["ADD", "UPDATE"]
+    namespace = mem0.namespace_of(user_id="ann")
+    [review] = memory.reviews.list(decided=True, namespace=namespace)
+    memory.reviews.undo(review.id, namespace=namespace)
+    assert "user lives in Oslo" in texts(mem0.get_all(user_id="ann")), "an update is undone as other decisions are"
+
+
+def test_an_update_with_the_same_words_changes_nothing(mem0):
+    [added] = mem0.add("I moved to Oslo", user_id="ann")["results"]
+    mem0.update(added["id"], added["memory"])
+    assert [row["event"] for row in mem0.history(added["id"])] == ["ADD"]
+
+
+def test_a_refuted_memory_is_deleted_in_its_history(mem0, memory):
+    [added] = mem0.add("I moved to Oslo", user_id="ann")["results"]
+    memory.facts.retract(added["id"], by="Bo", namespace=mem0.namespace_of(user_id="ann"))
+    assert mem0.get(added["id"]) is None
+    rows = mem0.history(added["id"])
+    assert [(row["event"], row["is_deleted"], row["actor_id"]) for row in rows] == [
+        ("ADD", False, "user"),
+        ("DELETE", True, "Bo"),
+    ]
+    with pytest.raises(InputError, match="is not believed any more"):
+        mem0.update(added["id"], "I moved to Rome")
+
+
+def test_a_message_that_cannot_be_read_is_stored_and_told(mem0, model, memory):
+    model.rules["facts"] = raising(ModelError("no answer"))
+    with pytest.raises(ModelError, match=r"1 of 1 messages could not be read .* they are stored"):
+        mem0.add("I moved to Oslo", user_id="ann")
+    del model.rules["facts"]
+    model.rules |= type(model)().rules
+    memory.episodes.retry(namespace=mem0.namespace_of(user_id="ann"))
+    assert texts(mem0.get_all(user_id="ann")) == ["user lives in Oslo"]
+
+
+def test_chat_is_as_in_mem0(mem0):
+    with pytest.raises(NotImplementedError):
+        mem0.chat("hello")
+
+
+HOSTILE = {
+    "no scope": (lambda m: m.add("I moved to Oslo"), "at least one of user_id, agent_id and run_id"),
+    "a blank id": (lambda m: m.add("I moved to Oslo", user_id="  "), "user_id must be a text without blanks"),
+    "an id with a blank": (lambda m: m.get_all(user_id="a b"), "user_id must be a text without blanks"),
+    "an id that is no text": (lambda m: m.add("I moved to Oslo", user_id=["ann"]), "user_id must be a text"),
+    "no messages": (lambda m: m.add([], user_id="ann"), "messages must have at least one message"),
+    "a number": (lambda m: m.add(7, user_id="ann"), "messages must be a text, or a dict"),
+    "no role": (lambda m: m.add([{"content": "hi"}], user_id="ann"), "messages must be a text, or a dict"),
+    "no metadata": (lambda m: m.add("I moved to Oslo", user_id="ann", metadata=[1]), "metadata must be a dict"),
+    "metadata that is no JSON": (
+        lambda m: m.add("I moved to Oslo", user_id="ann", metadata={"x": {"y": object()}}),
+        "metadata must be plain JSON",
+    ),
+    "a prompt": (lambda m: m.add("I moved to Oslo", user_id="ann", prompt="x"), "set custom_instructions"),
+    "an unknown type": (lambda m: m.add("hi", user_id="ann", memory_type="x"), "memory_type must be"),
+    "no date": (lambda m: m.add("hi", user_id="ann", expiration_date="soon"), "expiration_date must be a date"),
+    "no time": (lambda m: m.add("hi", user_id="ann", timestamp="soon"), "is no time"),
+    "no words": (lambda m: m.search(" ", user_id="ann"), "query must be a non-empty string"),
+    "a threshold": (lambda m: m.search("x", user_id="ann", threshold=2), "threshold must be a number from 0 to 1"),
+    "a negative number": (lambda m: m.get_all(user_id="ann", top_k=-1), "top_k must be a whole number from 0"),
+    "no text": (lambda m: m.update(UNKNOWN, metadata={"a": 1}), "text must be set"),
+    "an unknown id to update": (lambda m: m.update(UNKNOWN, "x"), "there is no memory"),
+    "an unknown id to delete": (lambda m: m.delete(UNKNOWN), "there is no memory"),
+    "no id": (lambda m: m.get(""), "memory_id must be a non-empty string"),
+    "nothing to delete": (lambda m: m.delete_all(), "user_id, agent_id or run_id"),
+}
+
+
+@pytest.mark.parametrize(("ask", "told"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_bad_input_gets_a_clear_error(mem0, ask, told):
+    with pytest.raises(InputError, match=told):
+        ask(mem0)
+    assert mem0.graph.data.namespaces() == [] or mem0.get_all(user_id="ann") == {"results": []}
+
+
+def test_hostile_words_are_only_words(mem0):
+    words = ["'}) MATCH (n) DETACH DELETE n //", "\x00\ud800 NUL", "我住在上海 🙂", "*", "../../etc/passwd"]
+    user = "u/../*'\"\\张"
+    for text in words:
+        mem0.add(text, user_id=user, infer=False)
+    kept = {text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd") for text in words}
+    assert set(texts(mem0.get_all(user_id=user, limit=50))) == kept
+    assert {item["user_id"] for item in mem0.get_all(user_id=user)["results"]} == {user}
+    assert mem0.get(words[0]) is None
+    assert texts(mem0.search(words[0], user_id="nobody")) == []
