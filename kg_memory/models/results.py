@@ -80,7 +80,8 @@ class SearchResults(Value):
 
     `relevance`, 0 to 1, is the probability that the memory holds an answer, if half of all questions have one, and
     `answerable` what follows from it, with the reason. A search without words has neither. `explanations` covers each
-    result and what was left out, if the search was asked to explain.
+    result and what was left out, if the search was asked to explain. `skipped` are the retrievers that a recipe with
+    `route` left out.
     """
 
     question: str
@@ -92,6 +93,7 @@ class SearchResults(Value):
     relevance: float | None = None
     answerable: Answerable | None = None
     explanations: tuple[Explanation, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def abstains(self) -> bool:

@@ -21,6 +21,7 @@ from kg_memory.retrieval.context.templates import find_template
 from kg_memory.retrieval.fuse import RETRIEVERS, ids_of
 from kg_memory.retrieval.plugins import ServedReranker
 from kg_memory.retrieval.records import Ranked, Request, Search
+from kg_memory.retrieval.routing import skipped_retrievers
 from kg_memory.retrieval.select import explain_selection, select_results
 from kg_memory.retrieval.standing import add_standing, point_of, read_absent
 from kg_memory.retrieval.turns import Beside, pair_turns, read_turns
@@ -76,7 +77,8 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, beside, request, search)
     answerable = judge(search.relevance, search.doubt, settings.abstain_below)
     known = {"time": search.time, "relevance": search.relevance, "answerable": answerable}
-    results = SearchResults(question=request.question, **known, **values)
+    skipped = skipped_retrievers(request.recipe)
+    results = SearchResults(question=request.question, **known, **values, skipped=skipped)
     if search.past or _filters_episodes_or_facts(request):
         results = _without_summaries(results)
     results = everything = _with_absent(results, absent)

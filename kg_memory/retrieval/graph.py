@@ -23,6 +23,7 @@ from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.recipe import find_recipe
 from kg_memory.retrieval.records import Plain, Ranked, Request, RetrievalContext, RetrievalInput, RetrievalState, Search
 from kg_memory.retrieval.rerank import rank_candidates
+from kg_memory.retrieval.routing import apply_route
 from kg_memory.retrieval.scopes import find_in_scopes
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.flow import Driver, Flow
@@ -85,6 +86,7 @@ def decode_request(state: RetrievalState) -> Request:
         if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
             raise InputError(f"{name} must be {noun}, got {value!r}")
     center = validate_names("center", inputs.get("center"), "the name of an entity")
+    recipe = apply_route(recipe, inputs["question"])
     request = Request(**{**inputs, "recipe": recipe, "where": where, "center": center})
     return replace(request, limit=max(request.limit, 0))
 

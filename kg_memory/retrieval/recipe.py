@@ -69,6 +69,8 @@ class Recipe(Part):
     """Applied one after another: those of `kg_memory.retrieval.rerankers`, or your own `Reranker`."""
     queries: Literal["one", "rule", "model"] = "one"
     """By what a question for several things is split into up to four that are searched too; ``one`` splits none."""
+    route: bool = False
+    """Whether retrievers that the question does not need are left out, by its words: see `docs/retrieval.md`."""
     select: bool = False
     """Whether the model picks those of the results that bear on the question, by one call."""
 
@@ -119,9 +121,13 @@ OVERVIEW = DEFAULT.with_(name="overview", kinds=KINDS)
 """With communities."""
 
 
+ROUTED = DEFAULT.with_(name="routed", route=True)
+"""With fewer retrievers where the words of the question say which it needs (C58)."""
+
+
 def _name_recipes() -> dict[str, Recipe]:
     """Return the named recipes: those above, and the default with each other walk and each reranker."""
-    recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW)}
+    recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in get_args(WALKS):
         method = walk.model_fields["method"].default
         if walk is not BreadthFirst:

@@ -1,0 +1,77 @@
+"""Which retrievers a question needs, and that only these run (C58)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.retrieval.recipe import DEFAULT, MEANING, RECIPES, Weights
+from kg_memory.retrieval.routing import apply_route, find_route
+from tests.scripted import HashEmbeddings, Scripted
+
+NS = "routing"
+
+
+@pytest.mark.parametrize(
+    ("question", "route"),
+    [
+        ("error_handling", "keyword"),
+        ("src/main.rs", "keyword"),
+        ("std::mem::swap in the parser of the second project", "keyword"),
+        ("Ann Oslo", "keyword"),
+        ("奥斯陆", "keyword"),
+        ("how does error_handling work", "hybrid"),
+        ("Where does Ann live?", "hybrid"),
+        ("安住在哪里", "hybrid"),
+        ("the city that Ann moved to last year", "hybrid"),
+        ("Ann and her sister", "hybrid"),
+        ("我的工作经历介绍", "hybrid"),
+        ("how is Rust related to this project", "graph"),
+        ("connection between Ann and Bob", "graph"),
+        ("安和鲍勃之间是什么关系", "graph"),
+        ("", "keyword"),
+        ("?!", "keyword"),
+    ],
+)
+def test_the_words_of_a_question_choose_the_route(question: str, route: str) -> None:
+    assert find_route(question) == route
+
+
+def test_a_recipe_without_route_is_the_very_same_and_one_that_would_be_left_empty_stays() -> None:
+    assert all(apply_route(recipe, "Ann Oslo") is recipe for recipe in RECIPES.values() if not recipe.route)
+    meaning = MEANING.with_(route=True)
+    assert apply_route(meaning, "Ann Oslo") is meaning
+    own = DEFAULT.with_(route=True, facts=Weights(words=0.2, meaning=3, graph=0))
+    assert apply_route(own, "Ann and her sister").retrievers("facts") == {"words": 0.2, "meaning": 3}
+
+
+@pytest.fixture(scope="module")
+def story(server: Any) -> Iterator[tuple[GraphMemory, HashEmbeddings]]:
+    """A memory, and the embedding model that counts what it is asked."""
+    embeddings = HashEmbeddings()
+    with GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=embeddings) as memory:
+        memory.add("I moved to Oslo with Bob", speaker="Ann", at="2024-01-01T10:00:00Z", namespace=NS)
+        memory.add("I know Dora, and the rain in Oslo", speaker="Carl", at="2024-01-03T10:00:00Z", namespace=NS)
+        yield memory, embeddings
+
+
+@pytest.mark.parametrize(
+    ("question", "skipped"),
+    [("Ann Oslo", ("meaning",)), ("Where does Ann live?", ("graph",)), ("How are Ann and Bob related?", ())],
+)
+def test_a_search_skips_what_its_route_leaves_out_and_says_so(story: Any, question: str, skipped: Any) -> None:
+    memory, embeddings = story
+    before = len(embeddings.embedded)
+    routed = memory.search(question, namespace=NS, recipe="routed", explain=True)
+    assert routed.skipped == skipped
+    assert (len(embeddings.embedded) == before) == ("meaning" in skipped)
+    retrievers = {hit.retriever for item in routed.explanations for hit in item.hits}
+    assert retrievers
+    assert not retrievers & set(skipped)
+    assert "Ann lives in Oslo" in [fact.sentence for fact in routed.facts]
+    assert asyncio.run(memory.acontext(question, namespace=NS, recipe="routed")).results.skipped == skipped
+    assert memory.search(question, namespace=NS).skipped == ()
