@@ -60,6 +60,38 @@ ENTITY_TYPES = (
 
 
 @dataclass(frozen=True, slots=True)
+class Maintenance:
+    """The upkeep that an open memory does by itself in the background, in all namespaces of its database.
+
+    One process at a time does it, by a lease in each graph. See `docs/eviction.md`.
+    """
+
+    every_seconds: float = 3600.0
+    communities: bool = True
+    """Whether communities are refreshed: it asks the model about those that changed."""
+    expired_days: float | None = 90.0
+    """After how many days what is over is evicted; None keeps it."""
+    orphans: bool = True
+    """Whether entities without facts are evicted after as many days."""
+    max_entities: int | None = None
+    expired_episodes: bool = True
+    """Whether messages past their `expires_at` are forgotten."""
+    lease_seconds: float = 300.0
+    """After how long another process takes over the work of one that was killed."""
+
+    def __post_init__(self) -> None:
+        """Validate the values.
+
+        Raises: `SettingsError`.
+        """
+        limits = dict.fromkeys(("every_seconds", "lease_seconds", "max_entities"), _Limits(0, above=True))
+        for name, limit in {**limits, "expired_days": _Limits(0)}.items():
+            value = getattr(self, name)
+            if value is not None and not limit.allows(value):
+                raise SettingsError(f"maintenance {name} must be {limit}, got {value}")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings; each field is also the environment variable ``KG_MEMORY_<FIELD>``.
 
@@ -208,6 +240,12 @@ class Settings:
     max_community_bytes: int = 16_384
     """Bytes about communities per question: about several, or a part of a larger one (C39)."""
 
+    # --- Maintenance
+
+    maintenance: Maintenance | None = None
+    """The upkeep that an open memory does by itself; None is none. The variable ``KG_MEMORY_MAINTENANCE`` is
+    `Maintenance.every_seconds`."""
+
     # --- Observability
 
     telemetry: bool = False
@@ -225,7 +263,9 @@ class Settings:
         values: dict[str, Any] = {"budget": Budget.from_env(environment)}
         for setting in fields(cls):
             text = environment.get(ENV_PREFIX + setting.name.upper())
-            if text and setting.name not in ("entity_types", "fact_types", "budget"):
+            if text and setting.name == "maintenance":
+                values[setting.name] = Maintenance(every_seconds=_parse(setting.name, text, "float"))
+            elif text and setting.name not in ("entity_types", "fact_types", "budget"):
                 values[setting.name] = _parse(setting.name, text, str(hints[setting.name]))
         values.setdefault("api_key", environment.get("OPENAI_API_KEY"))
         values.setdefault("xdg_data_home", environment.get("XDG_DATA_HOME"))
@@ -264,6 +304,8 @@ class Settings:
         """Validate the settings that are neither numbers nor texts."""
         if not isinstance(self.budget, Budget):
             raise SettingsError(f"budget must be a Budget such as Budget(day=Limits(calls=1000)), got {self.budget!r}")
+        if not isinstance(self.maintenance, Maintenance | None):
+            raise SettingsError(f"maintenance must be a Maintenance or None, got {self.maintenance!r}")
         if not self.entity_types:
             raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
         if self.admission is not None and self.admission not in ADMISSIONS:

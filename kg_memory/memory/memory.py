@@ -31,6 +31,7 @@ from kg_memory.memory.entities import Entities
 from kg_memory.memory.episodes import Episodes, read_stats, set_paused
 from kg_memory.memory.facts import Facts
 from kg_memory.memory.listing import During, Time
+from kg_memory.memory.maintainer import start_maintenance
 from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.open import Reranker
 from kg_memory.memory.predicates import Predicates
@@ -125,6 +126,7 @@ class GraphMemory(Group, Closing):
         self.usage = UsageReports(engine)
         self.data = Data(engine)
         self.graphs = Graphs(engine)
+        self._stop_maintenance = start_maintenance(engine)
 
     @classmethod
     def open(
@@ -187,11 +189,13 @@ class GraphMemory(Group, Closing):
 
         What is saved and not read yet, as by the plan ``economy``, is read by `resume`.
         """
+        self._stop_maintenance()
         self.driver.close()
         self._database.close()
 
     async def aclose(self) -> None:
         """`close`, for asyncio."""
+        await asyncio.to_thread(self._stop_maintenance)
         await asyncio.to_thread(self.driver.close)
         await self._database.aclose()
 

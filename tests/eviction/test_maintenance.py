@@ -1,0 +1,125 @@
+"""Maintenance in the background: what it does, and that one process at a time does it."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.errors import ModelUnavailable, SettingsError
+from kg_memory.settings import Maintenance
+from tests.eviction.holding import LEASE, Silent
+from tests.scripted import HashEmbeddings, Scripted
+
+ROOT = Path(__file__).parents[2]
+CIRCLES = ("Ann knows Bob and Cid", "Dora knows Eve and Fay")
+PATIENCE = 30.0
+
+
+def wait_until(is_so: Callable[[], Any], seconds: float = PATIENCE) -> float:
+    """Return after how many seconds it *is_so*."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - began < seconds, "it never happened"
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def open_kept(server: Any, model: Scripted | None = None, chosen: Maintenance = LEASE) -> GraphMemory:
+    """Open a memory that maintains itself."""
+    return GraphMemory(
+        Settings(url=server.url, maintenance=chosen), model=model or Scripted(), embeddings=HashEmbeddings()
+    )
+
+
+@pytest.fixture
+def circles(memory: GraphMemory, namespace: str) -> None:
+    for content in CIRCLES:
+        memory.add(content, namespace=namespace, at="2024-01-01")
+
+
+def test_it_forgets_what_expired_evicts_what_is_over_and_refreshes_communities(server, memory, namespace, circles):
+    memory.add("Fay is in Rome", expires_at="2024-02-01", at="2024-01-02", namespace=namespace)
+    memory.facts.add(
+        "Ann", "LIVES_IN", "Oslo", valid_at="2001", invalid_at="2002", at="2003-01-01", namespace=namespace
+    )
+    before = memory.stats(namespace=namespace)
+    chosen = replace(LEASE, expired_days=0.0, orphans=True)
+    with open_kept(server, chosen=chosen):
+        wait_until(lambda: memory.communities.list(namespace=namespace))
+        after = memory.stats(namespace=namespace)
+        assert (after.episodes, after.facts) == (before.episodes - 1, before.facts - 2)
+        assert "Rome" not in str(memory.episodes.list(namespace=namespace))
+        memory.add("Hal knows Ian and Joe", namespace=namespace)  # it goes on with what is new
+        wait_until(lambda: len(memory.communities.list(namespace=namespace)) == 3)
+    assert memory.privacy.audit(namespace=namespace)[0].reason == "they had expired"
+
+
+def test_one_process_does_it_and_another_takes_over_from_one_that_was_killed(server, memory, namespace, circles):
+    command = [sys.executable, "-m", "tests.eviction.holding", server.url]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline().strip()  # it has the lease, and is asking its model
+        model = Scripted()
+        with open_kept(server, model):
+            time.sleep(2 * LEASE.lease_seconds)
+            assert not model.asked, "while the other renews its lease, this one keeps away"
+            child.kill()
+            child.wait()
+            took = wait_until(lambda: memory.communities.list(namespace=namespace))
+            assert took < LEASE.lease_seconds + PATIENCE / 3
+            asked = len(model.asked)
+            time.sleep(3 * LEASE.every_seconds)
+            assert len(model.asked) == asked, "what did not change is not asked about again"
+
+
+def test_closing_stops_it_in_the_middle_and_gives_the_lease_back(server, memory, namespace, circles, capfd):
+    stuck = open_kept(server, Silent(), replace(LEASE, lease_seconds=600.0))
+    wait_until(lambda: capfd.readouterr().out)
+    began = time.monotonic()
+    stuck.close()
+    assert time.monotonic() - began < 5
+    with open_kept(server, chosen=replace(LEASE, every_seconds=3600.0, lease_seconds=600.0)):
+        wait_until(lambda: memory.communities.list(namespace=namespace))  # it is due at once
+
+
+def test_an_error_is_logged_and_reaches_no_call_and_the_next_time_tries_again(
+    server, memory, namespace, circles, caplog
+):
+    failures = []
+
+    def fail(fields: Any) -> Any:
+        failures.append(fields)
+        raise ModelUnavailable("the server is down: try again later")
+
+    with caplog.at_level(logging.WARNING, "kg_memory"), open_kept(server, Scripted(community=fail)) as kept:
+        wait_until(lambda: len(failures) > 1)
+        assert kept.add("Gus knows Ann", namespace=namespace).new
+    assert "maintenance of a namespace failed, and is tried again" in caplog.text
+
+
+def test_what_is_forgotten_meanwhile_is_not_made_again(server, memory, namespace, circles, capfd):
+    with open_kept(server, Silent()):
+        wait_until(lambda: capfd.readouterr().out)
+        memory.privacy.forget(everything=True, namespace=namespace)
+        time.sleep(2 * LEASE.lease_seconds)
+        assert namespace not in memory.data.namespaces()
+    assert namespace not in memory.data.namespaces()
+
+
+async def test_it_is_off_by_default_and_wrong_values_are_refused(server):
+    async with GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        assert memory.settings.maintenance is None
+    assert Settings.from_env({"KG_MEMORY_MAINTENANCE": "60"}).maintenance == Maintenance(every_seconds=60)
+    for name, value in (("every_seconds", 0), ("lease_seconds", float("nan")), ("max_entities", 0)):
+        with pytest.raises(SettingsError, match=f"maintenance {name} must be above 0"):
+            Maintenance(**{name: value})
+    with pytest.raises(SettingsError, match="must be a Maintenance or None, got 60"):
+        Settings(maintenance=60)
