@@ -112,11 +112,11 @@ class Entities(Group):
         entities = [entity for entity in near.entities if near.depths[entity.id] == 0]
         if not entities:
             return None
-        alias = alias_key(entities[0].name if name == entities[0].id else replace_unstorable(name))
+        ids = [entity.id for entity in entities]
         episodes, communities = yield from in_step(
             (
-                read(episode_queries.EPISODES_ABOUT, alias=alias, limit=limit),
-                read(community_queries.COMMUNITIES_ABOUT, alias=alias),
+                read(episode_queries.EPISODES_ABOUT, ids=ids, limit=limit),
+                read(community_queries.COMMUNITIES_ABOUT, ids=ids),
             )
         )
         return EntityCard(

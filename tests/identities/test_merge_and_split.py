@@ -156,6 +156,20 @@ def test_a_name_goes_where_its_sources_go(tell, namespace):
     assert tell.now("Robert Chen") == {"Robert Chen works at Acme Labs"}
 
 
+def test_cards_of_two_entities_of_one_name_have_their_own_messages(tell, namespace):
+    first = tell("Anna|LIVES_IN|Bergen", day=1)
+    second = tell("Anna|LIVES_IN|Oslo", day=2)
+    split = tell.memory.entities.split("Anna", episodes=[second.episode], namespace=namespace)
+    cards = {id_: tell.memory.entities.card(id_, namespace=namespace) for id_ in (split.entity.id, split.second.id)}
+    assert {id_: [episode.id for episode in card.episodes] for id_, card in cards.items()} == {
+        split.entity.id: [first.episode],
+        split.second.id: [second.episode],
+    }
+    assert {episode.id for episode in tell.memory.entities.card("Anna", namespace=namespace).episodes} == {
+        first.episode, second.episode,
+    }  # fmt: skip
+
+
 def test_decisions_survive_export_and_import_into_another_namespace(tell, rows, tmp_path, namespace):
     tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
     tell("Bob|LIVES_IN|Oslo", day=2)

@@ -316,7 +316,8 @@ ORDER BY community.level DESC, size DESC, community.name, community.id
 """A page of all communities, or those of one level, highest and largest first, with their members' or parts' names."""
 
 COMMUNITIES_ABOUT = """
-MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)
+UNWIND $ids AS id
+MATCH (n:Entity {id: id})
 MATCH (c:Community)-[:HAS_MEMBER]->(n)
 RETURN DISTINCT c {.id, .name, .summary} AS community
 """

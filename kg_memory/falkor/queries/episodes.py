@@ -170,7 +170,8 @@ RETURN e.status AS status, coalesce(m.forgotten, 0) AS forgotten
 """
 
 EPISODES_ABOUT = f"""
-MATCH (:Alias {{key: $alias}})-[:NAMES]->(n:Entity)
+UNWIND $ids AS id
+MATCH (n:Entity {{id: id}})
 MATCH (e:Episode)-[:MENTIONS]->(n)
 WITH DISTINCT e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
 RETURN {part.EPISODE_MAP} AS episode
