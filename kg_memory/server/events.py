@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ from starlette.responses import StreamingResponse
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor.rows import Row
 from kg_memory.memory.changes import OVERLAP, Seen, Watch
-from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Change
 from kg_memory.runtime.flow import Flow
 from kg_memory.server.access import Access, Reading
@@ -59,20 +58,24 @@ class Event:
 class Feed:
     """The news of *namespace*, looked up once for all that listen, as long as anybody does."""
 
-    def __init__(self, memory: GraphMemory, namespace: str) -> None:
-        self._memory, self._namespace = memory, namespace
+    def __init__(self, service: Service, namespace: str) -> None:
+        self._service, self._memory, self._namespace = service, service.memory, namespace
         self._events: deque[Event] = deque(maxlen=KEPT)
         self._began = (0, 0)
         """From where on no event is missing."""
         self._task: asyncio.Task[None] | None = None
-        self.listeners = 0
 
-    async def listen(self, last: EventId | None, service: Service) -> AsyncGenerator[Event | None, None]:
+    @property
+    def listeners(self) -> int:
+        """The number of streams that are open."""
+        return self._service.listeners[self._namespace]
+
+    async def listen(self, last: EventId | None) -> AsyncGenerator[Event | None, None]:
         """Yield the events after *last*, or from now on, until the service stops.
 
         ``None`` comes before what was seen at a look, and where nothing is seen for `PING` seconds.
         """
-        self.listeners += 1
+        self._service.listeners[self._namespace] += 1
         if self._task is None or self._task.done():
             self._began = (self._memory.driver.clock(), 0)
             self._events.clear()
@@ -84,7 +87,7 @@ class Feed:
                     yield event
                 place = self._began
             silent = 0.0
-            while not service.stopping:
+            while not self._service.stopping:
                 news = [event for event in self._events if event.id > place]
                 silent += PAUSE
                 if news or silent >= PING:
@@ -95,7 +98,7 @@ class Feed:
                     yield event
                 await asyncio.sleep(PAUSE)
         finally:
-            self.listeners -= 1
+            self._service.listeners -= Counter([self._namespace])  # none is left where it was the last
 
     async def _follow(self, watch: Watch) -> None:
         counts: Row = {}
@@ -141,12 +144,12 @@ def add_routes(router: APIRouter, service: Service) -> None:
     ) -> StreamingResponse:
         """Follow the namespace live: episodes, facts and what reading costs."""
         place = _parse_id(last)
-        if sum(feed.listeners for feed in feeds.values()) >= service.options.max_streams:
+        if service.listeners.total() >= service.options.max_streams:
             raise ProblemError(503, "too many streams are open; try again later", headers={"Retry-After": "5"})
         for name in [name for name, feed in feeds.items() if not feed.listeners]:
             if name != access.namespace:
                 del feeds[name]
-        feed = feeds.setdefault(access.namespace, Feed(service.memory, access.namespace))
+        feed = feeds.setdefault(access.namespace, Feed(service, access.namespace))
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(_stream(service, access, feed, place), 200, headers, "text/event-stream")
 
@@ -161,7 +164,7 @@ may come twice after an interruption.
 
 async def _stream(service: Service, access: Access, feed: Feed, place: EventId | None) -> AsyncIterator[str]:
     yield "retry: 2000\n\n"
-    async with aclosing(feed.listen(place, service)) as listening:
+    async with aclosing(feed.listen(place)) as listening:
         async for event in listening:
             if event is not None:
                 yield event.encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from kg_memory.memory.memory import GraphMemory
@@ -34,13 +35,17 @@ class Options:
 
 @dataclass(slots=True)
 class Service:
-    """A memory and what serves it; `stopping` is set when the server is about to stop."""
+    """A memory and what serves it; `stopping` is set when the server is about to stop.
+
+    `listeners` counts the open streams of events by namespace.
+    """
 
     memory: GraphMemory
     options: Options
     guard: Guard = field(init=False)
     reader: Reader = field(init=False)
     stopping: bool = False
+    listeners: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Make the parts."""

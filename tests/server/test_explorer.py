@@ -16,6 +16,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.server.explorer import routes
 from kg_memory.server.explorer.columns import FAR, ColumnCache
+from kg_memory.server.keys import KeyRing
 from kg_memory.server.service import Options
 from tests.server.conftest import Client, Serving
 
@@ -174,13 +175,25 @@ def test_what_is_forgotten_is_in_no_column(client: Client, offline: GraphMemory)
     assert "Tromsø" not in reader.get(path).text
 
 
-def test_what_is_kept_is_of_its_namespace_and_goes_by_itself(
-    client: Client, offline: GraphMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caches: list[ColumnCache] = []
+@pytest.fixture
+def caches(monkeypatch: pytest.MonkeyPatch) -> list[ColumnCache]:
+    """Return what servers made from now on keep, and let them look at it often."""
+    made: list[ColumnCache] = []
     make = ColumnCache.__init__
-    monkeypatch.setattr(ColumnCache, "__init__", lambda self: (make(self), caches.append(self))[0])
+    monkeypatch.setattr(ColumnCache, "__init__", lambda self: (make(self), made.append(self))[0])
     monkeypatch.setattr(routes, "SWEEP", 0.05)
+    return made
+
+
+def until_kept(cache: ColumnCache, *namespaces: str) -> None:
+    """Wait until the columns of just these are kept."""
+    deadline = time.monotonic() + 10
+    while cache.namespaces != [*namespaces]:
+        assert time.monotonic() < deadline, cache.namespaces
+        time.sleep(0.05)
+
+
+def test_what_is_kept_is_of_its_namespace_and_goes_by_itself(offline: GraphMemory, caches: list[ColumnCache]) -> None:
     paths = [f"/v1/namespaces/columns%2F{name}/explorer/columns" for name in ("3", "4")]
     with Serving(offline, Options(rate=10_000)) as serving, httpx.Client(base_url=serving.url) as reader:
         for name, path in zip(("Tromsø", "Bodø"), paths, strict=True):
@@ -192,11 +205,61 @@ def test_what_is_kept_is_of_its_namespace_and_goes_by_itself(
         (cache,) = caches
         assert cache.namespaces == ["columns/4", "columns/3"]
         offline.privacy.forget(speaker="Liv", namespace="columns/3")
-        deadline = time.monotonic() + 10
-        while cache.namespaces != ["columns/4"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until_kept(cache, "columns/4")
         assert "Bodø" in reader.get(paths[1]).text
+
+
+def test_nothing_is_kept_or_looked_at_once_no_page_shows_it(
+    offline: GraphMemory, caches: list[ColumnCache], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    look = ColumnCache.drop_outdated
+    monkeypatch.setattr(ColumnCache, "drop_outdated", lambda self, name: (looks.append(name), look(self, name))[1])
+    monkeypatch.setattr(routes, "UNUSED", 0.3)
+    offline.add("I live in Alta.", speaker="Liv", namespace="columns/5")
+    with Serving(offline, Options(rate=10_000)) as serving, httpx.Client(base_url=serving.url) as reader:
+        (cache,) = caches
+        with reader.stream("GET", "/v1/namespaces/columns%2F5/events") as events:
+            lines = events.iter_lines()
+            assert next(lines) == "retry: 2000"
+            for name in ("5", "6"):
+                reader.get(f"/v1/namespaces/columns%2F{name}/explorer/columns")
+            until_kept(cache, "columns/5")
+            time.sleep(0.6)
+            assert cache.namespaces == ["columns/5"]
+        until_kept(cache)
+        looks.clear()
+        time.sleep(0.3)
+        assert looks == []
+        assert "Alta" in reader.get("/v1/namespaces/columns%2F5/explorer/columns").text
+        assert cache.namespaces == ["columns/5"]
+
+
+def test_kept_columns_are_for_keys_that_reach_them(
+    client: Client, offline: GraphMemory, caches: list[ColumnCache], ring: KeyRing
+) -> None:
+    offline.add("I live in Vardø.", speaker="Liv", namespace="columns/7")
+    path = "/v1/namespaces/columns%2F7/explorer/columns"
+    _, secret = ring.create("reader", ["read"], ["columns/*"])
+    refused = {
+        "another namespace": ring.create("other", ["read"], ["columns/8"])[1],
+        "another scope": ring.create("writer", ["write"], ["columns/7"])[1],
+        "none": "",
+    }
+    with Serving(offline, Options(rate=10_000)) as serving, httpx.Client(base_url=serving.url) as anyone:
+        first = anyone.get(path, headers={"X-API-Key": secret})
+        (cache,) = caches
+        assert cache.namespaces == ["columns/7"]
+        assert "Vardø" in first.text
+        for reason, other in refused.items():
+            for tag in ({}, {"If-None-Match": first.headers["etag"]}):
+                answer = anyone.get(path, headers={"X-API-Key": other, **tag})
+                assert answer.status_code == (403 if other else 401), reason
+                assert "Vardø" not in answer.text
+                assert "etag" not in answer.headers
+        assert anyone.get(path, headers={"X-API-Key": secret}).text == first.text
+        ring.revoke(secret.split("_")[1])
+        assert anyone.get(path, headers={"X-API-Key": secret}).status_code == 401
 
 
 def test_doubts_are_those_of_the_memory(client: Client, story: str, offline: GraphMemory) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ class ColumnCache:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._used: dict[str, float] = {}
 
     @property
     def namespaces(self) -> list[str]:
@@ -113,9 +115,9 @@ class ColumnCache:
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
-            answers, time = yield from read_answers()
-            kept = revision, (yield from work(lambda: compress(to_columns(answers, time))))
-        self._kept[namespace] = kept
+            answers, read_at = yield from read_answers()
+            kept = revision, (yield from work(lambda: compress(to_columns(answers, read_at))))
+        self._kept[namespace], self._used[namespace] = kept, time.monotonic()
         if len(self._kept) > CACHED:
             self._kept.popitem(last=False)
         return kept
@@ -125,6 +127,14 @@ class ColumnCache:
         revision = yield from read_revision()
         if namespace in self._kept and self._kept[namespace][0] != revision:
             del self._kept[namespace]
+
+    def drop_unused(self, shown: Container[str], seconds: float) -> None:
+        """Drop the columns of namespaces that were neither *shown* nor read for so many seconds."""
+        current = time.monotonic()
+        self._used = {name: current if name in shown else self._used[name] for name in self._kept}
+        for name, used in self._used.items():
+            if current - used > seconds:
+                del self._kept[name]
 
     def clear(self) -> None:
         """Drop all."""
@@ -139,11 +149,11 @@ def read_revision() -> Flow[str]:
 
 def read_answers() -> Flow[tuple[list[list[Row]], int]]:
     """Return the answers to `QUERIES`, and the time, in microseconds."""
-    time = yield from now()
-    return (yield from in_step(read(query) for query in QUERIES)), time
+    read_at = yield from now()
+    return (yield from in_step(read(query) for query in QUERIES)), read_at
 
 
-def to_columns(answers: Sequence[Sequence[Row]], time: int) -> Columns:
+def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
     """Return the columns of the *answers* to `QUERIES`; entities and facts are numbered by their places in these."""
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
@@ -154,7 +164,7 @@ def to_columns(answers: Sequence[Sequence[Row]], time: int) -> Columns:
     kinds = [KINDS.index(row["kind"]) for row in facts]
     groups = [{**row, "members": nodes.keep(_parse(row["members"])).tolist()} for row in communities]
     return {
-        "now": time // 1000,
+        "now": read_at // 1000,
         "types": types,
         "predicates": predicates,
         "entities": {

@@ -38,6 +38,8 @@ HEADERS = {
 }
 SWEEP = 5.0
 """Seconds between two looks whether the columns that are kept are still those of the graph."""
+UNUSED = 60.0
+"""Seconds for which the columns of a namespace are kept once no page shows it."""
 Instant = Annotated[int, Query(ge=-FAR, le=FAR, description="Milliseconds since 1970.")]
 
 
@@ -55,9 +57,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
     sweeping: asyncio.Task[None] | None = None
 
     async def sweep() -> None:
-        """Drop what changed, so that nothing that was forgotten stays in memory, whoever forgot it."""
+        """Drop what no page shows, and what changed: nothing that was forgotten stays in memory, whoever forgot it."""
         while cache.namespaces:
             await asyncio.sleep(SWEEP)
+            cache.drop_unused(service.listeners, UNUSED)
             try:
                 for namespace in cache.namespaces:
                     await driver.arun(cache.drop_outdated(namespace), namespace)
