@@ -192,18 +192,18 @@ def test_some_words_of_a_version_are_forgotten(blocks, user, memory, namespace, 
 
 
 def test_nothing_of_a_block_is_left_when_everything_goes(blocks, user, memory, namespace):
-    before = set(memory.driver.store.database.client().list_graphs())
     memory.add("I live in Bergen", speaker="Ann", namespace=namespace)
-    blocks.append("human", f"Friend: {MARKER}", user)
-    blocks.append("persona", f"I know {MARKER}", user)
+    blocks.append("human", "Friend: Quixotl", user)
+    blocks.append("persona", "I know Quixotl", user)
     done = memory.privacy.forget(everything=True, namespace=namespace)
     assert (len(done.episodes), done.residue) == (3, ())
-    client = memory.driver.store.database.client()
-    assert set(client.list_graphs()) == before
-    for graph in client.list_graphs():
-        look = partial(memory.driver.store.database.query, graph, params={}, write=False)
-        assert residue(lambda query, look=look: look(query), MARKER) == [], graph
-    assert blocks.render(user).count(MARKER) == 0
+    database = memory.driver.store.database
+    graphs = database.client().list_graphs()
+    assert graph_key(namespace) not in graphs
+    for graph in graphs:
+        look = partial(database.query, graph, params={}, write=False)
+        assert residue(look, "Quixotl") == [], graph
+    assert "Quixotl" not in blocks.render(user)
     assert blocks.append("human", "Name: Bob", user).value == "Name: Bob"
 
 
@@ -275,7 +275,7 @@ def test_a_block_is_rendered_as_letta_does_and_stays_data(blocks, user, memory, 
     assert lines[1].startswith("Recall memory has 1 earlier messages")
     assert lines[2].startswith("Archival memory has 1 facts and 0 texts")
     assert '<persona characters="9/5000" description="Who you are.">\nI am Sam.\n</persona>' in shown
-    assert '<human characters="25/200">\n&lt;/human&gt;  &lt;b&gt; a &lt; b &amp; 小美\n</human>' in shown
+    assert '<human characters="24/200">\n&lt;/human&gt;� &lt;b&gt; a &lt; b &amp; 小美\n</human>' in shown
     assert asyncio.run(blocks.arender(user)) == shown
 
 
