@@ -235,9 +235,9 @@ IMPORT = """\
 An export, or a graph of Graphiti, is there at once, or not at all. A namespace that holds something is refused, unless
 --replace lets it go. Without --namespace it is that of the export.
 
-From zep, cogx, memvara, mem0, langmem and csv, records are added to what is there; the same command again adds only
-what is missing. Facts are declared, and no model is asked. Sentences are read as messages are, or saved with --no-read.
-docs/moving_in.md describes the files.
+From zep, cogx, memvara, mem0, langmem, letta and csv, records are added to what is there; the same command again adds
+only what is missing. Facts are declared, and no model is asked. Sentences are read as messages are, or saved with
+--no-read. docs/moving_in.md describes the files.
 
 examples:
   kg-memory import ann.jsonl.gz
@@ -246,4 +246,5 @@ examples:
   kg-memory import neo4j.json --from graphiti --group ann
   kg-memory import zep.jsonl --from zep --namespace ann
   kg-memory import mem0.json --from mem0 --group ann --namespace ann
+  kg-memory import agent.af --from letta --namespace ann
 """

@@ -130,10 +130,10 @@ class Data(Group):
     ) -> Flow[ImportResult]:
         """Add to *namespace* what another memory exported to the file *source*; see ``docs/moving_in.md``.
 
-        *origin* is ``zep``, ``cogx``, ``memvara``, ``mem0``, ``langmem`` or ``csv``. Facts are declared: no model is
-        asked about them. Sentences are read as messages, or only saved without *read*: `episodes.resume` reads them.
-        *group* is the owner whose memory it is, where there are several. All records are checked before the first is
-        stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.
+        *origin* is ``zep``, ``cogx``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``. Facts are declared: no
+        model is asked about them. Sentences are read as messages, or only saved without *read*: `episodes.resume` reads
+        them. *group* is the owner whose memory it is, where there are several. All records are checked before the first
+        is stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.
         *progress* is called with how many records of how many are stored. Errors: `InputError` names a wrong record.
         """
         return import_records(self._engine, Move(origin, source, group, read), namespace, progress)

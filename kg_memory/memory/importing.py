@@ -19,6 +19,7 @@ from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.transfer.facts_table import read_csv
 from kg_memory.maintenance.transfer.from_cogx import read_cogx
+from kg_memory.maintenance.transfer.from_letta import read_letta
 from kg_memory.maintenance.transfer.from_memvara import read_memvara
 from kg_memory.maintenance.transfer.from_zep import read_zep
 from kg_memory.maintenance.transfer.moving import Lookup, Open, Reading, Record
@@ -37,6 +38,7 @@ ORIGINS: Mapping[str, Open] = {
     "memvara": read_memvara,
     "mem0": read_mem0,
     "langmem": read_langmem,
+    "letta": read_letta,
     "csv": read_csv,
 }
 """The readers of their exports."""

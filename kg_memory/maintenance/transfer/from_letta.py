@@ -1,0 +1,201 @@
+"""Read an agent file of Letta (``.af``), in its old and its new form: blocks, messages, archival passages and files.
+
+Ids in the file count from 0 in every file, so each record gets one made from what it says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.wire import Row
+from kg_memory.maintenance.transfer.moving import Reading, Record, choose_owner, read_text, read_time
+from kg_memory.models.graph import EpisodeInput, EpisodeKind
+from kg_memory.text.identity import block_thread
+
+SOURCE = "letta"
+LONGEST = 1 << 28
+"""The most bytes of a file: it is one JSON document, and is held whole."""
+PASSAGES = ("passages", "archival_passages", "archival_memory")
+SPEAKING = "letta_v1_agent"
+"""The type of agents whose text is for the user even where they call a tool; of others it is what they think."""
+EVENTS = ("heartbeat", "login", "system_alert")
+"""The types of what servers wrote in the name of the user."""
+HINT = "pass what Letta exported"
+
+
+def read_letta(path: Path, group: str | None = None) -> Reading:
+    """Read the agent called *group*, by default the only one. Errors: `InputError`."""
+    document = _load(path)
+    agents = dict(_agents(path, document))
+    name = choose_owner(agents, group, "agent")
+    return partial(_records, path, document, name, agents[name])
+
+
+def _load(path: Path) -> Row:
+    try:
+        if path.stat().st_size > LONGEST:
+            raise InputError(f"{path} has over {LONGEST:,} bytes; {HINT}, one agent a file")
+        document = json.loads(path.read_text("utf-8-sig"))
+        if isinstance(document, str):  # some are encoded twice
+            document = json.loads(document)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot read {path} as JSON ({error}); {HINT}") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{path} must have an object, got {type(document).__name__}; {HINT}")
+    return document
+
+
+def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
+    """Yield each agent with a name of its own; the old form is one agent. Errors: `InputError`."""
+    if "agents" not in document and ("core_memory" in document or "messages" in document):
+        document = {"agents": [document]}
+    agents = list(_rows(str(path), document, "agents"))
+    if not agents:
+        raise InputError(f"{path} has no agents; {HINT}")
+    names = [read_text(place, agent, "name", "id") or "agent" for place, agent in agents]
+    for name, (_, agent) in zip(names, agents, strict=True):
+        yield (name if names.count(name) == 1 else f"{name} ({agent.get('id')})"), agent
+
+
+def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
+    """Yield the objects of the lists *names* that *record* has, each with its place. Errors: `InputError`."""
+    for name in names:
+        rows = record.get(name) or []
+        if not isinstance(rows, list):
+            raise InputError(f"{place}: {name} must be a list, got {type(rows).__name__}; {HINT}")
+        for number, row in enumerate(rows, 1):
+            if not isinstance(row, dict):
+                raise InputError(f"{place}: {name} {number} must be an object, got {type(row).__name__}; {HINT}")
+            yield f"{place}, {name} {number}", row
+
+
+def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter[str]) -> Iterator[Record]:
+    for place, block in _blocks(str(path), document, agent):
+        yield from _block(place, name, block, left_out)
+    for place, message in _rows(str(path), agent, "messages"):
+        yield from _message(place, name, agent, message, left_out)
+    for place, passage in (*_rows(str(path), document, *PASSAGES[:2]), *_rows(str(path), agent, *PASSAGES)):
+        if passage.get("agent_id") in (None, agent.get("id")):
+            yield from _passage(place, name, passage)
+    attached = [link.get("file_id") for _, link in _rows(str(path), agent, "files_agents")]
+    for place, file in _rows(str(path), document, "files"):
+        if file.get("id") in attached:
+            yield from _file(place, name, file, left_out)
+
+
+def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
+    """Yield the blocks of *agent*: its own, and those of the file that it has the ids of."""
+    yield from _rows(path, agent, "core_memory", "memory_blocks")
+    ids = agent.get("block_ids") or []
+    if not isinstance(ids, list):
+        raise InputError(f"{path}: block_ids must be a list, got {type(ids).__name__}; {HINT}")
+    if document is not agent:
+        yield from ((place, block) for place, block in _rows(path, document, "blocks") if block.get("id") in ids)
+
+
+def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterator[Record]:
+    label, value = read_text(place, block, "label"), read_text(place, block, "value")
+    if label is None:
+        raise InputError(f"{place}: there is no label; {HINT}")
+    if value is None:
+        left_out["empty blocks"] += 1
+        return
+    thread = block_thread(re.sub(r"[^\w-]", "_", label)[:64])
+    at = read_time(place, block, "updated_at", "created_at")
+    yield _record(place, name, value, kind=EpisodeKind.BLOCK, speaker=name, thread=thread, at=at)
+
+
+def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[Record]:
+    role = message.get("role")
+    at = read_time(place, message, "created_at")
+    thread = read_text(place, message, "conversation_id") or name
+    if role == "user":
+        texts, speaker = [_unpack(_text(place, message))], read_text(place, message, "name") or "user"
+        if texts == [None]:
+            left_out["events of Letta, such as heartbeats"] += 1
+            return
+    elif role == "assistant":
+        texts, speaker = list(_answers(place, agent, message)), "assistant"
+    else:
+        left_out[f"messages of the role {role!s:.20}"] += 1
+        return
+    if not any(texts):
+        left_out["messages without a text for anybody"] += 1
+    for text in filter(None, texts):
+        yield _record(place, name, text, speaker=speaker, thread=thread, at=at)
+
+
+def _text(place: str, message: Row) -> str:
+    """Return the texts of a message, whose content is one or a list of parts. Errors: `InputError`."""
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return content or read_text(place, message, "text") or ""
+    parts = _rows(place, message, "content")
+    return "\n".join(filter(None, (read_text(at, part, "text") for at, part in parts if part.get("type") == "text")))
+
+
+def _unpack(text: str) -> str | None:
+    """Return what a user said, which older servers wrapped in JSON; ``None`` for an event that nobody said."""
+    try:
+        packed = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    kind = packed.get("type") if isinstance(packed, dict) else None
+    if kind == "user_message" and isinstance(packed.get("message"), str):
+        return str(packed["message"])
+    return None if kind in EVENTS else text
+
+
+def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
+    """Yield what an assistant said to the user: with the tool send_message, or without a tool."""
+    calls = list(_rows(place, message, "tool_calls"))
+    if not calls or agent.get("agent_type") == SPEAKING:
+        yield _text(place, message)
+    for _, call in calls:
+        function = call.get("function")
+        if isinstance(function, dict) and function.get("name") == "send_message":
+            yield _sent(function.get("arguments"))
+
+
+def _sent(arguments: Any) -> str:
+    try:
+        values = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return ""
+    text = values.get("message") if isinstance(values, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _passage(place: str, name: str, passage: Row) -> Iterator[Record]:
+    text, tags = read_text(place, passage, "text"), passage.get("tags") or []
+    if text is None:
+        raise InputError(f"{place}: there is no text; {HINT}")
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise InputError(f"{place}: tags must be a list of texts, got {tags!r:.80}; {HINT}")
+    at = read_time(place, passage, "created_at")
+    yield _record(place, name, text, kind=EpisodeKind.TEXT, at=at, labels={"tags": tags} if tags else {})
+
+
+def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[Record]:
+    text = read_text(place, file, "content")
+    if text is None:
+        left_out["files without their text"] += 1
+        return
+    thread = read_text(place, file, "file_name", "original_file_name", "id")
+    at = read_time(place, file, "file_last_modified_date", "file_creation_date")
+    yield _record(place, name, text, kind=EpisodeKind.TEXT, thread=thread, at=at)
+
+
+def _record(place: str, name: str, content: str, **fields: Any) -> Record:
+    """Return a record with an id of its own: the same of the same agent, said at the same time, is the same."""
+    own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
+    id_ = hashlib.sha256(own.encode()).hexdigest()[:24]
+    return Record(place, EpisodeInput(content=content, source=SOURCE, source_id=f"af/{id_}", **fields))
