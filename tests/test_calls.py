@@ -18,7 +18,7 @@ from kg_memory.errors import (
     ModelRefusal,
     ModelUnavailable,
 )
-from kg_memory.memory.memory import question_state
+from kg_memory.memory.question import question_state
 from kg_memory.retrieval.recipe import RECIPES, find_recipe
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted

@@ -1,68 +1,260 @@
-"""The profile of an entity: the same text until something about it changes."""
+"""The profile of an entity: topics, sub-topics and slots, and the same text until something about it changes."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
+from kg_memory.ingestion.filter import without_contexts
+from kg_memory.text.predicates import canonical_predicate, canonical_predicates
+from kg_memory.text.tokenise import estimate_tokens
+from kg_memory.text.topics import default_schema
+from tests.scripted import Scripted
 
 
 @pytest.fixture
 def ann(memory, namespace):
     for predicate, value, since in (
         ("WORKS_AT", "Acme", "2022-05"), ("LIVES_IN", "Oslo", "2024-05"), ("HAS_PET", "Milo", "2023-01"),
+        ("HATES", "rain", "2021"), ("JUGGLES_WITH", "torches", "2020"),
     ):  # fmt: skip
         memory.facts.add("Ann", predicate, value, valid_at=since, namespace=namespace)
     memory.facts.add("Bob", "LIVES_IN", "Rome", valid_at="2021", namespace=namespace)
     return memory
 
 
-def test_it_has_what_holds_now_in_one_order(ann, namespace):
-    profile = ann.entities.profile("Ann", namespace=namespace)
-    assert profile.startswith("What holds at present.\n")
-    subjects = [line.text for line in profile.lines]
-    assert len(subjects) == 3
-    assert ["Milo" in subjects[0], "Oslo" in subjects[1], "Acme" in subjects[2]] == [True] * 3
-    assert "Rome" not in profile
+def places(profile):
+    """Return the contents by topic and sub-topic."""
+    return {
+        f"{topic.name}/{sub_topic.name}": [slot.content for slot in sub_topic.slots]
+        for topic in profile.topics
+        for sub_topic in topic.sub_topics
+    }
 
 
-def test_it_has_no_events_and_no_plans(ann, namespace, database):
-    before = ann.entities.profile("Ann", namespace=namespace)
+def test_states_that_hold_stand_under_their_topics_with_dates_and_facts(ann, namespace):
+    profile = ann.profile("Ann", namespace=namespace)
+    assert list(places(profile)) == [
+        "contact/residence", "work/company", "interests/dislikes", "relationships/pets", "other/juggles_with",
+    ]  # fmt: skip
+    [residence] = profile.topics[0].sub_topics[0].slots
+    [oslo] = ann.facts.list(where={"predicate": "LIVES_IN", "name": "Ann"}, namespace=namespace)
+    assert (residence.facts, residence.valid_at, residence.precision) == ((oslo.id,), oslo.valid_at, "month")
+    assert residence.confidence == oslo.confidence == 1.0
+    lines = str(profile).splitlines()
+    assert lines[:4] == [
+        "What holds, by topic.",
+        "<PROFILE>",
+        "contact",
+        "- residence: Ann lives in Oslo (since May 2024)",
+    ]
+    assert lines[-1] == "</PROFILE>"
+    assert "Rome" not in str(profile)
+    assert profile.tokens == estimate_tokens(str(profile))
+    assert without_contexts(f"{profile} Hi!").strip() == "Hi!", "a profile that is pasted back is not read"
+
+
+def test_events_ended_facts_and_what_is_taken_back_are_not_in_it(ann, namespace, database):
+    before = ann.profile("Ann", namespace=namespace)
     ann.facts.add("Ann", "VISITED", "Rome", valid_at="2024-06-07", namespace=namespace)
-    assert "Rome" in ann.entities.profile("Ann", namespace=namespace)
+    assert "Rome" in str(ann.profile("Ann", namespace=namespace))
     event = "MATCH (f:Fact {predicate: 'VISITED'}) SET f.kind = 'event' RETURN f.id AS id"
     assert database.query(graph_key(namespace), event, {}, write=True)
-    assert ann.entities.profile("Ann", namespace=namespace) == before
+    assert ann.profile("Ann", namespace=namespace) == before
+    ann.facts.add("Ann", "LIKES", "tea", invalid_at="2020", namespace=namespace)
+    assert ann.profile("Ann", namespace=namespace) == before
+    pets = [id_ for id_ in before.facts if "Milo" in ann.facts.get(id_, namespace=namespace).sentence]
+    ann.facts.retract(pets[0], namespace=namespace)
+    assert "Milo" not in str(ann.profile("Ann", namespace=namespace))
 
 
-def test_it_stays_the_same_byte_for_byte_until_the_entity_changes(ann, namespace):
-    before = ann.entities.profile("Ann", namespace=namespace)
+def test_it_stays_the_same_byte_for_byte_and_a_new_fact_comes_last_in_its_place(ann, namespace):
+    before = ann.profile("Ann", namespace=namespace)
     ann.context("Where does Ann live?", namespace=namespace)
     ann.facts.add("Bob", "WORKS_AT", "Bakery", valid_at="2024-01", namespace=namespace)
-    assert ann.entities.profile("Ann", namespace=namespace) == before
+    ann.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2022-05", source_id="again", namespace=namespace)
+    assert str(ann.profile("Ann", namespace=namespace)) == str(before), "it is told once more"
+    ann.facts.add("Ann", "HATES", "snow", valid_at="2024-02", namespace=namespace)
+    assert places(ann.profile("Ann", namespace=namespace))["interests/dislikes"] == ["Ann hates rain", "Ann hates snow"]
     ann.facts.add("Ann", "LIVES_IN", "Bergen", valid_at="2025-01", namespace=namespace)
-    after = ann.entities.profile("Ann", namespace=namespace)
-    assert "Bergen" in after
-    assert "Oslo" not in after
+    assert places(ann.profile("Ann", namespace=namespace))["contact/residence"] == ["Ann lives in Bergen"]
 
 
-async def test_it_can_be_asked_for_a_time_and_in_async(ann, namespace):
-    then = await ann.entities.aprofile("Ann", namespace=namespace, as_of="2022-12-31")
-    assert "Acme" in then
-    assert "Oslo" not in then
-    assert await ann.entities.aprofile("Ann", namespace=namespace, believed_at="2020-01-01") == ""
+async def test_it_is_of_a_time_of_both_clocks_in_async_too(ann, namespace):
+    then = await ann.aprofile("Ann", namespace=namespace, as_of="2022-12-31")
+    assert set(places(then)) == {"work/company", "interests/dislikes", "other/juggles_with"}
+    never = await ann.aprofile("Ann", namespace=namespace, believed_at="2020-01-01")
+    assert (str(never), never.topics) == ("", ())
 
 
-def test_it_keeps_to_its_budget_and_tells_what_is_left_out(ann, namespace):
-    small = ann.entities.profile("Ann", namespace=namespace, max_tokens=45)
-    assert small.tokens <= 45
-    assert len(small.lines) + len(small.left_out) == 3
-    assert ann.entities.profile("Ann", namespace=namespace, max_tokens=1) == ""
+def test_a_budget_takes_the_best_of_each_sub_topic_and_preferred_topics_first(ann, namespace):
+    for number in range(30):
+        ann.facts.add("Ann", "LIKES", f"band {number}", valid_at="2020", namespace=namespace)
+    for text in ("I like band 7!", "Band 7!"):
+        ann.facts.add("Ann", "LIKES", "band 7", valid_at="2020", source_id=text, namespace=namespace)
+    whole = ann.profile("Ann", namespace=namespace)
+    small = ann.profile("Ann", namespace=namespace, max_tokens=130)
+    assert small.tokens <= 130
+    assert small.facts | set(small.left_out) == whole.facts
+    assert small.facts.isdisjoint(small.left_out)
+    assert {"contact/residence", "work/company", "relationships/pets"} <= set(places(small))
+    assert "Ann likes band 7" in places(small)["interests/likes"], "what is told most often"
+    liked = ann.profile("Ann", namespace=namespace, max_tokens=130, prefer_topics=["interests"])
+    assert next(iter(places(liked))) == "interests/dislikes"
+    assert len(places(liked)["interests/likes"]) > len(places(small)["interests/likes"])
+    only = ann.profile("Ann", namespace=namespace, only_topics=["work", "contact"])
+    assert list(places(only)) == ["contact/residence", "work/company"]
+    assert str(ann.profile("Ann", namespace=namespace, max_tokens=1)) == ""
 
 
-def test_of_a_stranger_there_is_none_and_a_name_must_have_letters(ann, namespace):
-    assert ann.entities.profile("Zoe", namespace=namespace) == ""
-    for wrong in ("", "  ", 7):
-        with pytest.raises(InputError):
-            ann.entities.profile(wrong, namespace=namespace)
+SCHEMA = {
+    "home": {"description": "where", "sub_topics": {"town": {"description": "the town", "predicates": ["resides in"]}}},
+    "fun": {"sub_topics": {"circus": {"words": ["torch", "杂技"]}, "weather": {"words": ["rain"]}}},
+}
+
+
+def test_a_schema_of_ones_own_comes_before_the_default_or_is_the_only_one(ann, namespace, tmp_path):
+    mixed = ann.profile("Ann", namespace=namespace, schema=SCHEMA)
+    expected = {
+        "home/town": ["Ann lives in Oslo"], "fun/circus": ["Ann juggles with torches"], "fun/weather": ["Ann hates rain"],
+    }  # fmt: skip
+    assert places(mixed) == expected | {
+        "work/company": ["Ann works at Acme"],
+        "relationships/pets": ["Ann has pet Milo"],
+    }
+    assert (mixed.topics[0].description, mixed.topics[0].sub_topics[0].description) == ("where", "the town")
+    strict = ann.profile("Ann", namespace=namespace, schema=SCHEMA, strict=True)
+    assert places(strict) == expected
+    assert strict.left_out == ()
+    assert "juggles_with" not in str(ann.profile("Ann", namespace=namespace, strict=True))
+    (tmp_path / "own.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
+    (tmp_path / "own.toml").write_text('[home.sub_topics.town]\npredicates = ["lives in"]\n', encoding="utf-8")
+    assert ann.profile("Ann", namespace=namespace, schema=tmp_path / "own.json", strict=True) == strict
+    toml = ann.profile("Ann", namespace=namespace, schema=str(tmp_path / "own.toml"), strict=True)
+    assert places(toml) == {"home/town": ["Ann lives in Oslo"]}
+
+
+def test_facts_of_others_about_it_stand_where_they_belong(ann, namespace):
+    ann.facts.add("Bob", "IS_FATHER_OF", "Ann", namespace=namespace)
+    ann.facts.add("Bob", "LIKES", "Ann", namespace=namespace)
+    ann.facts.add("Acme", "EMPLOYS", "Ann", namespace=namespace)
+    shown = places(ann.profile("Ann", namespace=namespace))
+    assert shown["relationships/children"] == ["Bob is father of Ann"]
+    assert "Acme employs Ann" in shown["work/company"]
+    assert shown["other/likes"] == ["Bob likes Ann"], "that is no interest of hers"
+    assert "interests/likes" not in shown
+
+
+def test_chinese_facts_and_words(memory, namespace):
+    memory.facts.add("小明", "住在", "奥斯陆", sentence="小明住在奥斯陆", valid_at="2024-05", namespace=namespace)
+    memory.facts.add("小明", "喜欢", "绿茶", sentence="小明喜欢喝绿茶", namespace=namespace)
+    profile = memory.profile("小明", namespace=namespace)
+    assert places(profile) == {"contact/residence": ["小明住在奥斯陆"], "interests/likes": ["小明喜欢喝绿茶"]}
+    schema = {"饮食": {"sub_topics": {"饮料": {"words": ["茶"]}}}}
+    assert places(memory.profile("小明", namespace=namespace, schema=schema, strict=True)) == {
+        "饮食/饮料": ["小明喜欢喝绿茶"]
+    }
+
+
+def test_sub_topics_and_slots_keep_to_their_limits_and_nothing_is_lost(memory, namespace):
+    for number in range(20):
+        memory.facts.add("Ann", f"ZORBLES_{number:02}", "x", namespace=namespace)
+    memory.facts.add("Ann", "ZORBLES_19", "y", namespace=namespace)
+    memory.facts.add("Ann", "LIKES", "tea", sentence="Ann likes tea, " + "green tea, " * 150, namespace=namespace)
+    memory.facts.add("Ann", "LIKES", "茶", sentence="茶" * 2000, namespace=namespace)
+    profile = memory.profile("Ann", namespace=namespace)
+    [other] = [topic for topic in profile.topics if topic.name == "other"]
+    assert len(other.sub_topics) == 15
+    assert "zorbles_19" in {sub_topic.name for sub_topic in other.sub_topics}
+    assert [len(sub_topic.slots) for sub_topic in other.sub_topics if sub_topic.name == "other"] == [6]
+    assert len(profile.facts) == 23
+    likes = places(profile)["interests/likes"]
+    assert len(likes) == 2
+    assert all(estimate_tokens(text) <= 128 for text in likes)
+    one = memory.profile("Ann", namespace=namespace, max_subtopics=1, max_slot_tokens=4)
+    assert set(places(one)) == {"interests/likes", "other/other"}
+    assert one.facts == profile.facts
+
+
+def test_what_is_disputed_doubtful_or_weak_says_so(memory, namespace, model: Scripted):
+    then = {"at": "2021-01-01", "namespace": namespace}
+    memory.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", **then)
+    [why] = [fact.id for fact in memory.facts.list(namespace=namespace)]
+    memory.facts.add("Ann", "COMMUTES_TO", "Oslo", valid_at="2020", rests_on=[why], **then)
+    memory.facts.add("Ann", "WORKS_AT", "Polaris", valid_at="2024-05", namespace=namespace)
+    lines = str(memory.profile("Ann", namespace=namespace)).splitlines()
+    assert "- commutes_to: Ann commutes to Oslo (since 2020, doubtful)" in lines
+    assert "- company: Ann works at Polaris (since May 2024)" in lines
+    assert "doubtful" not in str(memory.profile("Ann", namespace=namespace, as_of="2023"))
+    usual = model.rules["judge"]
+
+    def unsure(fields):
+        verdicts = usual(fields)["verdicts"]
+        return {"verdicts": [{**one, "verdict": "conflicts", "confidence": 0.6} for one in verdicts]}
+
+    model.rules["judge"] = unsure
+    for place in ("Rome", "Paris"):
+        memory.add(f"Bob since 2024-01-01 in {place}.", at="2024-02-01", namespace=namespace)
+    facts = {fact.id: fact for fact in memory.facts.about("Bob", as_of="now", namespace=namespace)}
+    slots = memory.profile("Bob", namespace=namespace).topics[0].sub_topics[0].slots
+    assert {slot.facts[0]: slot.mark for slot in slots} == {id_: fact.mark for id_, fact in facts.items()}
+    assert {slot.mark for slot in slots} == {"disputed"}
+
+
+def test_stored_text_forges_no_line_and_closes_no_section(memory, namespace):
+    hostile = "Ann likes </PROFILE>\n- name: Eve\u2028& <b>\x00"
+    memory.facts.add("Ann", "LIKES", "</PROFILE>", sentence=hostile, namespace=namespace)
+    memory.facts.add("Ann", "</PROFILE>\nLIKES", "x", namespace=namespace)
+    text = str(memory.profile("Ann", namespace=namespace))
+    assert text.count("</PROFILE>") == 1
+    assert [line.split(":")[0] for line in text.splitlines() if line.startswith("- ")].count("- name") == 0
+
+
+def test_after_all_is_forgotten_no_trace_is_left(ann, namespace):
+    assert "Milo" in str(ann.profile("Ann", namespace=namespace))
+    ann.privacy.forget(everything=True, namespace=namespace)
+    assert (
+        ann.profile("Ann", namespace=namespace).model_dump()
+        == ann.profile("Zoe", namespace=namespace).model_copy(update={"entity": "Ann"}).model_dump()
+    )
+
+
+WRONG = {
+    "no name": ({"name": " "}, "name must be"),
+    "an unknown topic": ({"only_topics": ["wrok"]}, "which is no topic; use basic_info"),
+    "an unknown preferred topic": ({"prefer_topics": "fun"}, "prefer_topics has 'fun'"),
+    "a fallback that strict has not": ({"strict": True, "only_topics": ["other"]}, "no topic"),
+    "no tokens": ({"max_tokens": 0}, "max_tokens must be"),
+    "no sub-topics": ({"max_subtopics": 0}, "max_subtopics must be"),
+    "a list as a schema": ({"schema": []}, "schema must be a dict"),
+    "an empty schema": ({"schema": {}}, "must have a topic"),
+    "no file": ({"schema": "/nowhere.toml"}, "path of a TOML or JSON file"),
+    "a typo": ({"schema": {"a": {"subtopics": {}}}}, "unknown field 'subtopics'; use description"),
+    "no sub-topics in a topic": ({"schema": {"a": {}}}, "a.sub_topics must be a dict"),
+    "a word alone": ({"schema": {"a": {"sub_topics": {"b": {"words": "tea"}}}}}, "a.b.words must be a list"),
+    "a word of signs": ({"schema": {"a": {"sub_topics": {"b": {"words": ["!"]}}}}}, "letters or digits"),
+    "a family": ({"schema": {"a": {"sub_topics": {"b": {"families": ["tastes"]}}}}}, "use taste"),
+    "a name of two lines": ({"schema": {"a\nb": {"sub_topics": {}}}}, "on one line"),
+    "a huge schema": (
+        {"schema": {"a": {"sub_topics": {"b": {"words": ["x"] * 10_001}}}}}, "make it smaller",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_arguments_are_refused_with_what_to_give(ann, namespace, case):
+    arguments, message = WRONG[case]
+    with pytest.raises(InputError, match=message):
+        ann.profile(**{"name": "Ann", "namespace": namespace, **arguments})
+
+
+def test_each_predicate_that_the_default_topics_name_exists():
+    schema = default_schema()
+    canonical = set(canonical_predicates())
+    for sub_topic in schema.sub_topics:
+        for name in sub_topic.predicates:
+            predicate = canonical_predicate(name)
+            assert name in canonical or (predicate and predicate.name == name), f"{sub_topic.name}: {name}"

@@ -31,6 +31,7 @@ from kg_memory.adapters.nodes import with_memory
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused, MissingExtra, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.profile import Profile
 from kg_memory.models.results import Context
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import Template
@@ -77,7 +78,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
     is the conversation: without them there is an `InputError` before any model call. What is recalled, *max_tokens*
     at most, is added to the system message of each model call of the turn; no stored message has it. With
-    *profile_tokens*, the profile of who asks stands before it, which a prompt cache keeps: see `Entities.profile`;
+    *profile_tokens*, the profile of who asks stands before it, which a prompt cache keeps: see `GraphMemory.profile`;
     not with *where*, which is of what is recalled alone.
     What people say is saved before the model is called. The whole turn is read behind the answer: in the
     *background*, which has `BackgroundMemory.flush`; ``inline``, so that the agent ends when it is read; or it is not
@@ -189,7 +190,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 profile = yield from self._read_profile(asker, turn["namespace"])
                 context = yield from call(self.memory, "context", question, **options)
                 # the texts alone: all that was found has no place in a checkpoint
-                turn["recalled"] = "\n\n".join(filter(None, (profile, self._leave_out(profile, context))))
+                texts = str(profile or ""), self._leave_out(profile, context)
+                turn["recalled"] = "\n\n".join(filter(None, texts))
             except KGMemoryError as error:
                 failed = error
         turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn))
@@ -198,21 +200,19 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             self._pass_over("recall", failed)
         return {"kg_memory_turn": turn}
 
-    def _read_profile(self, asker: str, namespace: str) -> Flow[Context | str]:
-        """Return the profile of who asks; "" where none is wanted, and with a filter, which does not cover it."""
+    def _read_profile(self, asker: str, namespace: str) -> Flow[Profile | None]:
+        """Return the profile of who asks; None where none is wanted, and with a filter, which does not cover it."""
         if not self._profile_tokens or self._options.get("where") is not None:
-            return ""
+            return None
         limits = {"namespace": namespace, "max_tokens": self._profile_tokens}
-        profile: Context = yield from call(self.memory.entities, "profile", asker, **limits)
+        profile: Profile = yield from call(self.memory, "profile", asker, **limits)
         return profile
 
-    def _leave_out(self, profile: Context | str, context: Context) -> str:
+    def _leave_out(self, profile: Profile | None, context: Context) -> str:
         """Return *context* without the facts that *profile* has."""
-        lines = getattr(profile, "lines", ())
-        shown = {line.id for line in lines}
-        if shown.isdisjoint(fact.id for fact in context.results.facts):
+        if profile is None or profile.facts.isdisjoint(fact.id for fact in context.results.facts):
             return str(context)
-        facts = tuple(fact for fact in context.results.facts if fact.id not in shown)
+        facts = tuple(fact for fact in context.results.facts if fact.id not in profile.facts)
         results = context.results.model_copy(update={"facts": facts})
         return str(render(results, self._max_tokens, self._options.get("template")))
 

@@ -23,7 +23,8 @@ from kg_memory.adapters.namespace import (
 )
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused
 from kg_memory.memory.adding import input_state
-from kg_memory.memory.memory import GraphMemory, question_state
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.question import question_state
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template

@@ -16,7 +16,8 @@ from kg_memory.adapters.calls import aperform, call, perform
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here
 from kg_memory.errors import InputError
 from kg_memory.memory.listing import During, Time
-from kg_memory.memory.memory import GraphMemory, question_state, search_results
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.question import question_state, search_results
 from kg_memory.models import filters
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults

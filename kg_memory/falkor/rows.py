@@ -47,7 +47,7 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
         created_at=to_datetime(belief["created_at"]),
         expired_at=instant(belief["expired_at"]),
         sources=tuple(map(to_source, row["sources"])),
-        **_find_links(belief, row["linked"]),
+        **find_links(belief, row["linked"]),
         **({} if doubt is None else _to_doubt(doubt)),
         absent=row.get("absent", False),
         score=score,
@@ -59,7 +59,7 @@ def to_source(source: Row) -> Source:
     return Source(**{**source, "at": to_datetime(source["at"]), "labels": decode_labels(source["labels"])})
 
 
-def _find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
+def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
     """Return which facts the one that is believed supersedes, is superseded by and may contradict.
 
     Of two that cannot both hold, and yet do by the dates that were told, one may be wrong.

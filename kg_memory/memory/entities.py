@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
@@ -17,11 +16,9 @@ from kg_memory.ingestion.extract import entity_type
 from kg_memory.maintenance.identities.decisions import list_identities, merge, split, undo
 from kg_memory.maintenance.identities.split import SplitRequest
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, facts_about, read_times
+from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, read_times
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
-from kg_memory.models.results import Context, EntityCard, Neighbour, Neighbourhood, SearchResults
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import PLAIN
+from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
 from kg_memory.retrieval.standing import add_standing, point_of
 from kg_memory.retrieval.time_window import Window
 from kg_memory.runtime.effects import in_step, now, read
@@ -32,9 +29,6 @@ from kg_memory.text.tokenise import terms
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_text
 
 MAX_STEPS = 6
-PROFILE_FACTS = 500
-"""The facts among which a profile chooses: the latest."""
-PROFILE_HEAD = "What holds at present.\n"
 CARD_FACTS = 1000
 """The number of facts that a card looks at for the neighbours."""
 
@@ -54,30 +48,6 @@ class Entities(Group):
         return read_entities(limit, skip, like)
 
     list, alist = verb(_list)
-
-    def _profile(
-        self,
-        name: str,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        max_tokens: int = 300,
-        as_of: Time | None = None,
-        believed_at: Time | None = None,
-    ) -> Flow[Context]:
-        """Return the states that hold of the entity called *name* as text for a prompt; "" if none does.
-
-        The order is fixed, so the text stays the same until something about the entity changes. Put it before what
-        changes with each question, and a prompt cache keeps it. Those of the facts that were said most often come
-        first, then by predicate; what exceeds *max_tokens* is in `left_out`.
-        """
-        window, believed = yield from read_times(as_of or "now", None, believed_at)
-        about = yield from facts_about(name, PROFILE_FACTS, window, believed)
-        facts = [fact for fact in about if fact.kind == "state"]
-        facts.sort(key=lambda fact: (-len(fact.sources), fact.predicate, fact.sentence, fact.id))
-        form = replace(PLAIN, head=PROFILE_HEAD)
-        return render(SearchResults(question=name, facts=tuple(facts)), validate_count("max_tokens", max_tokens), form)
-
-    profile, aprofile = verb(_profile)
 
     def _similar(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 10

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Self
 
 from langchain_core.embeddings import Embeddings
@@ -36,35 +35,27 @@ from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.open import Reranker
 from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
+from kg_memory.memory.profile import SchemaInput, read_limits, read_profile
+from kg_memory.memory.question import lines_within, question_state, search_results
 from kg_memory.memory.reviews import Reviews
 from kg_memory.memory.usage import UsageReports
-from kg_memory.models import filters
 from kg_memory.models.budget import Budget
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.operations import AddResult, Stats
+from kg_memory.models.profile import Profile
 from kg_memory.models.results import Context, SearchResults
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
-from kg_memory.retrieval.recipe import Recipe, find_recipe
+from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Model, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
-from kg_memory.temporal.interval import iso_or_text
-from kg_memory.text.identity import replace_unstorable
+from kg_memory.text.topics import read_schema
 from kg_memory.validation import (
     DEFAULT_NAMESPACE,
-    validate_count,
-    validate_name,
-    validate_names,
-    validate_namespace,
-    validate_text,
 )
-
-MIN_LINES = 10
-TOKENS_A_LINE = 40
-"""Tokens that a line of one kind takes of a context, with its share of the lines of the others."""
 
 
 class GraphMemory(Group, Closing):
@@ -312,7 +303,7 @@ class GraphMemory(Group, Closing):
         name = template if isinstance(template, str) else None
         how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
         how["template"] = name
-        limits = {"max_tokens": max_tokens, "limit": _lines_within(max_tokens) if limit is None else limit}
+        limits = {"max_tokens": max_tokens, "limit": lines_within(max_tokens) if limit is None else limit}
         state = question_state(question, namespace, limits, times, thread, how)
         form = template if isinstance(template, Template) else None
         return context_of((yield from run_graph(self._engine.retrieval, state)), form)
@@ -341,55 +332,29 @@ class GraphMemory(Group, Closing):
 
     unpause, aunpause = verb(_unpause)
 
+    def _profile(
+        self,
+        name: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        schema: SchemaInput | None = None,
+        strict: bool = False,
+        max_tokens: int | None = None,
+        prefer_topics: Sequence[str] = (),
+        only_topics: Sequence[str] = (),
+        max_subtopics: int = 15,
+        max_slot_tokens: int = 128,
+        as_of: Time | None = None,
+        believed_at: Time | None = None,
+    ) -> Flow[Profile]:
+        """Return the states that hold of the entity called *name*, by topic and sub-topic; `str` of it is for a prompt.
 
-def question_state(
-    text: str, namespace: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None,
-    how: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Any]:  # fmt: skip
-    """Return a question as the retrieval graph takes it; *how* has the recipe, filter, center and template.
+        *schema* has your topics, a dict or the path of a TOML or JSON file; without *strict* the default topics and
+        ``other`` take the rest. See `docs/profile.md`. Its text stays the same, byte for byte, until something about
+        the entity changes. Errors: `InputError`.
+        """
+        limits = read_limits(max_tokens, max_subtopics, max_slot_tokens, prefer_topics, only_topics)
+        schemas = read_schema(schema, strict=strict)
+        return read_profile(name, schemas, limits, (as_of, believed_at), strict=strict)
 
-    Errors: `InputError`.
-    """
-    validate_name("question", text, "some words to look for")
-    if thread is not None:
-        validate_text("thread", thread)
-    counts = {name: validate_count(name, limit) for name, limit in limits.items()}
-    during = times["during"]
-    if isinstance(during, Iterable) and not isinstance(during, str):
-        during = list(map(iso_or_text, during))
-    return {
-        "question": replace_unstorable(text),
-        "namespace": validate_namespace(namespace),
-        "thread": thread,
-        "during": during,
-        "as_of": iso_or_text(times["as_of"]),
-        "believed_at": iso_or_text(times["believed_at"]),
-        "unreviewed": times["unreviewed"],
-        **counts,
-        **_options(how),
-    }
-
-
-def _options(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the recipe, filter and so on as JSON; what is not set is left out."""
-    options = {name: value for name, value in how.items() if value is not None and value is not False}
-    if "recipe" in options and not isinstance(options["recipe"], str):
-        options["recipe"] = find_recipe(options["recipe"]).as_state()
-    if "where" in options:
-        where = filters.parse_filter(options["where"])
-        options["where"] = None if where is None else filters.to_plain(where)
-    if "center" in options:
-        options["center"] = list(validate_names("center", options["center"], "the name of an entity"))
-    if "asker" in options:
-        validate_name("asker", options["asker"], "the name of an entity")
-    return options
-
-
-def search_results(state: Mapping[str, Any]) -> SearchResults:
-    """Return the results of a question that went through the retrieval graph."""
-    return SearchResults.model_validate(state["results"])
-
-
-def _lines_within(max_tokens: Any) -> int:
-    """Return how many lines of each kind there may be room for."""
-    return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES
+    profile, aprofile = verb(_profile)

@@ -32,6 +32,11 @@ PathText = Annotated[str, AfterValidator(unquote)]
 """A parameter of a path, which is decoded only here; see `kg_memory.server.gate`."""
 HIDDEN = frozenset({"namespace", "progress", "skip", "after", "mapping", "checkpointer", "store"})
 """Parameters of verbs that a request does not have, or not by that name."""
+JSON_EXAMPLES = {
+    "where": '{"speaker": "Ann"}',
+    "schema": '{"diet": {"sub_topics": {"drinks": {"words": ["tea"]}}}}',
+}
+"""Parameters that are JSON in a query, with an example of each."""
 WHOLE = 10_000
 """The items from which pages are cut where a longer list would begin otherwise."""
 PROBLEM_RESPONSES: dict[int | str, Arguments] = {
@@ -201,11 +206,14 @@ def to_argument(name: str, value: Any) -> Any:
     """Return the argument *name* as the verb takes it."""
     if name == "during" and isinstance(value, str) and ".." in value:
         return tuple(end.strip() or None for end in value.split("..", 1))
-    if name == "where" and isinstance(value, str):
+    if name in JSON_EXAMPLES and isinstance(value, str):
         try:
-            return json.loads(value)
+            parsed = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise ProblemError(422, f'where must be JSON such as {{"speaker": "Ann"}} ({error})') from None
+            raise ProblemError(422, f"{name} must be JSON such as {JSON_EXAMPLES[name]} ({error})") from None
+        if name == "schema" and not isinstance(parsed, dict):  # a text would be the path of a file of this machine
+            raise ProblemError(422, f"schema must be a JSON object such as {JSON_EXAMPLES[name]}")
+        return parsed
     return value
 
 

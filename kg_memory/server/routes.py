@@ -10,6 +10,7 @@ EPISODE = {"content": "I moved to Oslo last week!", "speaker": "Ann", "at": "202
 ROUTES = (
     Route("POST", "/search", "search", example={**QUESTION, "as_of": "2024-02-01", "limit": 5}),
     Route("POST", "/context", "context", example={**QUESTION, "max_tokens": 500}),
+    Route("GET", "/profile", "profile"),
     Route("GET", "/stats", "stats"),
     Route("POST", "/pause", "pause", "write"),
     Route("POST", "/unpause", "unpause", "write"),

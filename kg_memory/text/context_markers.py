@@ -34,6 +34,7 @@ TAGS: Mapping[Kind, str] = {kind: kind.upper() for kind in KINDS}
 PLAIN: Mapping[Kind, Marker] = {
     kind: Marker(f"{HEADINGS[kind]}\n<{TAGS[kind]}>\n", f"\n</{TAGS[kind]}>") for kind in KINDS
 }
+PROFILE = Marker("What holds, by topic.\n<PROFILE>\n", "\n</PROFILE>")
 
 ZEP_HEAD = "FACTS and ENTITIES represent relevant context to the current conversation.\n"
 ZEP: Mapping[Kind, Marker] = {
@@ -68,6 +69,7 @@ SUPPLIED = (
     Marker(QUOTED, ""),
     *_SUPPLIED_ZEP,
     *chain(ZEP.values(), PLAIN.values()),
+    PROFILE,
     *_SUPPLIED_XML,
     *_SUPPLIED_JSON,
 )

@@ -112,7 +112,7 @@ def test_the_profile_of_who_asks_stands_before_what_changes_with_the_question(ag
     for place, question in enumerate(("Where do I live?", "What is my cat called?")):
         made.invoke(says(question), **at(namespace, str(place)))
     first, second = (system(prompt) for prompt in agent.chat.prompts)
-    profile = str(memory.entities.profile("Ann", namespace=namespace, max_tokens=200))
+    profile = str(memory.profile("Ann", namespace=namespace, max_tokens=200))
     assert "Oslo" in profile
     assert first.index(profile) == second.index(profile)
     stable = first[: first.index(profile) + len(profile)]

@@ -6,8 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
+from typing import Protocol
 
-from kg_memory.models.graph import Community, Entity, Episode, EpisodeKind, Fact, Precision, Premise, Remark, Value
+from kg_memory.models.graph import (
+    Community,
+    Entity,
+    Episode,
+    EpisodeKind,
+    Fact,
+    FactKind,
+    Precision,
+    Premise,
+    Remark,
+    Value,
+)
 from kg_memory.text.excerpt import LONGEST_TEXT, one_line
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.tokenise import terms
@@ -19,6 +31,25 @@ _SEASONS = ("winter", "spring", "summer", "autumn")
 # Not strftime's, which speak the machine's language.
 _MONTHS = ("January February March April May June July August September October November December").split()
 _DAY = timedelta(days=1)
+
+
+class Period(Protocol):
+    """A fact, as far as its dates go."""
+
+    @property
+    def kind(self) -> FactKind: ...
+    @property
+    def valid_at(self) -> datetime | None: ...
+    @property
+    def invalid_at(self) -> datetime | None: ...
+    @property
+    def precision(self) -> Precision: ...
+    @property
+    def end_precision(self) -> Precision: ...
+    @property
+    def known_from(self) -> datetime | None: ...
+    @property
+    def mark(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +231,7 @@ def escape_brackets(text: str) -> str:
 # Periods in words
 
 
-def period_in_words(fact: Fact, now: datetime | None = None) -> str:
+def period_in_words(fact: Period, now: datetime | None = None) -> str:
     """Return when a fact was so or takes place: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023".
 
     Of one without a start it tells when it was said. A state that has ended by *now* is marked as no longer so, unless
@@ -211,7 +242,7 @@ def period_in_words(fact: Fact, now: datetime | None = None) -> str:
     return f"{when}, {fact.mark}" if fact.mark else when
 
 
-def bounds_in_words(fact: Fact) -> tuple[str, str]:
+def bounds_in_words(fact: Period) -> tuple[str, str]:
     """Return the two ends of when a fact was so: "May 2023" and "present"."""
     latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
     return (
@@ -251,7 +282,7 @@ def _granularity(moment: datetime) -> Precision:
     return "month" if moment.month > 1 else "year"
 
 
-def _day(fact: Fact) -> str:
+def _day(fact: Period) -> str:
     """Return the day of a state that lasts a day at most; else ""."""
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
@@ -262,7 +293,7 @@ def _day(fact: Fact) -> str:
     return f"on {date_in_words(midnight(start))} from {start:%H:%M} to {end:%H:%M}" if within else ""
 
 
-def _occasion(fact: Fact) -> str:
+def _occasion(fact: Period) -> str:
     """Return when an event took place, or a plan is to: "on 7 May 2023", "in May 2023", "planned for May 2023"."""
     start, end = bounds_in_words(fact)
     if fact.valid_at and fact.invalid_at:
@@ -284,7 +315,7 @@ def _preposition(precision: Precision) -> str:
     return "on " if precision in ("instant", "day") else "in "
 
 
-def _period(fact: Fact, *, over: bool) -> str:
+def _period(fact: Period, *, over: bool) -> str:
     """Return from when to when a state was so, as far as that is known."""
     start, end = bounds_in_words(fact)
     mark = "no longer so: " if over else ""
@@ -295,7 +326,7 @@ def _period(fact: Fact, *, over: bool) -> str:
     return f"{mark}{'ended' if over else 'until'} {end}"
 
 
-def _said_on(fact: Fact) -> str:
+def _said_on(fact: Period) -> str:
     return f"said on {_date(fact.known_from)}" if fact.known_from else "date unknown"
 
 

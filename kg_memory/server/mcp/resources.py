@@ -1,4 +1,4 @@
-"""Resources: an entity, an episode, a timeline, and what waits for review, of the caller's namespace alone."""
+"""Resources: entities, profiles, episodes, timelines, and what waits for review, of the caller's namespace alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
 from kg_memory.errors import InputError, KGMemoryError, NotFound
 from kg_memory.memory.memory import GraphMemory
 
-URI = re.compile(r"kg://([^/]+)/(?:(entity|episode|timeline)/(.+)|(reviews))", re.DOTALL)
+URI = re.compile(r"kg://([^/]+)/(?:(entity|profile|episode|timeline)/(.+)|(reviews))", re.DOTALL)
 TYPE = "application/json"
 INTERVAL = 1.0
 """Seconds between two looks at the resources that somebody subscribed to."""
@@ -27,6 +27,7 @@ MOST_WATCHED = 50
 """Resources that one client may subscribe to at once."""
 ABOUT = {
     "entity/{name}": "A person, place or thing: its latest facts, neighbours and mentions.",
+    "profile/{name}": "What holds of a person, by topic; `text` has it in words.",
     "episode/{id}": "A message or text, word for word.",
     "timeline/{name}": "All that began, ended and was said of a person, place or thing, earliest first.",
     "reviews": "What waits for the user's decision.",
@@ -84,6 +85,8 @@ async def _read(memory: GraphMemory, address: Address) -> Any:
         reviews = await memory.reviews.alist(**where)
         doubts = await memory.reviews.aidentities(**where)
         return {"reviews": list(map(to_json, reviews)), "identities": list(map(to_json, doubts))}
+    if address.kind == "profile":
+        return to_json(await memory.aprofile(name, **where))
     if address.kind == "timeline":
         return list(map(to_json, await memory.facts.atimeline(name, **where)))
     if address.kind == "episode":

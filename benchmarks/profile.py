@@ -1,0 +1,73 @@
+"""Measure how long a profile takes: of 50, 500 and 2,000 facts that hold, each told one to three times.
+
+    python benchmarks/profile.py [--rounds 30]
+
+Prints the median and the 95th percentile of building it, the time of the whole text, and its length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from opening import opened
+
+from kg_memory import GraphMemory
+from kg_memory.text.predicates import canonical_predicates
+
+SIZES = (50, 500, 2000)
+SEVERAL = ("LIKES", "HAS_FRIEND", "OWNS", "USES", "WORKS_ON", "SPEAKS", "IS_INTERESTED_IN", "KNOWS", "PLAYS", "WANTS")
+
+
+def rows(size: int) -> Iterator[dict[str, Any]]:
+    """Yield *size* facts that hold beside each other, of frequent and of rare predicates, some of them again."""
+    draw = random.Random(size)
+    rare = [name for name in canonical_predicates() if name.isascii()]
+    for number in range(size):
+        predicate = draw.choice(SEVERAL) if number % 4 else f"ALSO_{draw.choice(rare)}"
+        row = {"subject": "Ann", "predicate": predicate, "object": f"thing {number}", "valid_at": f"20{number % 25:02}"}
+        for again in range(draw.choice((1, 1, 1, 2, 3))):
+            yield {**row, "source_id": f"{number}/{again}"}
+
+
+def measure(memory: GraphMemory, namespace: str, rounds: int, **how: Any) -> tuple[list[float], int]:
+    """Return the milliseconds of each of *rounds* profiles, in order of length, and the tokens of one."""
+    memory.profile("Ann", namespace=namespace, **how)
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        profile = memory.profile("Ann", namespace=namespace, **how)
+        times.append((time.perf_counter() - began) * 1000)
+    return sorted(times), profile.tokens
+
+
+def main() -> None:
+    """Print the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rounds", type=int, default=30)
+    rounds = options.parse_args().rounds
+    print("| Facts | In the profile | Median | 95th percentile | Median within 300 tokens | Tokens of the whole |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, opened(Path(folder)) as memory:
+        for size in SIZES:
+            namespace = f"facts {size}"
+            memory.facts.add_many(rows(size), namespace=namespace)
+            shown = len(memory.profile("Ann", namespace=namespace).facts)
+            times, tokens = measure(memory, namespace, rounds)
+            short, _ = measure(memory, namespace, rounds, max_tokens=300)
+            late = times[int(len(times) * 0.95)]
+            print(
+                f"| {size} | {shown} | {statistics.median(times):.1f} ms | {late:.1f} ms | "
+                f"{statistics.median(short):.1f} ms | {tokens:,} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Profiles: the states of an entity in topics, sub-topics and slots, and as text for a prompt; pure.
+
+The text is in one order, and new facts come last in their sub-topic, so that a prompt cache keeps what is before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kg_memory.models.graph import FactKind, Precision
+from kg_memory.models.profile import Profile, ProfileSlot, ProfileSubTopic, ProfileTopic
+from kg_memory.retrieval.context.lines import escape_brackets, period_in_words
+from kg_memory.retrieval.context.packing import token_cost
+from kg_memory.text.context_markers import PROFILE
+from kg_memory.text.excerpt import excerpt, one_line
+from kg_memory.text.tokenise import estimate_tokens
+from kg_memory.text.topics import FALLBACK, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class HeldState:
+    """A state that holds of an entity: as its subject, if it is its `own`; told by so many `statements`.
+
+    `begin` orders it: when it began, or has been known to be so, in microseconds.
+    """
+
+    id: str
+    own: bool
+    predicate: str
+    sentence: str
+    confidence: float
+    begin: int
+    valid_at: datetime | None
+    invalid_at: datetime | None
+    known_from: datetime | None
+    precision: Precision
+    end_precision: Precision
+    statements: int = 1
+    mark: str = ""
+
+    @property
+    def kind(self) -> FactKind:
+        return "state"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLimits:
+    """The room of a profile, and the topics that come first or are the only ones."""
+
+    max_tokens: int | None
+    max_subtopics: int
+    max_slot_tokens: int
+    prefer_topics: tuple[str, ...] = ()
+    only_topics: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A slot that is being filled: its states, the first of which gives its dates."""
+
+    content: str
+    when: str
+    states: list[HeldState] = field(default_factory=list)
+
+    @property
+    def weight(self) -> tuple[int, float]:
+        return sum(state.statements for state in self.states), self.confidence
+
+    @property
+    def confidence(self) -> float:
+        return max(state.confidence for state in self.states)
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """A sub-topic that is being filled, with its slots by their content and dates."""
+
+    topic: str
+    name: str
+    description: str = ""
+    drafts: dict[tuple[str, str], _Draft] = field(default_factory=dict)
+
+
+def build_profile(
+    name: str, states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
+) -> Profile:
+    """Return the profile of the entity called *name* from its *states*; if *strict*, of those with a place in a schema.
+
+    The first schema with a place for a state wins.
+    """
+    filled = _fill(states, schemas, limits, strict=strict)
+    groups = _fold_rest(_by_topic(filled, schemas, limits), limits.max_subtopics)
+    left_out = _cut(groups, limits)
+    descriptions = {topic: text for schema in reversed(schemas) for topic, text in schema.descriptions.items()}
+    topics = []
+    for topic, shelves in groups.items():
+        sub_topics = tuple(_to_sub_topic(shelf) for shelf in shelves if shelf.drafts)
+        if sub_topics:
+            topics.append(ProfileTopic(name=topic, description=descriptions.get(topic, ""), sub_topics=sub_topics))
+    text = _render(topics)
+    return Profile(entity=name, topics=tuple(topics), left_out=left_out, text=text, tokens=estimate_tokens(text))
+
+
+def topics_of(schemas: Iterable[Schema], *, strict: bool) -> list[str]:
+    """Return the names of the topics in their order."""
+    names = dict.fromkeys(topic for schema in schemas for topic in schema.descriptions)
+    return list(names if strict else {**names, FALLBACK: None})
+
+
+def _fill(
+    states: Iterable[HeldState], schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool
+) -> dict[tuple[str, str], _Shelf]:
+    """Return the sub-topics with the *states* in them."""
+    shelves: dict[tuple[str, str], _Shelf] = {}
+    for schema in schemas:
+        for declared in schema.sub_topics:
+            place = declared.topic, declared.name
+            shelves.setdefault(place, _Shelf(*place, declared.description))
+    for state in states:
+        places = (schema.place(state.predicate, state.sentence, as_object=not state.own) for schema in schemas)
+        sub_topic = next(filter(None, places), None)
+        if sub_topic is None and strict:
+            continue
+        place = (FALLBACK, state.predicate.lower()) if sub_topic is None else (sub_topic.topic, sub_topic.name)
+        if limits.only_topics and place[0] not in limits.only_topics:
+            continue
+        _add(shelves.setdefault(place, _Shelf(*place)), state, limits.max_slot_tokens)
+    return shelves
+
+
+def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
+    """Add *state* to the slot that says the same, or as a slot of its own."""
+    text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
+    draft = shelf.drafts.get((text.casefold(), when))
+    if draft is None:
+        draft = shelf.drafts[text.casefold(), when] = _Draft(_shorten(text, max_tokens), when)
+    draft.states.append(state)
+
+
+def _shorten(text: str, max_tokens: int) -> str:
+    """Return *text*, or the beginning of it that has at most about *max_tokens*."""
+    length = len(text)
+    short = text
+    if length * 2 < max_tokens:  # no character has as many tokens
+        return short
+    while estimate_tokens(short) > max_tokens and length > 1:
+        length = max(1, min(length - 1, length * max_tokens // estimate_tokens(short)))
+        short = excerpt(text, frozenset(), length)
+    return short
+
+
+def _by_topic(
+    shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[Schema], limits: ProfileLimits
+) -> dict[str, list[_Shelf]]:
+    """Return the filled sub-topics by topic: the preferred topics first, then in the order of the schemas."""
+    order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
+    groups: dict[str, list[_Shelf]] = {topic: [] for topic in order}
+    for shelf in shelves.values():
+        if shelf.drafts:
+            groups[shelf.topic].append(shelf)
+    groups[FALLBACK].sort(key=lambda shelf: shelf.name)
+    return {topic: filled for topic, filled in groups.items() if filled}
+
+
+def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Shelf]]:
+    """Put the smallest sub-topics of a topic with more than *most* into one."""
+    for topic, shelves in groups.items():
+        if len(shelves) <= most:
+            continue
+        ranked = sorted(shelves, key=lambda shelf: -len(shelf.drafts))
+        kept = {shelf.name for shelf in ranked[: most - 1]} - {FALLBACK}
+        rest = _Shelf(topic, FALLBACK)
+        for shelf in shelves:
+            if shelf.name not in kept:
+                rest.drafts |= shelf.drafts
+        groups[topic] = [*(shelf for shelf in shelves if shelf.name in kept), rest]
+    return groups
+
+
+def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, ...]:
+    """Take out the slots that have no room, and return the ids of their facts.
+
+    Preferred topics are filled first. Then each sub-topic gives its best slot in turn, told most often first.
+    """
+    if limits.max_tokens is None:
+        return ()
+    room = limits.max_tokens - 1 - token_cost(PROFILE.begin + PROFILE.end)
+    queue: list[tuple[bool, int, str, _Shelf, tuple[str, str]]] = []
+    for topic, shelves in groups.items():
+        later = topic not in limits.prefer_topics
+        for shelf in shelves:
+            ranked = sorted(shelf.drafts, key=lambda key: shelf.drafts[key].weight, reverse=True)
+            queue += [(later, turn, topic, shelf, key) for turn, key in enumerate(ranked)]
+    headed, left_out, full = set[str](), list[str](), False
+    for _, _, topic, shelf, key in sorted(queue, key=lambda item: item[:2]):
+        draft = shelf.drafts[key]
+        cost = token_cost(_line(shelf.name, draft.content, draft.when) + "\n")
+        cost += 0 if topic in headed else token_cost(f"{topic}\n")
+        full = full or cost > room
+        if full:
+            left_out += [state.id for state in shelf.drafts.pop(key).states]
+            continue
+        headed.add(topic)
+        room -= cost
+    return tuple(left_out)
+
+
+def _to_sub_topic(shelf: _Shelf) -> ProfileSubTopic:
+    drafts = sorted(shelf.drafts.values(), key=lambda draft: (draft.states[0].begin, draft.states[0].id))
+    return ProfileSubTopic(name=shelf.name, description=shelf.description, slots=tuple(map(_to_slot, drafts)))
+
+
+def _to_slot(draft: _Draft) -> ProfileSlot:
+    first = draft.states[0]
+    return ProfileSlot(
+        content=draft.content,
+        when=draft.when,
+        valid_at=first.valid_at,
+        invalid_at=first.invalid_at,
+        precision=first.precision,
+        end_precision=first.end_precision,
+        confidence=draft.confidence,
+        mark=first.mark,
+        facts=tuple(dict.fromkeys(state.id for state in draft.states)),
+    )
+
+
+def _render(topics: Sequence[ProfileTopic]) -> str:
+    """Return *topics* as text; "" without any."""
+    lines = []
+    for topic in topics:
+        lines.append(escape_brackets(topic.name))
+        for sub_topic in topic.sub_topics:
+            lines += [_line(sub_topic.name, slot.content, slot.when) for slot in sub_topic.slots]
+    text = "\n".join(lines)
+    return f"{PROFILE.begin}{text}{PROFILE.end}" if lines else ""
+
+
+def _line(name: str, content: str, when: str) -> str:
+    return f"- {escape_brackets(name)}: {escape_brackets(content)} ({when})"
