@@ -55,7 +55,7 @@ def reset(view: View) -> Flow[None]:
 
 def _forget_matching(view: View, owner: Owner, node: Node) -> Flow[None]:
     """Forget the messages whose labels pass *node*."""
-    where, _ = to_where(node)
+    where = to_where(node)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
         for place, episode in enumerate(episodes, start=1):

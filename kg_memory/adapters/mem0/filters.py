@@ -165,11 +165,11 @@ def fold(node: Node, owner: Owner) -> Node:
 # Translation
 
 
-def to_where(node: Node) -> tuple[Entries | None, bool]:
-    """Return the filter of ours that lets through what *node* does, and whether it lets through more than that."""
+def to_where(node: Node) -> Entries | None:
+    """Return the filter of ours that lets through what *node* does, and maybe more; None where it would be empty."""
     parts = node.parts if isinstance(node, AllOf) else (node,)
-    ours = [part for part in parts if _is_ours(part)]
-    return _translate(AllOf(tuple(ours))) if ours else None, len(ours) < len(parts)
+    ours = tuple(part for part in parts if _is_ours(part))
+    return _translate(AllOf(ours)) if ours else None
 
 
 def _is_ours(node: Node) -> bool:

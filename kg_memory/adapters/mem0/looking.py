@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 from kg_memory.adapters.mem0.filters import AllOf, Node, parse_filters, to_where
 from kg_memory.adapters.mem0.items import explain_score, is_live, is_shown, to_item
 from kg_memory.adapters.mem0.scopes import Entries, Item, Owner, read_ids
 from kg_memory.adapters.mem0.view import View
 from kg_memory.memory.listing import Time
-from kg_memory.models.graph import Fact
+from kg_memory.models.graph import SOURCES, Fact
 from kg_memory.models.results import Paged, SearchResults
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.flow import Flow
@@ -45,18 +46,25 @@ class Look:
         node = parse_filters(filters, read_ids(ids))
         return cls(node, validate_count("top_k", top, 0), as_of, believed_at, show_expired)
 
-    def passing(self, facts: Iterable[Fact], owner: Owner, node: Node) -> list[Fact]:
-        """Return those of *facts* that are to be shown, each once, in its latest period."""
-        now = datetime.now(UTC)
-        latest: dict[str, Fact] = {}
-        for fact in facts:
-            latest.setdefault(fact.id, fact)
-        return [
-            fact
-            for fact in latest.values()
-            if (self.as_of is not None or is_live(fact, now))
-            and is_shown(fact, owner, node, show_expired=self.show_expired, today=now.date())
-        ]
+
+def _passing(view: View, owner: Owner, node: Node, look: Look, facts: Iterable[Fact]) -> Flow[list[Fact]]:
+    """Return those of *facts* that are to be shown, each once, in its latest period."""
+    now = datetime.now(UTC)
+    latest: dict[str, Fact] = {}
+    for fact in facts:
+        latest.setdefault(fact.id, fact)
+    passing: list[Fact] = []
+    for fact in latest.values():
+        if look.as_of is None and not is_live(fact, now):
+            continue
+        shown = is_shown(fact, owner, node, show_expired=look.show_expired, today=now.date())
+        if not shown and len(fact.sources) == SOURCES:  # it may have more, of which one passes
+            sources = yield from view.call("facts.sources", owner, fact.id, limit=MOST)
+            whole = fact.model_copy(update={"sources": tuple(sources)})
+            shown = is_shown(whole, owner, node, show_expired=look.show_expired, today=now.date())
+        if shown:
+            passing.append(fact)
+    return passing
 
 
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
@@ -74,14 +82,15 @@ def _search_in(
 ) -> Flow[list[Item]]:
     """Search a namespace, again for more results while too few of them are to be shown."""
     query, recipe, explain = question
-    where, _ = to_where(node)
+    where = to_where(node)
     times = {"as_of": look.as_of, "during": EVER if look.as_of is None else None, "believed_at": look.believed_at}
     size = max(2 * look.top, TOP)
     while True:
         results: SearchResults = yield from view.call(
             "search", owner, query, limit=size, where=where, recipe=recipe, explain=explain, **times
         )
-        facts = look.passing(() if results.abstains else results.facts, owner, node)
+        hits = () if results.abstains else results.facts
+        facts = yield from _passing(view, owner, node, look, hits)
         seen = len({fact.id for fact in results.facts})
         if len(facts) >= look.top or seen < size or size >= MOST:
             break
@@ -104,20 +113,23 @@ def get_all(view: View, look: Look) -> Flow[list[Item]]:
 
 
 def _list_in(view: View, owner: Owner, node: Node, look: Look, most: int) -> Flow[list[Item]]:
-    where, _ = to_where(node)
-    listed: list[Fact] = []
+    where = to_where(node)
+    facts: dict[str, Fact] = {}
+    seen: set[str] = set()
     after: str | None = None
     while True:
         page: Paged[Fact] = yield from view.call(
             "facts.list", owner, where=where, limit=PAGE, after=after, as_of=look.as_of, believed_at=look.believed_at
         )
-        listed += page
-        facts = look.passing(listed, owner, node)
+        new = [fact for fact in page if fact.id not in seen]
+        for fact in (yield from _passing(view, owner, node, look, new)):
+            facts[fact.id] = fact
+        seen.update(fact.id for fact in new)
         after = page.next
         if after is None or len(facts) >= most:
             break
-    view.keep_places((fact.id for fact in facts), owner)
-    return [to_item(fact, owner) for fact in facts[:most]]
+    view.keep_places(facts, owner)
+    return [to_item(fact, owner) for fact in islice(facts.values(), most)]
 
 
 def get(view: View, memory_id: str) -> Flow[Item | None]:

@@ -92,6 +92,16 @@ def test_one_message_must_pass_all_conditions_of_a_dict(mem0):
         assert len(mem0.get_all(filters={"user_id": "ann", "run_id": "r2", **mood})["results"]) == 1
 
 
+def test_the_last_of_many_messages_counts_as_the_first(mem0):
+    for run in range(7):
+        last = "2999-01-01" if run == 6 else "2020-01-01"
+        mem0.add("tea", user_id="ann", run_id=f"r{run}", metadata={"n": f"no {run}"}, infer=False, expiration_date=last)
+    for test in ({}, {"run_id": "r6"}, {"n": {"contains": "6"}}):
+        for look in (mem0.get_all, lambda **how: mem0.search("tea", **how)):
+            assert [item["memory"] for item in look(filters={"user_id": "ann", **test})["results"]] == ["tea"]
+            assert look(filters={"user_id": "ann", **test, "n": "no 5"}) == {"results": []}, "that one has expired"
+
+
 deep: dict[str, Any] = {"category": "x"}
 for _ in range(2000):
     deep = {"AND": [deep]}
