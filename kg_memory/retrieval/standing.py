@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
@@ -94,11 +95,12 @@ def _to_grounded(row: Row) -> Grounded:
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
     premises = tuple((premise["id"], premise["saved_at"] or 0) for premise in row["premises"] if premise["id"])
+    stated = {(premise["episode"], premise["id"]) for premise in row["premises"] if premise["stated"]}
     return Grounded(
         fact["id"],
         fact["kind"] or "state",
         tuple(map(_to_held, row["beliefs"])),
-        () if evicted else _to_tellings(row["tellings"]),
+        () if evicted else _to_tellings(row["tellings"], stated),
         _to_tellings(ending),
         _to_tellings(refuting),
         premises,
@@ -109,9 +111,14 @@ def _to_held(row: Row) -> Held:
     return Held(**row)
 
 
-def _to_tellings(rows: Iterable[Row]) -> tuple[Telling, ...]:
-    values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at")
-    return tuple(Telling(*values(row)) for row in rows if row["saved_at"] is not None)
+def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
+    """Return the tellings of *rows*, with their reasons of *stated*, which are pairs of an episode and a premise."""
+    values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
+    reasons: defaultdict[str, set[str]] = defaultdict(set)
+    for episode, premise in stated:
+        reasons[episode].add(premise)
+    saved = (row for row in rows if row["saved_at"] is not None)
+    return tuple(Telling(*values({**row, "reasons": frozenset(reasons[row.get("id", "")])})) for row in saved)
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:

@@ -31,12 +31,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A statement of a fact, by an episode of *stated_at* that was saved at *saved_at*."""
+    """A statement of a fact, by an episode of *stated_at* that was saved at *saved_at*, for *reasons*: its premises."""
 
     stated_at: int
     saved_at: int
     valid_at: int = OPEN_START
     invalid_at: int = OPEN_END
+    reasons: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +178,11 @@ class _Reader:
     point: Point
     due: dict[str, int] = field(default_factory=dict)
 
-    def stands(self, id_: str, ending: Ending) -> bool:
-        """Return whether the fact was stated again after *ending*, or came about before it."""
+    def stands(self, id_: str, premise: str, ending: Ending) -> bool:
+        """Return whether the fact was stated again after *ending*, or came about before it.
+
+        Who states it because of *premise* does not know that this has ended.
+        """
         fact = self.facts[id_]
         if not ending.refuted and ending.since > self._due(fact):
             return True
@@ -186,6 +190,7 @@ class _Reader:
         return any(
             (telling.saved_at if ending.saved else telling.stated_at) >= ending.settled and telling.invalid_at > after
             for telling in _saved(fact.tellings, self.point)
+            if premise not in telling.reasons
         )
 
     def _due(self, fact: Grounded) -> int:
@@ -210,7 +215,7 @@ def _spread(
     while paths:
         premise, path = paths.popleft()
         for id_ in resting.get(premise, ()):
-            if id_ in reached or id_ in endings or reader.stands(id_, ending):
+            if id_ in reached or id_ in endings or reader.stands(id_, premise, ending):
                 continue
             reached.add(id_)
             yield id_, Doubt(ending.since, ending.precision, ending.refuted, path)

@@ -174,6 +174,21 @@ def test_an_end_that_is_only_roughly_known_is_over_for_who_knows_of_it(told):
     assert told.doubt(COMMUTE) is None
 
 
+@pytest.mark.parametrize(("end", "since"), [("2024-03", "2024-03-01"), ("2024-03-15", "2024-03-15")])
+def test_who_states_a_fact_because_of_its_premise_does_not_know_that_this_has_ended(world, end, since):
+    world.add(OFFICE, "2024-06-01")
+    world.add(COMMUTE, "2024-06-02", OFFICE)
+    world.add(SHOES, "2024-06-03", COMMUTE)
+    world.add(OFFICE, "2024-06-04", invalid_at=end)
+    assert (world.doubt(COMMUTE), world.doubt(SHOES)) == (since, since)
+    world.add(COMMUTE, "2024-06-05", OFFICE)
+    assert world.doubt(COMMUTE) == since
+    world.add(SHOES, "2024-06-06")
+    assert (world.doubt(COMMUTE), world.doubt(SHOES)) == (since, None)
+    world.add(COMMUTE, "2024-06-02")
+    assert world.doubt(COMMUTE) is None  # said in June, for whatever reason
+
+
 @pytest.mark.parametrize("premises", ["nothing", ["nothing"], [""], [" x"], 7, [7], ["x"] * 51, {"a": 1}])
 def test_a_premise_must_be_a_stored_fact(told, premises):
     before = told.memory.stats(namespace=told.namespace)

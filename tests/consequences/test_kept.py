@@ -83,6 +83,11 @@ def test_an_export_keeps_premises_and_an_import_has_the_same_doubts(told, databa
     )
     assert link["e"] == copy.sources[0].episode
     assert copy.doubtful_since == before.doubtful_since
+    told.add(COMMUTE, "2024-06-02", OFFICE)
+    told.memory.data.export(path, namespace=told.namespace)
+    told.memory.data.import_(path, namespace=f"{told.namespace} again")
+    told.namespace = f"{told.namespace} again"
+    assert told.fact(COMMUTE).doubtful_since == before.doubtful_since  # that one because of the other is kept
     assert copy.doubtful_because[0].sentence == before.doubtful_because[0].sentence
 
 
@@ -93,7 +98,7 @@ def test_merging_and_splitting_entities_keeps_premises(told):
     assert told.doubt(COMMUTE) == "2024-05-03"
     told.memory.entities.undo(merged.id, namespace=told.namespace)
     assert told.doubt(COMMUTE) == "2024-05-03"
-    again = told.add(COMMUTE, "2024-03-01", OFFICE)
+    again = told.add(COMMUTE, "2024-06-01", OFFICE)
     split = told.memory.entities.split("Ann", episodes=[again], name="Ann Berg", namespace=told.namespace)
     resting = told.memory.facts.consequences(told.fact(OFFICE).id, namespace=told.namespace)
     assert {(one.fact.subject, f"{one.fact.doubtful_since:%Y-%m-%d}") for one in resting} == {

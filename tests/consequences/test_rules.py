@@ -39,6 +39,14 @@ def test_the_vocabulary_links_nothing_that_was_so_at_other_times_or_elsewhere(wo
         assert world.memory.facts.consequences(world.fact(fact).id, namespace=world.namespace) == []
 
 
+def test_a_premise_that_only_the_vocabulary_knows_of_is_no_reason_of_who_states_a_fact(world):
+    world.add(PLACED[0], "2024-01-01")
+    world.add(PLACED[1], "2024-01-02")
+    world.add(PLACED[2], "2024-06-01")
+    world.add(PLACED[0], "2024-06-02", invalid_at="2024-03")
+    assert world.doubt(PLACED[2]) is None  # it was so in June
+
+
 def test_what_is_read_because_of_another_fact_rests_on_it(memory, model, namespace):
     model.rules["extract_message"] = lambda _: {
         "entities": [{"name": name, "type": "Entity"} for name in ("Ann", "Oslo", "Polaris")]

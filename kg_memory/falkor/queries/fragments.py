@@ -220,7 +220,8 @@ CALL {
   WITH e
   UNWIND $premises AS row
   MATCH (f:Fact {id: row.fact}), (premise:Fact {id: row.premise})
-  MERGE (f)-[:RESTS_ON {episode: e.id}]->(premise)
+  MERGE (f)-[r:RESTS_ON {episode: e.id}]->(premise)
+  SET r.stated = true
 }"""
     + _link("placed", "(m)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(o)")
     + _link("shared", "(o)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(m)")

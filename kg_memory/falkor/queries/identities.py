@@ -234,7 +234,8 @@ CALL {
   UNWIND $statements AS row
   MATCH (old:Fact {id: row.origin})-[r:RESTS_ON {episode: row.episode}]->(premise)
   MATCH (f:Fact {id: row.fact})
-  MERGE (f)-[:RESTS_ON {episode: row.episode}]->(premise)
+  MERGE (f)-[moved:RESTS_ON {episode: row.episode}]->(premise)
+  SET moved.stated = r.stated
   DELETE r
 }
 CALL {
@@ -242,7 +243,8 @@ CALL {
   UNWIND $statements AS row
   MATCH (resting)-[r:RESTS_ON {episode: row.episode}]->(old:Fact {id: row.origin})
   MATCH (f:Fact {id: row.fact})
-  MERGE (resting)-[:RESTS_ON {episode: row.episode}]->(f)
+  MERGE (resting)-[moved:RESTS_ON {episode: row.episode}]->(f)
+  SET moved.stated = r.stated
   DELETE r
 }
 CALL {

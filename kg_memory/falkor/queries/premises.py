@@ -11,7 +11,7 @@ OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WITH f, collect(b {.valid_at, .invalid_at, .known_from, .said_at, .created_at, .expired_at,
     end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'}) AS beliefs
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WITH f, beliefs, collect({stated_at: x.at, saved_at: x.created_at, valid_at: st.valid_at,
+WITH f, beliefs, collect({id: x.id, stated_at: x.at, saved_at: x.created_at, valid_at: st.valid_at,
     invalid_at: st.invalid_at}) AS tellings
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
 OPTIONAL MATCH (v)<-[:JUDGED]-(other:Fact)
@@ -20,9 +20,10 @@ WITH f, beliefs, tellings, collect(CASE WHEN other.id <> f.id AND v.ruling IN ['
     THEN {ruling: v.ruling, stated_at: y.at, saved_at: y.created_at, valid_at: t.valid_at,
     invalid_at: t.invalid_at} END) AS rivals
 OPTIONAL MATCH (f)-[r:RESTS_ON]->(p:Fact)
-WITH f, beliefs, tellings, rivals, p, r.episode AS episode
+WITH f, beliefs, tellings, rivals, p, r.episode AS episode, r.stated AS stated
 OPTIONAL MATCH (d:Episode {id: episode})
-WITH f, beliefs, tellings, rivals, collect({id: p.id, saved_at: d.created_at}) AS premises
+WITH f, beliefs, tellings, rivals, collect({id: p.id, saved_at: d.created_at, episode: episode,
+    stated: stated}) AS premises
 RETURN f {.id, .kind, .sentence, .evicted} AS fact, beliefs, tellings, rivals, premises
 """
 """Facts with all that was ever believed of them, who states them and their rivals, and what they rest on."""

@@ -131,10 +131,11 @@ class Statement(Line):
 
 
 class Premise(Line):
-    """A fact that another one rests on, as its reason or condition."""
+    """A fact that another one rests on, as its reason or condition; *stated* by the episode, else by a rule."""
 
     fact: Ref
     premise: Ref
+    stated: bool | None = None
 
 
 class Belief(Line):
