@@ -2,6 +2,7 @@
 
 from kg_memory.adapters.letta.block import Block, Version
 from kg_memory.adapters.letta.blocks import Blocks
+from kg_memory.adapters.letta.files import Files, file_tools
 from kg_memory.adapters.letta.tools import letta_tools
 
-__all__ = ["Block", "Blocks", "Version", "letta_tools"]
+__all__ = ["Block", "Blocks", "Files", "Version", "file_tools", "letta_tools"]

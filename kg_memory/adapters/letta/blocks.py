@@ -6,6 +6,7 @@ forgetting, export, redaction, flags and both clocks apply to blocks as to all e
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -209,7 +210,7 @@ class Blocks:
             at=after,
             thread=thread,
             source=SOURCE,
-            source_id=f"{thread} after {base.episode or 'nothing'}",
+            source_id=f"{thread} after {_digest(base)}",
         )
         try:
             added: list[AddResult] = yield from call(
@@ -228,6 +229,11 @@ class Blocks:
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         return bool(same)
+
+
+def _digest(version: Version) -> str:
+    """Return what stands for *version* in the next one; its id would be a trace of it, once it is forgotten."""
+    return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
 def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:

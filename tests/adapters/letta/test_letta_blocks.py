@@ -181,6 +181,15 @@ def test_a_block_goes_by_its_thread_its_source_and_its_author(blocks, user, memo
     assert len(search.episodes) == (0 if "thread" in what else 1)
 
 
+def test_one_version_of_several_is_forgotten(blocks, user, memory, namespace):
+    first, second, third = (blocks.write("human", text, user) for text in (f"Met {MARKER}", "Likes tea", "Likes jazz"))
+    done = memory.privacy.forget(episode=first.episode, namespace=namespace)
+    assert (done.episodes, done.residue) == ((first.episode,), ())
+    assert blocks.history("human", user) == [third, second]
+    assert memory.privacy.forget(episode=third.episode, namespace=namespace).residue == ()
+    assert blocks.append("human", "Likes art", user).value == "Likes tea\nLikes art"
+
+
 def test_some_words_of_a_version_are_forgotten(blocks, user, memory, namespace, rows):
     version = blocks.append("human", f"Friend: {MARKER}, a cook", user)
     done = memory.privacy.forget(episode=version.episode, span=(8, 8 + len(MARKER)), namespace=namespace)
