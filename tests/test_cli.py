@@ -44,7 +44,6 @@ def test_the_help_names_every_command_and_imports_little() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["fly"],
         ["ask"],
         ["ask", "x", "--limit", "0"],

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from kg_memory.falkor.queries import usage
 from kg_memory.llm.chat import open_chat_model
 from kg_memory.memory.changes import OVERLAP, Watch
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.temporal.interval import micros
 from tests.cli_home import COMMAND
 from tests.openai_wire import BASE_URL, completion, openai_wire
 
@@ -205,6 +207,18 @@ def test_once_tells_what_came_since(memory, namespace, shown):
     assert [line.split(maxsplit=2)[1] for line in lines] == ["done", "learned", "counts"]
     assert "Ann lives in Oslo" in lines[1]
     assert "1 episode, all read" in lines[2]
+
+
+def test_what_came_before_the_first_look_is_stamped_with_when_it_came(memory, namespace, shown):
+    add(memory, namespace, "I live in Oslo.")
+    key, moment = memory.driver.key(namespace), datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
+    memory.driver.store.database.query(
+        key, "MATCH (e:Episode) SET e.created_at = $at", {"at": micros(moment, default=0)}, write=True
+    )
+    _, lines, _ = shown("--since", "2020-01-01")
+    assert lines[0].startswith("2021-05-06 07:08:09  done ")
+    _, lines, _ = shown("--since", "2020-01-01", "--json")
+    assert json.loads(lines[0])["seen_at"] == "2021-05-06T07:08:09+00:00"
 
 
 def test_json_has_one_object_a_line(memory, namespace, shown):

@@ -147,6 +147,10 @@ def _add_reading(command: Command) -> None:
         help="keep the conversations of a file apart: each in NAMESPACE/<its name>",
     )
     _add_declare(command)
+    about = "read what is saved, but not read to the end"
+    command("resume", "ingest:resume", about, texts.RESUME).add_argument(
+        "--plan", choices=PLANS, help="how much a model is asked (default: the plan that is set)"
+    )
     again = command("retry", "ingest:retry", "read again what could not be read", texts.RETRY)
     again.add_argument("ids", nargs="*", metavar="ID", help="the episodes that are meant (default: all that failed)")
     about = "read again, with more care, what was read by a cheaper plan"
@@ -346,6 +350,7 @@ def _add_evict(command: Command) -> None:
 
 def _add_set_up(command: Command) -> None:
     command("setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
+    command("namespaces", "show:namespaces", "list the namespaces that hold something, and how much")
     command("demo", "demo:demo", "tell a small story to a fresh memory and ask about it, offline")
     command("doctor", "setup:doctor", "check the set-up and say what to mend")
     command("reembed", "show:reembed", "compute all vectors anew, after a change of the embedding model")

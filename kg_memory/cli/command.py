@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if reconfigure is not None:  # no text may fail because the terminal's encoding lacks a letter
             reconfigure(errors="backslashreplace")
     try:
-        arguments = parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else list(argv)
+        arguments = parser().parse_args(words or ["--help"])
     except SystemExit as stop:  # argparse has printed its help, the version, or what is wrong
         return int(stop.code or 0)
     screen = Screen(as_json=getattr(arguments, "json", False))

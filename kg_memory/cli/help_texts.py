@@ -83,6 +83,14 @@ fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $ni
   {", ".join(FIELDS[len(SHARED_FIELDS) :])}, labels.KEY
 
 {TIMES}"""
+RESUME = """\
+What import and save left unread, or what a run that was stopped saved but did not finish, is read, earliest first. Run
+it again after Ctrl-C: it goes on where it stopped. What failed waits for kg-memory retry.
+
+examples:
+  kg-memory resume -n ann
+  kg-memory resume -n ann --plan economy
+"""
 RETRY = """\
 examples:
   kg-memory episodes --state failed --ids

@@ -210,6 +210,20 @@ def report(added: Sequence[AddResult], screen: Screen, describe: Callable[[int, 
     return bool(failed)
 
 
+def resume(arguments: Namespace, screen: Screen) -> int:
+    """Read what is saved but not read to the end; return 1 if any cannot be read."""
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory:
+        waiting = memory.stats(namespace=namespace).waiting
+        with ProgressBar(waiting, screen) as meter:
+            added = memory.episodes.resume(namespace=namespace, progress=meter.progress)
+    return report(added, screen, _count_read)
+
+
+def _count_read(read: int, failed: int) -> str:
+    return f"{count_noun(read, 'episode')} read, {count_noun(failed, 'episode')} failed"
+
+
 def retry(arguments: Namespace, screen: Screen) -> int:
     """Read again what failed, and what was skipped if asked; return 1 if any fails again."""
     namespace = namespace_of(arguments)
@@ -279,6 +293,7 @@ def usage(arguments: Namespace, screen: Screen) -> int:
     """List the cost of reading by day, and the spent part of the budget."""
     with open_memory(arguments, screen) as memory:
         spent = memory.usage.spent(namespace=namespace_of(arguments), days=arguments.days)
+        is_paused = memory.stats(namespace=namespace_of(arguments)).paused
         budget = memory.settings.budget
     if screen.as_json:
         screen.json([day_usage.model_dump(mode="json", exclude={"dropped", "given_up"}) for day_usage in spent])
@@ -287,6 +302,8 @@ def usage(arguments: Namespace, screen: Screen) -> int:
         screen.table(_COLUMNS, [_row(day_usage) for day_usage in spent], _STYLES)
     else:
         screen.line("Nothing was asked " + ("today." if arguments.days == 1 else f"in the last {arguments.days} days."))
+    if is_paused:
+        screen.note(f"{namespace_of(arguments)} is paused: nothing new is remembered until kg-memory unpause")
     if budget.day:
         today = [day_usage for day_usage in spent if day_usage.day == datetime.now(UTC).date()]
         screen.note(f"of today's budget are spent: {_shares(budget, today)}")

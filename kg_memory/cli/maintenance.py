@@ -11,7 +11,6 @@ from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.keyboard import Keyboard
 from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
 from kg_memory.errors import InputError
-from kg_memory.maintenance.eviction import EvictionRequest
 from kg_memory.models.operations import AuditEntry, ForgetReceipt
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def _tell_rest(done: ForgetReceipt, screen: Screen) -> None:
     if done.restored:
         screen.line(f"{count_noun(len(done.restored), 'fact')} that had ended by it holds again.")
     if done.unread:
-        screen.note(f"{count_noun(len(done.unread), 'message')} to be read again: the next kg-memory ingest does it")
+        screen.note(f"{count_noun(len(done.unread), 'message')} to be read again: kg-memory resume does it")
     if done.residue is not None:
         traces = "nothing of it" if not done.residue else f"{count_noun(len(done.residue), 'trace')} of it"
         screen.line(f"Searched {count_noun(done.searched, 'property')} and found {traces}.")
@@ -99,10 +98,6 @@ def evict(arguments: Namespace, screen: Screen) -> int:
     """Evict, or preview an eviction."""
     names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
     options = {name: getattr(arguments, name) for name in names}
-    if EvictionRequest(**options).is_empty():
-        raise InputError(
-            "nothing is to be evicted: give --expired-days, --orphans, --max-entities or --expired-episodes"
-        )
     with open_memory(arguments, screen) as memory:
         done = memory.privacy.evict(**options, namespace=namespace_of(arguments))
     if screen.as_json:

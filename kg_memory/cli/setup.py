@@ -21,6 +21,7 @@ from kg_memory.falkor.embedded import QUERY_PLANS
 from kg_memory.settings import OFFLINE, Settings
 
 _OLDEST_PYTHON = (3, 11)
+_MOST_NAMED = 5
 _OPENMP = "libgomp.so.1"
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 
@@ -122,13 +123,15 @@ def _folder(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
+    from kg_memory.llm.chat import provider_of  # noqa: PLC0415 - slow to import
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     model = opening.model(None, settings)
     if model.name == OFFLINE:
         better = "for more and better facts set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
         return Check("language model", "note", "offline: reads by rules", better)
-    return Check("language model", "ok", f"{model.name} at {settings.base_url or 'OpenAI'} (not asked)")
+    where = provider_of(model.name) if settings.base_url is None else settings.base_url
+    return Check("language model", "ok", f"{model.name} at {where} (not asked)")
 
 
 def _embeddings(settings: Settings) -> Check:
@@ -143,13 +146,16 @@ def _embeddings(settings: Settings) -> Check:
 def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
     with open_memory(arguments, screen) as memory:
-        count = len(memory.data.namespaces())
+        names = memory.data.namespaces()
+        paused = [name for name in names if memory.stats(namespace=name).paused]
         database = memory.driver.store.database
         modules, plans = database.command("MODULE", "LIST"), _query_plans(database)
     seconds = time.monotonic() - began
     number = next(int(module["ver"]) for module in modules if module["name"] == "graph")
     version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    summary = f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces"
+    summary = f"FalkorDB {version}, open after {seconds:.1f} s, {len(names)} namespaces"
+    if paused:
+        summary += f", of which paused: {', '.join(paused[:_MOST_NAMED])}{' ...' if len(paused) > _MOST_NAMED else ''}"
     if plans is None or plans >= QUERY_PLANS:
         return Check("database", "ok", summary)
     more = (

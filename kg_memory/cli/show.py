@@ -99,6 +99,24 @@ def _state(episode: Episode) -> str:
     return f"{episode.status.value}{at_step}{why}"
 
 
+def namespaces(arguments: Namespace, screen: Screen) -> int:
+    """List the namespaces, and how much each holds."""
+    with open_memory(arguments, screen) as memory:
+        counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces()}
+    if screen.as_json:
+        screen.json([{"namespace": name, **held.model_dump()} for name, held in counts.items()])
+        return 0
+    if not counts:
+        screen.line("Nothing is remembered yet. Tell the memory something: kg-memory ingest FILE")
+        return 0
+    rows: list[tuple[Cell, ...]] = []
+    for name, held in counts.items():
+        states = (f"{held.waiting} waiting" if held.waiting else "", "paused" if held.paused else "")
+        rows.append((name, held.episodes, held.facts, held.entities, ", ".join(filter(None, states))))
+    screen.table(("namespace", "episodes", "facts", "entities", "state"), rows, ("bold",))
+    return 0
+
+
 def stats(arguments: Namespace, screen: Screen) -> int:
     """Print the counts of a namespace, and the names of the other namespaces."""
     namespace = namespace_of(arguments)
@@ -111,9 +129,7 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     named = {name.replace("_", " "): value for name, value in counts.model_dump().items()}
     screen.table(("what", "how many"), [("namespace", namespace), *named.items()], ("", "bold"))
     if counts.waiting:
-        screen.note(
-            f"{count_noun(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it"
-        )
+        screen.note(f"{count_noun(counts.waiting, 'episode')} not read to the end: kg-memory resume reads them")
     if counts.reviews:
         screen.note(f"{count_waiting(counts.reviews, 'verdict')} for review: {review_command(arguments)}")
     if others:

@@ -24,7 +24,7 @@ from kg_memory.retrieval.context.lines import period_in_figures
 from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
-from kg_memory.temporal.interval import instant, iso_or_text
+from kg_memory.temporal.interval import EPOCH, instant, iso_or_text
 
 STYLES = {"done": "green", "learned": "green", "failed": "bold red", "waiting": "yellow", "ended": "yellow"}
 TIMES = ("at", "created_at")
@@ -59,8 +59,8 @@ class Watcher:
     def begin(self, limit: int) -> None:
         """Tell the counts, and the latest *limit* of the episodes that are not read."""
         for episode in run(self._watch.remaining(limit), self._perform):
-            self._episode(episode)
-        self._tell(run(self._watch.look(), self._perform))
+            self._episode(episode, _time_of(episode))
+        self._tell(run(self._watch.look(), self._perform), first=True)
 
     def go_on(self, interval: float) -> None:
         """Look every *interval* seconds, also after the database was away."""
@@ -77,9 +77,10 @@ class Watcher:
                 away = False
                 self._tell(seen)
 
-    def _tell(self, seen: Seen) -> None:
+    def _tell(self, seen: Seen, *, first: bool = False) -> None:
+        """Print what was seen; what is there at the *first* look came before, and is stamped with when it did."""
         for episode in seen.episodes:
-            self._episode(episode)
+            self._episode(episode, _time_of(episode) if first else datetime.now(UTC))
         for change in seen.changes:
             self._change(change)
         if seen.counts != self._counts:
@@ -87,10 +88,10 @@ class Watcher:
             self._print("counts", describe_counts(seen.counts), dict(seen.counts), datetime.now(UTC))
         sys.stdout.flush()  # for who reads it through a pipe
 
-    def _episode(self, episode: Row) -> None:
+    def _episode(self, episode: Row, at: datetime) -> None:
         event = {name: iso_or_text(instant(value)) if name in TIMES else value for name, value in episode.items()}
         event["took"] = cost_of(episode)
-        self._print(episode["status"], describe_episode(episode), {"event": "episode", **event}, datetime.now(UTC))
+        self._print(episode["status"], describe_episode(episode), {"event": "episode", **event}, at)
 
     def _change(self, change: Change) -> None:
         fact = change.after or change.before
@@ -105,7 +106,13 @@ class Watcher:
                 json.dumps({"event": kind, **event, "seen_at": at.isoformat()})
             )  # ASCII: nothing can steer a terminal
         else:
-            self._screen.line(f"{at:%H:%M:%S}  {kind:<9}  {cell(text)}", STYLES.get(kind, ""))
+            form = "%H:%M:%S" if at.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M:%S"
+            self._screen.line(f"{at:{form}}  {kind:<9}  {cell(text)}", STYLES.get(kind, ""))
+
+
+def _time_of(episode: Row) -> datetime:
+    """Return when *episode* was saved."""
+    return instant(episode["created_at"]) or EPOCH
 
 
 def describe_episode(episode: Row) -> str:

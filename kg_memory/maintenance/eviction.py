@@ -53,7 +53,7 @@ class EvictionRequest:
     on_progress: Callable[[EvictionResult], None] | None = None
 
     def is_empty(self) -> bool:
-        """Return whether nothing is to be evicted; of what is over for 0 days, something is."""
+        """Return whether nothing is selected; of what is over for 0 days, something is."""
         return self.expired_days is self.max_entities is None and not self.orphans and not self.expired_episodes
 
 
@@ -102,13 +102,13 @@ class Sweep:
 def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[EvictionResult]:
     """Evict what is requested, and return what went; facts that were stated anew meanwhile are revived at the end.
 
-    Errors: `InputError` for a request that is empty or invalid.
+    Errors: `InputError` for an invalid request.
     """
     _validate(request)
     sweep = Sweep(request, (yield from now()))
     if not (yield from read(LAST)):
         return sweep.result()  # nothing was ever stored here
-    if request.expired_episodes:
+    if request.expired_episodes or request.is_empty():
         yield from _forget_expired(sweep, settings, namespace)
     if request.expired_days is not None:
         yield from _evict_beliefs(sweep)
@@ -124,8 +124,6 @@ def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[
 
 
 def _validate(request: EvictionRequest) -> None:
-    if request.is_empty():
-        raise InputError("nothing to evict: give expired_days, orphans, max_entities or expired_episodes")
     days = request.expired_days
     if days is not None:
         validate_number("expired_days", days, 0, LONGEST_DAYS)

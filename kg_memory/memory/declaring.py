@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from datetime import date, datetime
+from datetime import date
 from itertools import chain
 from reprlib import repr as short
 from typing import Any, NamedTuple, TypedDict
@@ -33,7 +33,7 @@ WINDOW = 256
 """The number of facts whose texts are embedded in one request."""
 MOST_SHOWN = 5
 """The most bad rows that an error names."""
-FactTime = datetime | date | int | str
+FactTime = date | int | str
 """When a fact begins or ends; a number is a year."""
 
 
@@ -54,8 +54,8 @@ class FactRow(TypedDict, total=False):
     source_id: str | None
     confidence: float
     trust: float
-    at: datetime | str | None
-    expires_at: datetime | str | None
+    at: date | str | None
+    expires_at: date | str | None
     labels: Mapping[str, Any] | None
     subject_type: str | None
     object_type: str | None

@@ -6,7 +6,6 @@ import builtins
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from kg_memory.errors import InputError
@@ -41,6 +40,7 @@ from kg_memory.memory.listing import belief_params, start_all
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult, Preview, PreviewedVerdict, Stats
+from kg_memory.retrieval.time_window import UserTime
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
@@ -115,7 +115,7 @@ class Episodes(Group):
         content: str,
         *,
         speaker: str | None = None,
-        at: datetime | str | None = None,
+        at: UserTime = None,
         thread: str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Preview]:

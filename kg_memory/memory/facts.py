@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 from kg_memory.errors import InputError
@@ -70,8 +70,8 @@ class Facts(Group):
         source_id: str | None = None,
         confidence: float = 1.0,
         trust: float = 1.0,
-        at: datetime | str | None = None,
-        expires_at: datetime | str | None = None,
+        at: date | str | None = None,
+        expires_at: date | str | None = None,
         labels: Mapping[str, Any] | None = None,
         namespace: str = DEFAULT_NAMESPACE,
         subject_type: str | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 from kg_memory.errors import InputError
@@ -27,7 +27,7 @@ from kg_memory.validation import validate_count, validate_name
 ALL_FACTS = "MATCH (d:Fact)\nWITH d"
 NAME_HINT = "an entity's name or one of its aliases"
 
-Time = datetime | str
+Time = date | str
 During = str | Sequence[Time | None]
 """Two times, each of which may be open (``None``), or one period in words such as ``"last March"``."""
 Seen = Mapping[str, Any]

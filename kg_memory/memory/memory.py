@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import Any, Self
 
 from langchain_core.embeddings import Embeddings
@@ -195,14 +195,14 @@ class GraphMemory(Group, Closing):
         content: str,
         *,
         speaker: str | None = None,
-        at: datetime | str | None = None,
+        at: date | str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
         source: str | None = None,
         source_id: str | None = None,
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
-        expires_at: datetime | str | None = None,
+        expires_at: date | str | None = None,
         labels: Mapping[str, Any] | None = None,
         mapping: FactMapping | None = None,
     ) -> Flow[AddResult]:
@@ -211,7 +211,7 @@ class GraphMemory(Group, Closing):
         *at* is when it was said (a naive datetime is UTC), now if left out. *trust*, 0 to 1, is how far the source is
         believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or without one the same
         content, speaker, thread and time, is the same episode and is stored once. After *expires_at* no search finds
-        it, and the next `evict` forgets it; see `docs/eviction.md`.
+        it or the facts that it alone states, and the next `evict` forgets them; see `docs/eviction.md`.
         *labels* are for filters, such as ``{"agent": "support", "tags": ["vip"]}``: ``where={"labels.tags": "vip"}``
         finds it and the facts in it; see `kg_memory.models.labels`.
         *mapping* says which facts a JSON record states, so that no model reads it; see `docs/declared.md`.

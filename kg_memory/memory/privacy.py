@@ -101,7 +101,7 @@ class Privacy(Group):
         or did at any time since then, stays. *orphans*: entities last seen so long ago, or 90 days, without other
         facts. *max_entities*: so many entities are left; those with the fewest current facts go first, and of these
         the longest unseen; their facts go with them. *expired_episodes*: messages past their `expires_at` are
-        forgotten; see `forget`.
+        forgotten; see `forget`. Without any of these, they are, and nothing else goes.
 
         Messages stay, except those that expired. Evicted facts are not found any more; what was said about them still
         bears on what is said later, and said again they come back. *dry_run* changes nothing and returns what would

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from datetime import datetime
+from datetime import date
 from typing import Literal
 
 from kg_memory.maintenance.identities.decisions import decide_doubt, list_identities
@@ -63,8 +63,8 @@ class Reviews(Group):
         by: str = "user",
         reason: str = "",
         verdict: VerdictKind | None = None,
-        valid_at: datetime | str | None = None,
-        invalid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
+        invalid_at: date | str | None = None,
         seen: Ruling | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Review]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
@@ -22,7 +22,7 @@ from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Inte
 from kg_memory.text.dates import EventTime, find_times, parse_when
 from kg_memory.text.identity import alias_key, replace_unstorable
 
-UserTime = datetime | str | None
+UserTime = date | str | None
 """A time as users give it: a datetime, ISO 8601 text or plain words."""
 Window = tuple[int, int]
 """``[since, until)`` in microseconds."""
@@ -86,7 +86,7 @@ def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
 
 
 def _parse_interval(name: str, value: object, time: int) -> Interval:
-    if isinstance(value, datetime | str):
+    if isinstance(value, date | str):
         try:
             return parse_when(value, instant(time) or EPOCH)
         except ValueError as error:

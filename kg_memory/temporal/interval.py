@@ -9,7 +9,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, timedelta
 from types import MappingProxyType
 
 from kg_memory.models.graph import Precision
@@ -117,8 +117,8 @@ def time_text(micros: int | None, precision: Precision = "instant") -> str | Non
 
 
 def iso_or_text(at: object) -> object:
-    """Return *at* in ISO 8601 if it is a datetime, else as it is."""
-    return at.isoformat() if isinstance(at, datetime) else at
+    """Return *at* in ISO 8601 if it is a datetime or a date, else as it is."""
+    return at.isoformat() if isinstance(at, date) else at
 
 
 def stretch_length(begin: int, precision: Precision) -> int:

@@ -104,7 +104,7 @@ def test_one_that_cannot_be_stored_has_a_line_too(memory, namespace, lines):
     with pytest.raises(InputError):
         memory.add("  ", namespace=namespace, **SAID)
     [line] = lines()
-    assert line.step == "receive"
+    assert (line.step, line.levelno) == ("receive", logging.INFO), "its caller has the error"
     assert not hasattr(line, "episode")
     assert "the content is empty" in line.reason
 

@@ -345,8 +345,6 @@ ORDER BY {_order("belief")} DESC, fact.id, belief.id
 """
 
 
-FACTS_ABOUT = list_facts(ABOUT)
-
 LIST_ENTITIES = f"""
 MATCH (e:Entity)
 WHERE e.evicted IS NULL

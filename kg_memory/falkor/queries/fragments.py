@@ -48,6 +48,9 @@ _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) 
     OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
 """The condition that the statement ``st`` of the episode ``x`` began or ended in the period of the belief ``b``."""
 
+UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
+"""The condition that the episode ``x`` has not expired, by the server's clock."""
+
 _SOURCES = """[each IN stating[0..$sources] | {
     episode: each.x.id, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
     trust: coalesce(each.x.trust, 1.0), labels: each.x.labels, start: each.st.start, end: each.st.end,
@@ -73,12 +76,12 @@ MATCH (f)-[:OBJECT_IS]->(o)
 WITH f, h, b, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.name END) AS objects
 OPTIONAL MATCH (x)-[st:STATES]->(f)
 WITH f, h, b, s, objects, x, st ORDER BY x.at, x.created_at, x.id
-WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END) AS stating,
-  collect(DISTINCT CASE WHEN ({_BELONGS}) AND coalesce(st.weak, false) = false
+WITH f, h, b, s, objects, collect(CASE WHEN ({_BELONGS}) AND {UNEXPIRED} THEN {{x: x, st: st}} END) AS stating,
+  collect(DISTINCT CASE WHEN ({_BELONGS}) AND {UNEXPIRED} AND coalesce(st.weak, false) = false
     THEN coalesce(x.speaker, x.id) END) AS voices
 WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust, {_SUPPORT} AS support, size(voices) AS voices
 """
-"""The ends of a fact, the statements in the period of its belief, and the highest trust of these.
+"""The ends of a fact, the unexpired statements in the period of its belief, and the highest trust of these.
 
 A fact about one entity is stored with that entity as its object, so that each fact is found by the same pattern.
 """

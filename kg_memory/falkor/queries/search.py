@@ -273,10 +273,14 @@ WITH f
 MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
 WITH f, h, b
+OPTIONAL MATCH (x)-[:STATES]->(f)
+WITH f, h, b, count(x) AS stated, sum(CASE WHEN {part.UNEXPIRED} THEN 1 ELSE 0 END) AS unexpired
+WHERE stated = 0 OR unexpired > 0
+WITH f, h, b
 {part.TELL_FACTS}
 ORDER BY belief.known_from, belief.id
 """
-"""Facts with each belief that fits, the latest last."""
+"""Facts with each belief that fits, the latest last, without those that only expired episodes state."""
 
 ENTITIES_BY_ID = f"""
 UNWIND $ids AS id

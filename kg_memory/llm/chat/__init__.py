@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -29,7 +30,48 @@ MAX_QUOTED_ANSWER = 4000
 UNSUPPORTED = frozenset({400, 422, 501})
 """The statuses of servers that do not support something in a request."""
 
+OPENAI = "openai"
+PROVIDERS = frozenset(
+    (
+        "anthropic azure_ai azure_openai bedrock bedrock_converse cohere deepseek fireworks google_genai "
+        "google_vertexai groq huggingface ibm mistralai nvidia ollama openrouter perplexity together xai"
+    ).split()
+)
+"""Providers of chat models besides OpenAI, as LangChain's ``init_chat_model`` names them."""
+KEYS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google_genai": "GOOGLE_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "mistralai": "MISTRAL_API_KEY",
+}
+
 log = logging.getLogger("kg_memory.llm.chat")
+
+
+def provider_of(name: str) -> str:
+    """Return the provider of the model *name*, which may begin with it as ``init_chat_model`` has it: ``groq:...``."""
+    provider = name.partition(":")[0].replace("-", "_")
+    return provider if provider in PROVIDERS and ":" in name else OPENAI
+
+
+def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int | None) -> BaseChatModel:
+    try:
+        from langchain.chat_models import init_chat_model  # noqa: PLC0415 - optional, and slow to import
+    except ImportError:
+        hint = "install langchain (pip install 'kg-memory[agents]')"
+        raise SettingsError(f"the model {name} is opened by langchain, which is not installed: {hint}") from None
+    limits: dict[str, Any] = {"temperature": 0, "timeout": timeout, "max_retries": 0}
+    limits |= {} if max_tokens is None else {"max_tokens": max_tokens}
+    try:
+        model: BaseChatModel = init_chat_model(name, **limits)
+    except Exception as error:
+        # The providers' packages raise errors of their own kinds, which may quote the settings that they were given.
+        why = str(error) if isinstance(error, ImportError) else type(error).__name__
+        raise SettingsError(
+            f"cannot open the model {name} ({why}): install the package of {provider} and set its API key "
+            f"({KEYS.get(provider, f'as {provider} documents it')})"
+        ) from error
+    return model
 
 
 def open_chat_model(
@@ -41,9 +83,15 @@ def open_chat_model(
 ) -> BaseChatModel:
     """Open the chat model *name* of OpenAI, or of the compatible server at *base_url*; *timeout* in seconds.
 
-    *max_tokens* ends answers that do not end by themselves; None leaves that to the server.
-    Raises: `SettingsError` if there is neither a key nor a *base_url*.
+    Without a *base_url*, a name such as ``anthropic:claude-sonnet-4-5`` is of another provider, by LangChain's
+    ``init_chat_model``: its package and its own key are needed. *max_tokens* ends answers that do not end by
+    themselves; None leaves that to the server. Raises: `SettingsError` if there is neither a key nor a *base_url*, or
+    the provider's model cannot be opened.
     """
+    if base_url is None and (provider := provider_of(name)) != OPENAI:
+        return _open_by_provider(name, provider, timeout, max_tokens)
+    if base_url is None:
+        name = name.removeprefix("openai:")
     if api_key is None and base_url is None:
         raise SettingsError(f"no API key for the model {name}: set OPENAI_API_KEY, or a base_url, or use 'offline'")
     return ChatOpenAI(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import date
 from typing import Literal, get_args
 
 from kg_memory.errors import DatabaseUnavailable, InputError
@@ -49,8 +49,8 @@ class ReviewEdit:
     """Another verdict, or other dates of the pending fact, that a person gives; `invalid_at` may be `OPEN`."""
 
     verdict: VerdictKind | None = None
-    valid_at: datetime | str | None = None
-    invalid_at: datetime | str | None = None
+    valid_at: date | str | None = None
+    invalid_at: date | str | None = None
 
     def validate(self) -> None:
         """Check the verdict and the dates. Errors: `InputError`."""
@@ -80,7 +80,7 @@ class ReviewEdit:
         return sorted(name for name, value in asdict(self).items() if value is not None)
 
 
-def _parse_date(name: str, value: datetime | str | None, time: int) -> _Date | None:
+def _parse_date(name: str, value: date | str | None, time: int) -> _Date | None:
     if value is None:
         return None
     start = parse_moment(name, value, time)

@@ -192,10 +192,14 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Log that a step *failed* by *error*, and the new *status* of the episode; ``None`` if it stays as it is."""
+    """Log that a step *failed* by *error*, and the new *status* of the episode; ``None`` if it stays as it is.
+
+    Input that was refused, of which nothing is stored, is no warning: its caller has the error.
+    """
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}
-    _tell(logging.WARNING, "episode not read", {**_about(namespace, state, failed), **details})
+    level = logging.INFO if status is None and isinstance(error, InputError) else logging.WARNING
+    _tell(level, "episode not read", {**_about(namespace, state, failed), **details})
     log.debug("what the error says, which may quote the message", exc_info=error)
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates.events import EventTime, find_events
@@ -99,8 +99,8 @@ class TimeWords:
     event: EventTime | None = None
 
 
-def parse_when(when: datetime | str, now: datetime) -> Interval:
-    """Return the period that *when* names: an instant, ISO 8601 text, or words in English or Chinese ("last March").
+def parse_when(when: date | str, now: datetime) -> Interval:
+    """Return the period that *when* names: an instant, a day, ISO 8601 text, or words, also Chinese ("last March").
 
     Words are relative to *now*; "since 2016" and "until 2019" have an open side. A time without a zone is in UTC.
     Raises `ValueError` if *when* names no time.
@@ -108,7 +108,7 @@ def parse_when(when: datetime | str, now: datetime) -> Interval:
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     if isinstance(when, datetime):
         return _instant(when)
-    text = _validate(when)
+    text = _validate(when.isoformat() if isinstance(when, date) else when)
     if _NOW.fullmatch(text):
         return _instant(here)
     if (written := parse_period(text)) is not None:
