@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
     from kg_memory.adapters.store.store import KGStore
-    from kg_memory.adapters.tools import langmem_tools, memory_tools
+    from kg_memory.adapters.tools import memory_tools
 
 _HOMES = {
     "AgentContext": "agent",
@@ -28,7 +28,6 @@ _HOMES = {
     "KGRetriever": "retriever",
     "KGStore": "store.store",
     "build_agent": "agent",
-    "langmem_tools": "tools",
     "letta_tools": "letta",
     "memory_tools": "tools",
     "recall_node": "nodes",
@@ -47,7 +46,6 @@ __all__ = [
     "KGRetriever",
     "KGStore",
     "build_agent",
-    "langmem_tools",
     "letta_tools",
     "memory_tools",
     "recall_node",

@@ -13,7 +13,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import WeakMethod, WeakSet
 
 from kg_memory.adapters.calls import call, in_thread, twins
@@ -36,8 +36,7 @@ logger = logging.getLogger("kg_memory")
 
 T = TypeVar("T")
 EpisodeLike = EpisodeInput | dict[str, Any] | str
-UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)
-"""Temporary outages: reading is tried again."""
+UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)  # temporary: reading is tried again
 RETRY_POLICY = RetryPolicy(attempts=8, first=1.0, longest=60.0)
 PASSING = Outage(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
@@ -104,9 +103,9 @@ class BackgroundMemory(Closing):
         exit_seconds: float = 10.0,
     ) -> None:
         self.memory = validate_memory(memory)
-        self.after_seconds = _seconds("after_seconds", after_seconds)
-        self.at_most_seconds = _seconds("at_most_seconds", at_most_seconds)
-        self.exit_seconds = _seconds("exit_seconds", exit_seconds)
+        self.after_seconds = validate_seconds("after_seconds", after_seconds)
+        self.at_most_seconds = validate_seconds("at_most_seconds", at_most_seconds)
+        self.exit_seconds = validate_seconds("exit_seconds", exit_seconds)
         self._on_failure = on_failure
         self._resume = resume
         self._retry_policy = retry_policy
@@ -118,7 +117,7 @@ class BackgroundMemory(Closing):
         self.renew()
         renew_in_children(self)
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
-        _unfinished.add(self)
+        finish_at_exit(self)
 
     def renew(self) -> None:
         """Start afresh in a child process; the parent reads the pending episodes."""
@@ -207,7 +206,7 @@ class BackgroundMemory(Closing):
     def _after(self, seconds: float | None) -> float:
         if self._closed:
             raise DatabaseUnavailable(CLOSED)
-        return self.after_seconds if seconds is None else _seconds("after_seconds", seconds)
+        return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
         """Return *episodes* as a task; they are dated here, so that saving and reading give them the same id."""
@@ -285,7 +284,7 @@ class BackgroundMemory(Closing):
                 added += self._call_patiently(id_, task.namespace, read_one)
                 if problem := added[-1].error:
                     self._fail(id_, task.namespace, problem, 1)
-        except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on with the next
+        except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on
             for id_ in task.ids[len(added) + 1 :]:
                 self._fail(id_, task.namespace, error, 0)
             self._leave(task.namespace)
@@ -356,21 +355,37 @@ class BackgroundMemory(Closing):
 
 _LEFT = object()
 """Stands for the thread of episodes that earlier processes left unread."""
-_unfinished: WeakSet[BackgroundMemory] = WeakSet()
+
+
+class Worker(Protocol):
+    """Works in the background, and at the exit of the process for `exit_seconds` at most."""
+
+    exit_seconds: float
+
+    def flush(self, timeout: float | None = None) -> bool: ...
+    def close(self, timeout: float | None = None) -> None: ...
+
+
+_unfinished: WeakSet[Worker] = WeakSet()
+
+
+def finish_at_exit(worker: Worker) -> None:
+    """Have *worker* finish at the exit of the process."""
+    _unfinished.add(worker)
 
 
 def _read_on() -> None:
     """Read all pending episodes in parallel, while threads can still start: a chat model's client may need some."""
     waiting, began = list(_unfinished), time.monotonic()
-    for memory in waiting:
-        memory.flush(0)
-    for memory in waiting:
-        memory.flush(max(0, began + memory.exit_seconds - time.monotonic()))
+    for worker in waiting:
+        worker.flush(0)
+    for worker in waiting:
+        worker.flush(max(0, began + worker.exit_seconds - time.monotonic()))
 
 
 def _finish() -> None:
-    for memory in list(_unfinished):
-        memory.close(0)
+    for worker in list(_unfinished):
+        worker.close(0)
 
 
 # Python's pools of threads close before `atexit` is called, so this has to come before them, as they do it themselves.
@@ -378,7 +393,8 @@ threading._register_atexit(_read_on)  # type: ignore[attr-defined]  # noqa: SLF0
 atexit.register(_finish)
 
 
-def _seconds(name: str, value: float) -> float:
+def validate_seconds(name: str, value: float) -> float:
+    """Return *value* as seconds. Errors: `InputError`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InputError(f"{name} must be a number of seconds, 0 or more, got {value!r}")
     return float(value)

@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.adapters import langmem_tools, letta_tools, memory_tools
+from kg_memory.adapters import letta_tools, memory_tools
 from kg_memory.adapters.middleware import KGMemoryMiddleware
 from kg_memory.adapters.nodes import recall_node
 from kg_memory.adapters.retriever import KGRetriever
@@ -59,7 +59,6 @@ def test_the_retriever_returns_no_documents(strict: GraphMemory, ask: Ask) -> No
         (memory_tools, "search_memory"),
         (letta_tools, "archival_memory_search"),
         (letta_tools, "conversation_search"),
-        (langmem_tools, "search_memory"),
     ],
 )
 def test_a_tool_returns_the_line_and_nothing_else(strict: GraphMemory, ask: Ask, make: Any, name: str) -> None:
@@ -67,11 +66,8 @@ def test_a_tool_returns_the_line_and_nothing_else(strict: GraphMemory, ask: Ask,
     call = {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}}
     answer = ask(tools[name], call)
     assert answer.content == UNKNOWN
-    artifact = answer.artifact
-    if make is not langmem_tools:
-        assert artifact["answerable"] == {"value": "no", "reason": "nothing here is about Lily", "abstains": True}
-        artifact = artifact["facts"] + artifact["episodes"]
-    assert artifact == []
+    assert answer.artifact["answerable"] == {"value": "no", "reason": "nothing here is about Lily", "abstains": True}
+    assert answer.artifact["facts"] + answer.artifact["episodes"] == []
     if name != "archival_memory_search":
         assert "Oslo" in ask(tools[name], {"query": OTHER})
 

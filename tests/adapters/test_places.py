@@ -180,7 +180,7 @@ def test_a_step_of_a_graph_that_is_told_no_user_fails():
 
 
 TAKES_MEMORY = (
-    "BackgroundMemory", "KGKeyValueStore", "KGMemoryMiddleware", "KGStore", "langmem_tools", "letta_tools", "memory_tools",
+    "BackgroundMemory", "KGKeyValueStore", "KGMemoryMiddleware", "KGStore", "letta_tools", "memory_tools",
     "recall_node", "remember_node",
 )  # fmt: skip
 
@@ -195,7 +195,7 @@ def test_what_is_no_memory_is_told_where_it_is_given(name: str, wrong: Any):
 
 
 @pytest.mark.parametrize("speaker", ["{user_name}", "", " ", 3])
-@pytest.mark.parametrize("name", ["KGMemoryMiddleware", "langmem_tools", "memory_tools", "remember_node"])
+@pytest.mark.parametrize("name", ["KGMemoryMiddleware", "memory_tools", "remember_node"])
 def test_a_speaker_is_one_name_and_no_template(memory, name: str, speaker: Any):
     with pytest.raises(SettingsError, match=r"user must be a name.*name their messages"):
         getattr(adapters, name)(memory, user=speaker)

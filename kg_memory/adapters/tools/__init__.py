@@ -1,6 +1,5 @@
-"""The tools that agents call: our own, and named and shaped as users of LangMem know them."""
+"""The tools that agents call."""
 
-from kg_memory.adapters.tools.langmem import langmem_tools
 from kg_memory.adapters.tools.native import memory_tools
 
-__all__ = ["langmem_tools", "memory_tools"]
+__all__ = ["memory_tools"]

@@ -233,12 +233,6 @@ def forget(here: Here, id_: str, reason: str = "") -> Flow[Answer]:
     return render_receipt(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
 
 
-def require_id(here: Here, id_: str) -> Flow[None]:
-    """Do nothing if there is a fact or an episode that a tool showed as *id_*. Errors: `InputError` else."""
-    kind, own = parse_id(id_)
-    yield from here.call("privacy.forget", **{kind: own}, by=AGENT, dry_run=True)
-
-
 def parse_id(id_: str) -> tuple[str, str]:
     """Return ``fact`` or ``episode`` and the id of it that a tool showed as *id_*.
 

@@ -19,15 +19,21 @@ from pydantic import BaseModel
 
 from kg_memory.llm.prompts.answers import (
     CanonicalPredicates,
+    Changes,
+    ChosenPrompts,
     Descriptions,
     EpisodeReading,
     ExtractedEntities,
     ExtractedFacts,
     FactVerdicts,
     FactWorths,
+    Lessons,
     Parts,
+    Queries,
+    Records,
     Reflection,
     Resolutions,
+    RewrittenPrompt,
     Scores,
     Selection,
     Summaries,
@@ -80,6 +86,12 @@ SCORE = _load("score", Scores, "question", "texts")
 SELECT = _load("select", Selection, "question", "lines")
 SPLIT = _load("split", Parts, "question")
 COMMUNITY = _load("community", Descriptions, "communities")
+MANAGE_MEMORIES = _load("manage_memories", Changes, "lists", "kinds", "existing", "messages", "instructions")
+EXTRACT_THREAD = _load("extract_thread", Records, "kind", "messages", "instructions")
+RECALL_QUERIES = _load("recall_queries", Queries, "messages", "instructions")
+REVIEW = _load("review_trajectories", Lessons, "prompt", "known", "draft", "trajectories", "instructions")
+REWRITE = _load("rewrite_prompt", RewrittenPrompt, "prompt", "lessons", "instructions")
+CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories")
 
 
 def render(ask: Ask, code: str | None = None) -> str:

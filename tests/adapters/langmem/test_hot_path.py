@@ -1,0 +1,198 @@
+"""The tools in an agent, as LangMem's quickstart has them: only the import is another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.func import entrypoint
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.store.memory import InMemoryStore
+from pydantic import BaseModel
+
+from kg_memory.adapters import KGStore
+from kg_memory.adapters.langmem import EpisodeStore, create_manage_memory_tool, create_search_memory_tool
+from kg_memory.errors import InputError, SettingsError
+from tests.adapters.tool_calls import ScriptedChat, calling
+
+UNKNOWN = "00000000-0000-5000-8000-000000000000"
+
+
+@pytest.fixture(params=["in memory", "KGStore", "EpisodeStore"])
+def store(request, memory) -> Any:
+    """Any store of LangGraph, and both of ours."""
+    if request.param == "in memory":
+        return InMemoryStore()
+    return KGStore(memory) if request.param == "KGStore" else EpisodeStore(memory)
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def say(request, store, user):
+    """Say something to a new agent with both tools, whose model says *lines*; return the messages."""
+
+    def run(text: str, *lines: AIMessage, thread: str = "t1") -> list[Any]:
+        where = ("memories", "{user_id}")
+        tools = [create_manage_memory_tool(namespace=where), create_search_memory_tool(namespace=where)]
+        agent = create_agent(ScriptedChat(responses=[*lines, AIMessage("Done.")]), tools, store=store)
+        state, config = {"messages": [("user", text)]}, {"configurable": {"user_id": user, "thread_id": thread}}
+        if request.param:
+            return asyncio.run(agent.ainvoke(state, config))["messages"]
+        return agent.invoke(state, config)["messages"]
+
+    return run
+
+
+def answers(messages: list[Any]) -> list[str]:
+    return [message.content for message in messages if isinstance(message, ToolMessage)]
+
+
+def test_an_agent_creates_finds_updates_and_deletes_a_memory(say, store, memory, labels, where):
+    [created] = answers(say("Use React.", calling(("manage_memory", {"content": "I prefer React"}))))
+    assert created.startswith("created memory ")
+    key = created.removeprefix("created memory ")
+    [shown] = answers(say("Which?", calling(("search_memory", {"query": "React"})), thread="t2"))
+    assert {"key", "value", "namespace", "created_at", "updated_at", "score"} <= json.loads(shown)[0].keys()
+    assert [item["value"] for item in json.loads(shown) if item["key"] == key] == [{"content": "I prefer React"}]
+    update = {"action": "update", "id": key, "content": "I prefer Vue"}
+    assert answers(say("Vue now.", calling(("manage_memory", update)))) == [f"updated memory {key}"]
+    [shown] = answers(say("Which?", calling(("search_memory", {"query": "prefer"}))))
+    assert [item["value"] for item in json.loads(shown) if item["key"] == key] == [{"content": "I prefer Vue"}]
+    if not isinstance(store, InMemoryStore):
+        current = memory.facts.list(namespace=where, as_of="now")
+        assert [fact.objects for fact in current] == [("Vue",)], "an update updates"
+        assert "React" not in shown
+    assert answers(say("Forget.", calling(("manage_memory", {"action": "delete", "id": key})))) == [
+        f"deleted memory {key}"
+    ]
+    assert json.loads(answers(say("Which?", calling(("search_memory", {"query": "prefer"}))))[0]) == []
+    if not isinstance(store, InMemoryStore):
+        assert memory.stats(namespace=where).episodes == memory.stats(namespace=where).facts == 0
+
+
+def test_a_fact_that_a_search_shows_is_replaced_and_forgotten_by_its_key(memory, labels, where):
+    memory.add("I moved to Oslo", speaker="user", at="2021-01-01", namespace=where)
+    manage, search = create_manage_memory_tool(labels, store=memory), create_search_memory_tool(labels, store=memory)
+    [item] = json.loads(search.invoke({"query": "Oslo"}))
+    assert (item["key"][:5], item["value"]["content"]) == ("fact:", "user lives in Oslo")
+    manage.invoke({"action": "update", "id": item["key"], "content": "user moved to Paris"})
+    [paris, oslo] = memory.facts.history("user", "lives in", namespace=where)
+    assert (paris.objects, oslo.objects, oslo.superseded_by) == (("Paris",), ("Oslo",), (paris.id,))
+    assert oslo.invalid_at is not None
+    assert manage.invoke({"action": "delete", "id": f"fact:{paris.id}"}) == f"deleted memory fact:{paris.id}"
+    assert [fact.invalid_at for fact in memory.facts.history("user", "lives in", namespace=where)] == [None]
+
+
+def test_memories_have_a_schema_and_permitted_actions_alone_are_shown(memory, labels):
+    class Profile(BaseModel):
+        """A user."""
+
+        name: str
+        age: int | None = None
+
+    manage = create_manage_memory_tool(labels, schema=Profile, actions_permitted=["update", "create"], store=memory)
+    shown = convert_to_openai_tool(manage)["function"]
+    assert shown["parameters"]["properties"]["action"]["enum"] == ["update", "create"]
+    assert "delete" not in shown["description"]
+    key = manage.invoke({"content": {"name": "王小明", "age": 60}}).removeprefix("created memory ")
+    manage.invoke({"content": {"name": "王小明", "age": 61}, "action": "update", "id": key})
+    [item] = EpisodeStore(memory).search(labels)
+    assert item.value == {"content": {"name": "王小明", "age": 61}}
+    with pytest.raises(ValueError, match="Input should be 'update' or 'create'"):
+        manage.invoke({"action": "delete", "id": key})
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "an id for a new one": ({"content": "tea", "id": UNKNOWN}, "leave id out"),
+    "no id to delete": ({"action": "delete"}, "action='delete' needs an id"),
+    "no id to update": ({"action": "update", "content": "tea"}, "action='update' needs an id"),
+    "an unknown id to delete": ({"action": "delete", "id": UNKNOWN}, "there is no memory"),
+    "an unknown id to update": ({"action": "update", "id": UNKNOWN, "content": "tea"}, "there is no memory"),
+    "an unknown fact": ({"action": "delete", "id": f"fact:{UNKNOWN}"}, "there is no memory"),
+    "no content": ({"action": "create"}, "needs a content"),
+    "a blank content": ({"content": " "}, "content is empty"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG.keys())
+def test_an_error_that_the_model_can_correct_is_its_answer(memory, labels, where, arguments, message):
+    assert message in create_manage_memory_tool(labels, store=memory).invoke(arguments)
+    assert memory.stats(namespace=where).episodes == 0
+    search = create_search_memory_tool(labels, store=memory)
+    assert "offset must be" in search.invoke({"query": "tea", "offset": -1})
+    assert "search with other words" in search.invoke({"query": "tea", "limit": 10**9})
+    assert "operator must be one of" in search.invoke({"query": "tea", "filter": {"a": {"$like": "b"}}})
+
+
+def test_settings_that_cannot_work_are_refused_where_the_tool_is_made(memory, labels):
+    for wrong in ((), ("drop",)):
+        with pytest.raises(SettingsError, match="create, update, delete"):
+            create_manage_memory_tool(labels, actions_permitted=wrong)
+    with pytest.raises(SettingsError, match="namespace must be a tuple"):
+        create_search_memory_tool(())
+    with pytest.raises(SettingsError, match="store must be a GraphMemory or a LangGraph store"):
+        create_search_memory_tool(labels, store="falkor://here")
+    with pytest.raises(SettingsError, match="response_format must be"):
+        create_search_memory_tool(labels, response_format="json")
+    with pytest.raises(SettingsError, match="there is no store: pass store=memory"):
+        create_search_memory_tool(labels).invoke({"query": "tea"})
+
+
+def test_users_are_kept_apart_and_one_that_is_not_named_is_an_error(memory, user):
+    manage = create_manage_memory_tool(("memories", "{langgraph_user_id}"))
+    search = create_search_memory_tool(("memories", "{langgraph_user_id}"), response_format="content_and_artifact")
+
+    @entrypoint(store=EpisodeStore(memory))
+    def run(state: dict[str, Any]) -> str:
+        return (search if "query" in state else manage).invoke(state)
+
+    def by(name: str, **state: Any) -> str:
+        return run.invoke(state, {"configurable": {"langgraph_user_id": f"{user} {name}"}})
+
+    by("ann", content="I moved to Oslo")
+    assert "Oslo" in by("ann", query="Oslo")
+    assert json.loads(by("bo", query="Oslo")) == []
+    with pytest.raises(InputError, match="needs 'langgraph_user_id'"):
+        run.invoke({"query": "Oslo"})
+    with pytest.raises(InputError, match="must not have a"):
+        run.invoke({"query": "Oslo"}, {"configurable": {"langgraph_user_id": "ann.b"}})
+
+
+def test_a_task_that_runs_again_remembers_once_and_side_by_side_calls_remember_all(memory, labels, where):
+    manage = create_manage_memory_tool(labels)
+    failures = [True]
+
+    def run(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(manage.invoke({"content": "I moved to Oslo"}))]}
+
+    def flaky(state: MessagesState) -> Any:
+        answer = run(state)
+        if failures.pop() if failures else False:
+            raise ConnectionError("killed")
+        return answer
+
+    from langgraph.types import RetryPolicy  # noqa: PLC0415
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("run", flaky, retry_policy=RetryPolicy(initial_interval=0.01, retry_on=ConnectionError))
+    graph.add_edge(START, "run")
+    graph.compile(store=EpisodeStore(memory)).invoke({"messages": []})
+    assert [episode.content for episode in memory.episodes.list(namespace=where)] == ["I moved to Oslo"]
+    tools = StateGraph(MessagesState).add_node("tools", ToolNode([manage])).add_edge(START, "tools")
+    calls = [("manage_memory", {"content": f"I met Friend{number}"}) for number in range(6)]
+    state = {"messages": [calling(*calls)]}
+    asyncio.run(tools.compile(store=KGStore(memory)).ainvoke(state))
+    assert {fact.objects for fact in memory.facts.list(namespace=where)} >= {(f"Friend{n}",) for n in range(6)}
+
+
+def test_a_paused_memory_tells_the_model_and_keeps_nothing(memory, labels, where):
+    memory.pause(namespace=where)
+    answer = create_manage_memory_tool(labels, store=memory).invoke({"content": "I moved to Oslo"})
+    assert "is paused" in answer
+    memory.unpause(namespace=where)
+    assert memory.stats(namespace=where).episodes == 0

@@ -1,0 +1,282 @@
+"""The managers, as LangMem's guides to semantic memories and profiles have them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langgraph.func import entrypoint
+from langgraph.store.memory import InMemoryStore
+from pydantic import BaseModel
+
+from kg_memory.adapters import KGStore
+from kg_memory.adapters.langmem import (
+    EpisodeStore,
+    ExtractedMemory,
+    Memory,
+    RemoveDoc,
+    create_manage_memory_tool,
+    create_memory_manager,
+    create_memory_searcher,
+    create_memory_store_manager,
+    create_thread_extractor,
+)
+from kg_memory.errors import AnswerError, InputError, SettingsError
+
+
+def nothing(fields: Any) -> dict[str, Any]:
+    """Change no memory."""
+    return {name: [] for name in fields["lists"]}
+
+
+class Triple(BaseModel):
+    """A fact, a preference or a relationship."""
+
+    subject: str
+    predicate: str
+    object: str
+    context: str | None = None
+
+
+class UserProfile(BaseModel):
+    """All that is known of a user."""
+
+    name: str | None = None
+    language: str | None = None
+    preferences: dict[str, Any] | None = None
+
+
+class Tree(BaseModel):
+    """It contains itself."""
+
+    children: list[Tree] = []
+
+
+MANAGES = {"subject": "Alice", "predicate": "manages", "object": "ML team", "context": None}
+LEADS = {"subject": "Bob", "predicate": "leads", "object": "ML team", "context": None}
+STORES = {"in memory": lambda _: InMemoryStore(), "KGStore": KGStore, "EpisodeStore": EpisodeStore}
+
+
+def test_a_manager_adds_changes_and_removes_memories_that_are_handed_in(reader):
+    manager = create_memory_manager(reader.model, schemas=[Triple], instructions="Only work.", enable_deletes=True)
+    reader.rules["Changes"] = {"new_Triple": [MANAGES, LEADS]}
+    memories = manager.invoke({"messages": [{"role": "user", "content": "Alice manages the ML team, Bob leads it."}]})
+    assert [memory.content for memory in memories] == [Triple(**MANAGES), Triple(**LEADS)]
+    [asked] = reader.asks("Changes")
+    assert (asked["instructions"], asked["lists"], asked["existing"]) == ("Only work.", ["new_Triple"], [])
+    assert asked["messages"] == [{"role": "user", "content": "Alice manages the ML team, Bob leads it."}]
+    assert asked["kinds"][0]["schema"]["description"] == "A fact, a preference or a relationship."
+    changed = {**LEADS, "object": "NLP project"}
+    reader.rules["Changes"] = {
+        "new_Triple": [{**LEADS, "subject": "Eve"}],
+        "changed_Triple": [{"id": 2, "memory": changed}, {"id": 99, "memory": changed}],
+        "removed": [1, 77],
+    }
+    after = asyncio.run(manager.ainvoke({"messages": [("user", "Alice left.")], "existing": memories}))
+    removed, kept, new = after
+    assert removed == ExtractedMemory(memories[0].id, RemoveDoc(json_doc_id=memories[0].id))
+    assert kept == ExtractedMemory(memories[1].id, Triple(**changed))
+    assert new.content.subject == "Eve"
+    assert len(after) == 3, "numbers that no memory has change nothing"
+    assert [memory["id"] for memory in reader.asks("Changes")[-1]["existing"]] == [1, 2]
+
+
+def test_a_profile_is_made_once_and_changed_from_then_on(reader):
+    manager = create_memory_manager(reader.model, schemas=[UserProfile], enable_inserts=False)
+    reader.rules["Changes"] = {"new_UserProfile": [{"name": "Alice", "language": None, "preferences": {"tea": 1}}]}
+    memories = manager.invoke({"messages": [("user", "I'm Alice")]})
+    reader.rules["Changes"] = lambda fields: {
+        "changed_UserProfile": [{"id": 1, "memory": {**fields["existing"][0]["memory"], "language": "Spanish"}}]
+    }
+    [update] = manager.invoke({"messages": [("user", "I speak Spanish")], "existing": memories})
+    assert update == (memories[0].id, UserProfile(name="Alice", language="Spanish", preferences={"tea": 1}))
+    assert reader.asks("Changes")[-1]["lists"] == ["changed_UserProfile"]
+
+
+def test_further_steps_see_the_result_of_the_one_before_until_nothing_changes(reader):
+    manager = create_memory_manager(reader.model, enable_deletes=True)
+    made = {"new_Memory": [{"content": "a"}, {"content": "b"}]}
+    steps = iter([made, {"removed": [2]}, {"removed": []}, {"removed": [1]}])
+    reader.rules["Changes"] = lambda _: next(steps)
+    [memory] = manager.invoke({"messages": [("user", "a and b")], "max_steps": 4})
+    assert memory.content == Memory(content="a"), "one that was added and removed is gone"
+    assert len(reader.asks("Changes")) == 3
+    kept = [("x", "Memory", {"content": "old"}), "a text", ExtractedMemory("y", {"free": 1})]
+    reader.rules["Changes"] = nothing
+    shown = [content for _, content in manager.invoke({"messages": [("user", "hi")], "existing": kept})]
+    assert shown == [Memory(content="old"), Memory(content="a text"), {"free": 1}]
+
+
+@pytest.fixture(params=STORES)
+def store(request, memory) -> Any:
+    return STORES[request.param](memory)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a_store_manager_keeps_memories_of_each_user_and_changes_them(
+    reader, memory, store, user, labels, where, asynchronous
+):
+    manager = create_memory_store_manager(reader.model, namespace=("memories", "{user_id}"), enable_deletes=True)
+
+    @entrypoint(store=store)
+    def app(messages: list[Any]) -> list[dict[str, Any]]:
+        return manager.invoke({"messages": messages})
+
+    @entrypoint(store=store)
+    async def aapp(messages: list[Any]) -> list[dict[str, Any]]:
+        return await manager.ainvoke({"messages": messages})
+
+    def run(text: str, name: str = user) -> list[dict[str, Any]]:
+        given, config = [{"role": "user", "content": text}], {"configurable": {"user_id": name, "thread_id": "t1"}}
+        return asyncio.run(aapp.ainvoke(given, config)) if asynchronous else app.invoke(given, config)
+
+    reader.rules["Changes"] = {"new_Memory": [{"content": "I live in Oslo"}, {"content": "I know Bob"}]}
+    puts = run("I live in Oslo and know Bob")
+    assert [put["value"] for put in puts] == [
+        {"kind": "Memory", "content": {"content": text}} for text in ("I live in Oslo", "I know Bob")
+    ]
+    assert {put["namespace"] for put in puts} == {labels}
+
+    def move(fields: Any) -> Any:
+        ids = {each["memory"]["content"]: each["id"] for each in fields["existing"]}
+        changed = [{"id": ids["I live in Oslo"], "memory": {"content": "I live in Rome"}}]
+        return {"changed_Memory": changed, "removed": [ids["I know Bob"]]}
+
+    reader.rules["Changes"] = move
+    [put] = run("I moved to Rome, and forget Bob")
+    assert put["key"] == puts[0]["key"]
+    reader.rules["Changes"] = nothing
+    run("Where do I live?")
+    assert [each["memory"]["content"] for each in reader.asks("Changes")[-1]["existing"]] == ["I live in Rome"]
+    run("Where do I live?", name=f"{user} other")
+    assert reader.asks("Changes")[-1]["existing"] == []
+    if not isinstance(store, InMemoryStore):
+        [rome, oslo] = memory.facts.list(namespace=where)
+        assert (rome.objects, rome.invalid_at, oslo.superseded_by) == (("Rome",), None, (rome.id,))
+        [episode] = memory.episodes.list(where={"labels.schema": "Memory", "speaker": "user"}, limit=1, namespace=where)
+        assert (episode.content, episode.thread) == ("I live in Rome", "t1")
+
+
+def test_memories_of_tools_and_typed_ones_are_managed_together(reader, memory, labels):
+    created = create_manage_memory_tool(labels, store=memory).invoke({"content": "I know Bob"})
+    manager = create_memory_store_manager(reader.model, schemas=[Memory, Triple], namespace=labels, store=memory)
+    reader.rules["Changes"] = lambda fields: {
+        "changed_Memory": [{"id": fields["existing"][0]["id"], "memory": {"content": "I know Bob and Eve"}}],
+        "new_Triple": [{"subject": "王小明", "predicate": "住在", "object": "奥斯陆"}],
+    }
+    manager.invoke({"messages": [("user", "I know Eve, too. 王小明住在奥斯陆")]})
+    values = {item.key: item.value for item in manager.search()}
+    assert values.pop(created.removeprefix("created memory ")) == Memory(content="I know Bob and Eve")
+    [(key, triple)] = values.items()
+    assert triple == Triple(subject="王小明", predicate="住在", object="奥斯陆")
+    assert manager.get(key).value == triple
+    manager.put(key, {"kind": "Triple", "content": LEADS})
+    assert asyncio.run(manager.aget(key)).value == Triple(**LEADS)
+    manager.delete(key)
+    assert manager.get(key) is None
+
+
+def test_a_query_model_writes_the_queries_and_phases_look_again(reader, memory, labels):
+    asked: list[Any] = []
+
+    def changes(fields: Any) -> Any:
+        asked.append(fields)
+        if not fields["messages"]:
+            return {"removed": [each["id"] for each in fields["existing"] if each["memory"]["content"] == "b"]}
+        return {"new_Memory": [{"content": "I know Bob"}, {"content": "b"}]}
+
+    reader.rules |= {"Changes": changes, "Queries": {"queries": ["Whom does the user know?", "Bob"]}}
+    manager = create_memory_store_manager(
+        reader.model,
+        namespace=labels,
+        store=memory,
+        query_model=reader.model,
+        phases=[{"instructions": "Drop what says nothing.", "enable_inserts": False}],
+    )
+    manager.invoke({"messages": [("user", "I know Bob")]})
+    assert [item.value.content for item in manager.search()] == ["I know Bob"]
+    assert [fields["instructions"] for fields in asked] == ["", "Drop what says nothing."]
+    assert "new_Memory" not in asked[1]["lists"]
+    assert len(reader.asks("Queries")) == 1
+    searcher = create_memory_searcher(reader.model, "Look for people.", namespace=labels, store=memory)
+    items = searcher.invoke({"messages": [("user", "Who could help?")]})
+    assert "I know Bob" in str([item.value for item in items])
+    assert reader.asks("Queries")[-1]["instructions"] == "Look for people."
+
+
+def test_a_default_is_there_until_something_is_known(reader, memory, labels):
+    make: Any = {"namespace": labels, "store": memory, "schemas": [UserProfile]}
+    manager = create_memory_store_manager(reader.model, default={"language": "English"}, **make)
+    assert manager.get("default").value == UserProfile(language="English")
+    assert [item.value.language for item in manager.search()] == ["English"]
+    reader.rules["Changes"] = {"changed_UserProfile": [{"id": 1, "memory": {"name": "Ann", "language": "中文"}}]}
+    manager.invoke({"messages": [("user", "我叫安，请说中文")]})
+    assert manager.get("default").value == UserProfile(name="Ann", language="中文")
+    by_config = create_memory_store_manager(
+        reader.model, default_factory=lambda config: {"name": config["configurable"]["name"]}, **make
+    )
+    assert by_config.get("default", config={"configurable": {"name": "Bo"}}).value.name == "Ann"
+    for wrong in ({"default": {"name": []}}, {"default": "x", "default_factory": str}):
+        with pytest.raises(SettingsError, match="default"):
+            create_memory_store_manager(reader.model, **wrong, **make)
+
+
+def test_a_thread_is_one_record(reader):
+    reader.rules["Records"] = {"records": [{"title": "Reset", "summary": "It worked."}]}
+    summary = create_thread_extractor(reader.model).invoke({"messages": [("user", "Reset my password!")]})
+    assert (summary.title, summary.summary) == ("Reset", "It worked.")
+    reader.rules["Records"] = {"records": [LEADS]}
+    extractor = create_thread_extractor(reader.model, schema=Triple, instructions="Who leads?")
+    assert asyncio.run(extractor.ainvoke({"messages": [("user", "Bob leads.")]})) == Triple(**LEADS)
+    reader.rules["Records"] = {"records": []}
+    with pytest.raises(AnswerError, match="no valid answer to extract_thread"):
+        extractor.invoke({"messages": [("user", "hm")]})
+    with pytest.raises(InputError, match="nothing to extract"):
+        extractor.invoke({"messages": []})
+
+
+def test_bad_answers_are_asked_for_again_and_bad_input_is_a_clear_error(reader, memory, labels, where):
+    answers = iter(["I cannot.", '{"new_Triple": [{"subject": "Bob"}]}', {"new_Triple": [LEADS]}])
+    reader.rules["Changes"] = lambda _: next(answers)
+    manager = create_memory_manager(reader.model, schemas=[Triple])
+    assert manager.invoke({"messages": [("user", "Bob leads.")]})[0].content == Triple(**LEADS)
+    for state, message in (
+        ({}, "must be a dict such as"),
+        ({"messages": "hi"}, "messages must be a list"),
+        ({"messages": [], "existing": "hi"}, "existing must be a list"),
+        ({"messages": [], "existing": [3]}, "must be a text or an"),
+        ({"messages": [], "max_steps": -1}, "max_steps"),
+    ):
+        with pytest.raises(InputError, match=message):
+            manager.invoke(state)
+    for schemas, message in (([str], "a pydantic model"), ([Triple, Triple], "different names"), ([Tree], "itself")):
+        with pytest.raises(SettingsError, match=message):
+            create_memory_manager(reader.model, schemas=schemas)
+    for model in (3, ""):
+        with pytest.raises(SettingsError, match="model must be"):
+            create_memory_manager(model)
+    with pytest.raises(SettingsError, match="cannot be opened"):
+        create_memory_manager("nobody:nothing")
+    with pytest.raises(SettingsError, match="a phase may have"):
+        create_memory_store_manager(reader.model, phases=[{"instruction": "x"}])
+    reader.rules["Changes"] = {"new_Memory": [{"content": "tea"}]}
+    memory.pause(namespace=where)
+    paused = create_memory_store_manager(reader.model, namespace=labels, store=memory)
+    assert paused.invoke({"messages": [("user", "tea")]}) == [], "an agent runs on"
+    memory.unpause(namespace=where)
+    assert memory.stats(namespace=where).episodes == 0
+
+
+def test_an_empty_conversation_asks_no_model(reader):
+    reader.rules["Changes"] = {"new_Memory": [{"content": "made up"}]}
+    assert create_memory_manager(reader.model).invoke({"messages": []}) == []
+    assert reader.asked == []
+
+
+def test_an_answer_that_stays_unreadable_stores_nothing(reader, memory, labels, where):
+    reader.rules["Changes"] = "I would rather talk."
+    manager = create_memory_store_manager(reader.model, namespace=labels, store=memory)
+    with pytest.raises(AnswerError, match="no valid answer to manage_memories"):
+        manager.invoke({"messages": [("user", "tea")]})
+    assert memory.stats(namespace=where).episodes == 0

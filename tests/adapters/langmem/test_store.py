@@ -1,0 +1,184 @@
+"""`EpisodeStore`: items are episodes, so what they state is dated, superseded, traced and forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
+
+from kg_memory.adapters.langmem import EpisodeStore
+from kg_memory.errors import InputError, MemoryPaused, ModelUnavailable, SettingsError
+from kg_memory.models.graph import EpisodeKind
+from tests.scripted import raising
+
+VALUES: dict[str, tuple[dict[str, Any], EpisodeKind]] = {
+    "a text": ({"content": "I moved to Oslo"}, EpisodeKind.MESSAGE),
+    "a memory": ({"kind": "Memory", "content": {"content": "I moved to Oslo"}}, EpisodeKind.MESSAGE),
+    "a record": ({"kind": "Profile", "content": {"name": "Ann", "tags": [], "age": None}}, EpisodeKind.JSON),
+    "a dict": ({"rules": "Be brief.", "n": 1}, EpisodeKind.JSON),
+    "a number": ({"content": 3}, EpisodeKind.JSON),
+    "Chinese": ({"content": "我住在奥斯陆"}, EpisodeKind.MESSAGE),
+}
+
+
+@pytest.fixture
+def store(memory) -> EpisodeStore:
+    return EpisodeStore(memory)
+
+
+def current(memory: Any, where: str, **times: Any) -> list[str]:
+    return sorted(fact.sentence for fact in memory.facts.list(namespace=where, **{"as_of": "now", **times}))
+
+
+@pytest.mark.parametrize(("value", "kind"), VALUES.values(), ids=VALUES.keys())
+def test_a_value_comes_back_as_it_was_put_and_is_an_episode(store, memory, labels, where, value, kind):
+    store.put(labels, "k", value)
+    item = store.get(labels, "k")
+    assert (item.value, item.key, item.namespace) == (value, "k", labels)
+    assert [each.value for each in store.search(labels)] == [value]
+    [episode] = memory.episodes.list(namespace=where)
+    assert (episode.kind, episode.status) == (kind, "done")
+    store.put(labels, "k", value)
+    assert memory.stats(namespace=where).episodes == 1, "the same again is no new version"
+
+
+def test_a_version_ends_what_only_the_one_before_it_states_and_the_past_can_be_asked(store, memory, labels, where):
+    store.put(labels, "k", {"content": "I moved to Oslo and met Bob"})
+    first = datetime.now(UTC)
+    store.put(labels, "k", {"content": "I moved to Paris and met Bob"})
+    assert current(memory, where) == ["user knows Bob", "user lives in Paris"]
+    assert current(memory, where, as_of=first) == ["user knows Bob", "user lives in Oslo"]
+    store.put(labels, "k", {"content": "I moved to Oslo"})
+    assert current(memory, where) == ["user lives in Oslo"], "what it said first is so again"
+    item = store.get(labels, "k")
+    assert item.created_at < first < item.updated_at
+    for past in (EpisodeStore(memory, as_of=first), EpisodeStore(memory, believed_at=first.isoformat())):
+        assert past.get(labels, "k").value == {"content": "I moved to Oslo and met Bob"}
+        assert past.search(labels, query="Bob")[0].value == {"content": "I moved to Oslo and met Bob"}
+        with pytest.raises(InputError, match="a view of the past cannot be written"):
+            past.delete(labels, "k")
+    assert EpisodeStore(memory, as_of="2020-01-01").search(labels) == []
+
+
+def test_what_others_say_too_ends_with_an_update_and_comes_back_when_that_is_undone(store, memory, labels, where):
+    memory.add("I know Bob", speaker="user", at="2024-01-01", namespace=where)
+    store.put(labels, "k", {"content": "I know Bob"})
+    store.put(labels, "k", {"content": "I know Eve"})
+    assert current(memory, where) == ["user knows Eve"]
+    [bob] = [fact for fact in memory.facts.list(namespace=where) if fact.objects == ("Bob",)]
+    verdict = memory.facts.explain(bob.id, namespace=where).verdicts[0]
+    assert (verdict.decisions[-1].by, verdict.decisions[-1].reason) == ("agent", "its memory was updated")
+    memory.reviews.undo(verdict.id, namespace=where)
+    assert current(memory, where) == ["user knows Bob", "user knows Eve"]
+
+
+def test_a_put_that_the_model_could_not_read_is_kept_and_finished_when_it_is_repeated(
+    store, memory, model, labels, where
+):
+    store.put(labels, "k", {"content": "I know Bob"})
+    rule = model.rules["extract_message"]
+    model.rules["extract_message"] = raising(ModelUnavailable("down"))
+    with pytest.raises(ModelUnavailable):
+        store.put(labels, "k", {"content": "I know Eve"})
+    assert store.get(labels, "k").value == {"content": "I know Eve"}
+    model.rules["extract_message"] = rule
+    store.put(labels, "k", {"content": "I know Eve"})
+    assert current(memory, where) == ["user knows Eve"]
+    assert memory.stats(namespace=where).episodes == 2
+
+
+def test_side_by_side_updates_leave_one_version_that_holds(store, memory, labels, where):
+    store.put(labels, "k", {"content": "I know Bob"})
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: store.put(labels, "k", {"content": f"I know Friend{n}"}), range(6)))
+    kept = store.get(labels, "k").value["content"].removeprefix("I know ")
+    assert current(memory, where) == [f"user knows {kept}"]
+    assert memory.stats(namespace=where).episodes == 7
+
+
+def test_a_search_shows_the_latest_versions_filters_and_pages(store, labels):
+    for n in range(5):
+        store.put(labels, f"k{n}", {"kind": "Note", "content": {"topic": "tea", "n": n, "text": f"Tea {n}"}})
+    store.put(labels, "k0", {"kind": "Note", "content": {"topic": "coffee", "n": 9, "text": "Coffee"}})
+    assert [item.key for item in store.search(labels)] == ["k0", "k4", "k3", "k2", "k1"]
+    assert [item.key for item in store.search(labels, limit=2, offset=1)] == ["k4", "k3"]
+    tea = {"content": {"topic": "tea"}}
+    assert {item.key for item in store.search(labels, filter=tea)} == {"k1", "k2", "k3", "k4"}
+    ranked = store.search(labels, query="Tea", filter={"kind": "Note"})
+    assert [item.score for item in ranked] == sorted((item.score for item in ranked), reverse=True)
+    assert {item.key for item in ranked} >= {"k1", "k2", "k3", "k4"}
+    assert all(item.value["content"]["topic"] != "tea" for item in ranked if item.key == "k0")
+
+
+def test_namespaces_lie_in_each_other_and_only_labels_divide_them(store, memory, user):
+    store.put((user, "one"), "k", {"content": "I moved to Oslo"})
+    store.put((user, "one", "deep"), "k", {"content": "I moved to Rome"})
+    store.put((f"{user}x",), "k", {"content": "I moved to Paris"})
+    assert {item.namespace for item in store.search((user,))} == {(user, "one"), (user, "one", "deep")}
+    assert {item.value["content"] for item in store.search((user,), query="moved") if item.key == "k"} == {
+        "I moved to Oslo",
+        "I moved to Rome",
+    }
+    listed = store.list_namespaces(prefix=(user,), max_depth=2)
+    assert listed == [(user, "one")]
+    for wrong in (("a.b",), ("",), "ab"):
+        with pytest.raises((InputError, InvalidNamespaceError)):
+            store.get(wrong, "k")
+
+
+def test_nothing_is_left_of_what_was_forgotten(store, memory, labels, where, rows, database):
+    for n in range(2):
+        store.put(labels, "marker-key", {"content": f"I know Zanzimarker{n}"})
+        store.put(labels, "record", {"kind": "Marker", "content": {"name": f"Quuxmarker{n}"}})
+    store.delete(labels, "marker-key")
+    assert store.get(labels, "marker-key") is None
+    assert "Zanzi" not in str(memory.episodes.list(namespace=where)) + str(memory.facts.list(namespace=where))
+    assert store.search(labels, query="Zanzimarker1") == [] or "Zanzi" not in str(
+        [item.dict() for item in store.search(labels, query="Zanzimarker1")]
+    )
+    store.delete(labels, "marker-key")  # once more is no error
+    assert memory.privacy.forget(everything=True, namespace=where).residue == ()
+    assert store.search(labels) == store.search(labels, query="Quuxmarker1") == []
+    assert labels not in store.list_namespaces()
+    store.put(labels, "record", {"content": "I know Bob"})
+    assert store.get(labels, "record").value == {"content": "I know Bob"}
+
+
+def test_ops_run_in_a_batch_on_an_event_loop_too(store, memory, labels):
+    ops = [
+        PutOp(labels, "k", {"content": "I moved to Oslo"}),
+        GetOp(labels, "k"),
+        SearchOp(labels, query="Oslo"),
+        ListNamespacesOp(),
+        PutOp(labels, "k", None),
+        GetOp(labels, "k"),
+    ]
+    put, item, items, namespaces, deleted, nothing = asyncio.run(store.abatch(ops))
+    assert (put, deleted, nothing) == (None, None, None)
+    assert item.value == {"content": "I moved to Oslo"}
+    assert "k" in {each.key for each in items}
+    assert labels in namespaces
+    with pytest.raises(InputError, match="op must be a GetOp"):
+        store.batch(["get"])
+
+
+def test_bad_input_and_a_pause_are_clear_errors_and_keep_nothing(store, memory, labels, where):
+    for value, message in (
+        ({"content": object()}, "value.content is a object"),
+        ({"content": " "}, "content is empty"),
+    ):
+        with pytest.raises(InputError, match=message):
+            store.put(labels, "k", value)
+    memory.pause(namespace=where)
+    with pytest.raises(MemoryPaused):
+        store.put(labels, "k", {"content": "tea"})
+    memory.unpause(namespace=where)
+    assert memory.stats(namespace=where).episodes == 0
+    with pytest.raises(SettingsError, match="memory must be a GraphMemory"):
+        EpisodeStore(store)
+    with pytest.raises(InputError, match="no time known here"):
+        EpisodeStore(memory, as_of="soon")
