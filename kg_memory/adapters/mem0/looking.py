@@ -16,6 +16,7 @@ from kg_memory.models.graph import SOURCES, Fact
 from kg_memory.models.results import Paged, SearchResults
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.dates import find_times
 from kg_memory.validation import validate_count
 
 TOP = 20
@@ -23,6 +24,8 @@ PAGE = 100
 MOST = 1000
 """The most results that one search looks through for some that pass what ours cannot test."""
 EVER = (None, None)
+LONGEST = 2000
+"""Characters of a question in which words of time are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +50,17 @@ class Look:
         return cls(node, validate_count("top_k", top, 0), as_of, believed_at, show_expired)
 
 
-def _passing(view: View, owner: Owner, node: Node, look: Look, facts: Iterable[Fact]) -> Flow[list[Fact]]:
-    """Return those of *facts* that are to be shown, each once, in its latest period."""
+def _passing(
+    view: View, owner: Owner, node: Node, look: Look, facts: Iterable[Fact], *, past: bool = False
+) -> Flow[list[Fact]]:
+    """Return those of *facts* that are to be shown, each once, in its latest period; with *past* ended ones too."""
     now = datetime.now(UTC)
     latest: dict[str, Fact] = {}
     for fact in facts:
         latest.setdefault(fact.id, fact)
     passing: list[Fact] = []
     for fact in latest.values():
-        if look.as_of is None and not is_live(fact, now):
+        if not (past or look.as_of is not None or is_live(fact, now)):
             continue
         shown = is_shown(fact, owner, node, show_expired=look.show_expired, today=now.date())
         if not shown and len(fact.sources) == SOURCES:  # it may have more, of which one passes
@@ -83,14 +88,17 @@ def _search_in(
     """Search a namespace, again for more results while too few of them are to be shown."""
     query, recipe, explain = question
     where = to_where(node)
-    times = {"as_of": look.as_of, "during": EVER if look.as_of is None else None, "believed_at": look.believed_at}
+    names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
+    during = None if names_time or look.as_of is not None else EVER
+    times = {"as_of": look.as_of, "during": during, "believed_at": look.believed_at}
     size = max(2 * look.top, TOP)
     while True:
         results: SearchResults = yield from view.call(
             "search", owner, query, limit=size, where=where, recipe=recipe, explain=explain, **times
         )
         hits = () if results.abstains else results.facts
-        facts = yield from _passing(view, owner, node, look, hits)
+        past = results.time is not None and results.time.words is not None
+        facts = yield from _passing(view, owner, node, look, hits, past=past)
         seen = len({fact.id for fact in results.facts})
         if len(facts) >= look.top or seen < size or size >= MOST:
             break

@@ -29,6 +29,14 @@ def test_as_of_asks_what_was_so_then(moved):
     assert texts(mem0.search("home", user_id="ann", reference_date="2021-06-01")) == ["user lives in Oslo"]
 
 
+@pytest.mark.parametrize("question", ["Which home in 2021?", "2021年住在哪里？", "Which home before I moved to Rome?"])
+def test_a_question_that_names_a_time_finds_what_was_so_then(moved, question):
+    mem0, _ = moved
+    found = mem0.search(question, user_id="ann")["results"]
+    assert [item["memory"] for item in found] == ["user lives in Oslo", "user lives in Rome"]
+    assert found[0]["invalid_at"] == "2022-01-01T00:00:00+00:00"
+
+
 def test_believed_at_asks_what_was_believed_then(moved):
     mem0, between = moved
     assert texts(mem0.get_all(user_id="ann", believed_at=between)) == ["user lives in Oslo"]

@@ -222,3 +222,4 @@ def test_hostile_words_are_only_words(mem0):
     assert {item["user_id"] for item in mem0.get_all(user_id=user)["results"]} == {user}
     assert mem0.get(words[0]) is None
     assert texts(mem0.search(words[0], user_id="nobody")) == []
+    assert len(mem0.search("\ud800 in 2015", user_id=user)["results"]) == len(words)
