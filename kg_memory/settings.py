@@ -18,7 +18,7 @@ ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
 PLANS = (OFFLINE, "economy", "standard", "thorough")
 """The plans by which an episode may have been read, the cheapest first."""
-ADMISSIONS = ("dura",)
+ADMISSIONS = ("dura", "amac")
 """The gates of `Settings.admission`."""
 REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
@@ -182,7 +182,8 @@ class Settings:
     """After how many skipped messages in a row the next one is read, however unsurprising."""
     admission: str | None = None
     """The gate that decides whether the facts of a message are stored at once, wait for review or are not stored, by
-    their worth: ``dura`` (D22). None stores all; the message itself is always kept. See `docs/plans.md`."""
+    their worth: ``dura`` (D22) or ``amac`` (C59). None stores all; the message itself is always kept. See
+    `docs/plans.md`."""
     default_ttl: float | None = None
     """Seconds after which a message expires that has no `expires_at` of its own: then `evict` forgets it. None keeps
     messages for ever."""

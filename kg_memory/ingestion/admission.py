@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from kg_memory.ingestion.amac import AMAC
 from kg_memory.ingestion.bounds import Loss
 from kg_memory.ingestion.dura import DURA
 from kg_memory.ingestion.records import NewVerdict, StatedFact
@@ -19,7 +20,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import verdict_id
 
-GATES: Mapping[str, Gate] = MappingProxyType({"dura": DURA})
+GATES: Mapping[str, Gate] = MappingProxyType({"dura": DURA, "amac": AMAC})
 """The gates by the names that `settings.ADMISSIONS` lists."""
 WORTHLESS = "its worth is below {:.2f}, by the admission {!r}"
 WAITS = "its worth is {}"

@@ -34,12 +34,10 @@ ENOUGH_TERMS = 3
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
     """Return the worth of each of *facts*, which are new."""
-    ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
-    rows = yield from read(KNOWN_ENDS, ids=ends)
-    known = {row["id"]: int(row["facts"]) for row in rows}
+    known = yield from count_known(facts)
     parts = [_rate_by_code(draft, fact, known, settings) for fact in facts]
     if settings.model != OFFLINE:
-        answers = yield from _ask(draft, facts, known)
+        answers = yield from ask_worths(draft, facts, known)
         parts = [_combine(own, answers.get(place)) for place, own in enumerate(parts)]
     return [mean_worth(own) for own in parts]
 
@@ -48,13 +46,25 @@ DURA = Gate(rate, in_review=0.6, at_once=0.85)
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:
-    accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
     return {
         "decision_worthy": _decision_worth(draft, fact, settings),
         "useful": _usefulness(draft, fact, known),
         "recallable": _recall(draft, fact, settings),
-        "accurate": accuracy * draft.episode.trust,
+        "accurate": accuracy_of(draft, fact),
     }
+
+
+def accuracy_of(draft: Draft, fact: StatedFact) -> float:
+    """Return how surely the episode says *fact*, and how far its source is believed."""
+    accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
+    return accuracy * draft.episode.trust
+
+
+def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
+    """Return how many facts are stored about each entity of *facts*."""
+    ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
+    rows = yield from read(KNOWN_ENDS, ids=ends)
+    return {row["id"]: int(row["facts"]) for row in rows}
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
@@ -94,7 +104,7 @@ def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
     return (named + min(1.0, len(set(terms(fact.sentence))) / ENOUGH_TERMS)) / 2
 
 
-def _ask(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
+def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
     """Ask how much each of *facts* is worth; return the answers by the places of the facts."""
     shown = [{"id": place, **_show(draft, fact, known)} for place, fact in enumerate(facts)]
     batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]

@@ -1,0 +1,86 @@
+"""A-MAC: a fact's worth is the weighted sum of five factors, as in Zeph's adaptive admission control (C59).
+
+The model is asked only about facts that are not plainly worth storing by the other factors: those that are hedged, or
+nearly known already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from kg_memory.ingestion.dura import accuracy_of, ask_worths, count_known
+from kg_memory.ingestion.records import StatedFact
+from kg_memory.ingestion.state import Draft
+from kg_memory.ingestion.worth import Gate, Worth
+from kg_memory.models.graph import EpisodeKind
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import OFFLINE, Settings
+
+WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "future_utility": 0.30,
+        "factual_confidence": 0.15,
+        "semantic_novelty": 0.30,
+        "temporal_recency": 0.10,
+        "content_type": 0.15,
+    }
+)
+THRESHOLD, FAST_PATH_MARGIN = 0.40, 0.15
+UNKNOWN_UTILITY = 0.5
+"""The utility of a fact that the model was not asked about, or did not answer."""
+NEW = 1.0
+"""The recency of what is just being written."""
+TYPES: Mapping[str, float] = MappingProxyType({EpisodeKind.TEXT: 0.7, EpisodeKind.JSON: 0.5})
+"""The prior of a text and of a record; a message of a speaker has 1, of nobody as much as a text."""
+
+
+def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
+    """Return the worth of each of *facts*, which are new."""
+    factors = [_rate_by_code(draft, fact) for fact in facts]
+    if settings.model != OFFLINE:
+        open_places = [place for place, own in enumerate(factors) if not is_plain(own)]
+        borderline = [facts[place] for place in open_places]
+        known = (yield from count_known(borderline)) if borderline else {}
+        answers = yield from ask_worths(draft, borderline, known)
+        for asked, place in enumerate(open_places):
+            if asked in answers:
+                factors[place] = {**factors[place], "future_utility": answers[asked].useful}
+    return [Worth(weigh(own), own) for own in factors]
+
+
+AMAC = Gate(rate, in_review=THRESHOLD, at_once=THRESHOLD)
+
+
+def weigh(factors: Mapping[str, float]) -> float:
+    """Return the weighted sum of *factors*."""
+    return sum(weight * factors[name] for name, weight in WEIGHTS.items())
+
+
+def is_plain(factors: Mapping[str, float]) -> bool:
+    """Return whether a fact is worth storing without asking how useful it will be (the fast path)."""
+    return weigh(factors) >= THRESHOLD + FAST_PATH_MARGIN
+
+
+def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
+    return {
+        "future_utility": UNKNOWN_UTILITY,
+        "factual_confidence": accuracy_of(draft, fact),
+        "semantic_novelty": _novelty(draft, fact),
+        "temporal_recency": NEW,
+        "content_type": _type_prior(draft),
+    }
+
+
+def _novelty(draft: Draft, fact: StatedFact) -> float:
+    """Return how far *fact* is from the nearest known one, 1 where there is none to compare it with."""
+    place = draft.facts.index(fact)
+    distances = [row.candidate.distance for row in draft.comparisons if row.new == place]
+    return min(1.0, max(0.0, min(distances, default=1.0)))
+
+
+def _type_prior(draft: Draft) -> float:
+    prior = TYPES.get(draft.episode.kind)
+    if prior is None:
+        prior = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]
+    return prior

@@ -1,0 +1,73 @@
+"""The gate of admission by A-MAC: the weights, the fast path, and what is not stored (C59)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.ingestion.amac import FAST_PATH_MARGIN, THRESHOLD, WEIGHTS, is_plain, weigh
+from tests.review import World
+
+BEST = dict.fromkeys(WEIGHTS, 1.0)
+
+
+def test_the_weights_the_threshold_and_the_margin_are_zephs() -> None:
+    assert (tuple(WEIGHTS.values()), THRESHOLD, FAST_PATH_MARGIN) == ((0.30, 0.15, 0.30, 0.10, 0.15), 0.40, 0.15)
+    assert weigh(BEST) == pytest.approx(1.0)
+    unasked = {**BEST, "future_utility": 0.5}
+    assert is_plain({**unasked, "semantic_novelty": 0.0})
+    assert not is_plain({**unasked, "semantic_novelty": 0.0, "factual_confidence": 0.2, "content_type": 0.7})
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.with_(admission="amac")
+
+
+@pytest.fixture
+def useful() -> dict[str, float]:
+    """How useful the model says that facts are which name a place."""
+    return {}
+
+
+@pytest.fixture
+def world(memory: GraphMemory, namespace: str, useful: dict[str, float]) -> World:
+    """A memory whose model says how useful a fact is."""
+
+    def rate(fields: Any) -> Any:
+        worths = []
+        for fact in fields["facts"]:
+            rated = [value for place, value in useful.items() if place in fact["fact"]]
+            parts = {"decision_worthy": 0.0, "useful": rated[0], "recallable": 0.0, "accurate": 0.0} if rated else {}
+            worths += [{"fact": fact["id"], **parts}] if parts else []
+        return {"worths": worths}
+
+    memory.driver.model.rules["admit"] = rate  # type: ignore[attr-defined]
+    return World(memory, namespace)
+
+
+def asked(world: World) -> list[Any]:
+    return [ask.fields for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"]  # type: ignore[attr-defined]
+
+
+def test_what_is_plainly_new_is_stored_without_asking(world: World) -> None:
+    world.moves("Oslo", "2024-01-01")
+    assert [sentence for sentence, *_ in world.lived()] == ["Ann lives in Oslo"]
+    assert not asked(world)
+
+
+@pytest.mark.parametrize(("utility", "stored"), [(0.9, True), (0.0, False)])
+def test_the_model_decides_about_what_is_hardly_believed_and_nearly_known(
+    world: World, useful: dict[str, float], utility: float, stored: Any
+) -> None:
+    world.moves("Oslo", "2024-01-01")
+    useful["Paris"] = utility
+    added = world.moves("Paris", "2024-06-01", trust=0.0)
+    assert len(asked(world)) == 1
+    assert bool(added.facts) is stored
+    assert ("amac" in str(added.dropped)) is not stored
+    assert ("Paris" in str(world.facts.list(unreviewed=True))) is stored
+    assert world.reviews.list() == []
+    assert "Paris" in world.search("Paris").episodes[0].content
