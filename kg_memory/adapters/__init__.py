@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
     from kg_memory.adapters.store.store import KGStore
+    from kg_memory.adapters.summarise import summarise_node
     from kg_memory.adapters.tools import memory_tools
 
 _HOMES = {
@@ -32,6 +33,7 @@ _HOMES = {
     "memory_tools": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
+    "summarise_node": "summarise",
     "with_memory": "nodes",
 }
 
@@ -50,6 +52,7 @@ __all__ = [
     "memory_tools",
     "recall_node",
     "remember_node",
+    "summarise_node",
     "with_memory",
 ]
 

@@ -139,14 +139,14 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
 def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
     """Store the episode; return its row and the episodes before it, of which none is forgotten meanwhile.
 
-    The *state* may have the ``saved_id`` of one that was saved before, and the id of one that it is ``based_on``.
-    Raises: `InputError` where either was forgotten since; `MemoryPaused` for a new one in a paused namespace.
+    The *state* may have the ``saved_id`` of one that was saved before, and the ids of those that it is ``based_on``.
+    Raises: `InputError` where any was forgotten since; `MemoryPaused` for a new one in a paused namespace.
     """
     columns = to_plain(episode)
     del columns["at_iso"]
     status = {"status": "skipped", "reason": BLOCK} if episode.kind == EpisodeKind.BLOCK else {"status": "saved"}
-    saved_id, based_on = state.get("saved_id"), state.get("based_on")
-    needed = [id_ for id_ in (saved_id, based_on) if id_ is not None]
+    saved_id, based_on = state.get("saved_id"), state.get("based_on") or ()
+    needed = [*based_on, *([saved_id] if saved_id is not None else [])]
     while True:
         before, after = yield from _read_neighbours(episode, settings)
         lengths, postings = index_words(columns, before, after)
@@ -166,8 +166,9 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
             return rows[0], before
         if saved_id is not None and not (yield from read(queries.STATUS, id=saved_id)):
             raise InputError(FORGOTTEN)
-        if based_on is not None and not (yield from read(queries.STATUS, id=based_on)):
-            raise NotFound(f"based_on must be the id of an episode that is there, got {based_on!r}; read the latest")
+        for id_ in based_on:
+            if not (yield from read(queries.STATUS, id=id_)):
+                raise NotFound(f"based_on must be the id of an episode that is there, got {id_!r}; read the latest")
         if (yield from read(queries.PAUSED)):
             raise MemoryPaused(PAUSED)
 

@@ -37,8 +37,9 @@ from kg_memory.memory.adding import (
     result_of_saving,
 )
 from kg_memory.memory.listing import belief_params, start_all
+from kg_memory.memory.sessions import MOST_MESSAGES, READ, choose_new, summarise
 from kg_memory.models.filters import parse_filter
-from kg_memory.models.graph import Episode, EpisodeStatus
+from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult, Preview, PreviewedVerdict, Stats
 from kg_memory.retrieval.time_window import UserTime
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
@@ -104,11 +105,28 @@ class Episodes(Group):
         """
         tally = Tally()
         for dated in date_inputs(episodes, namespace, self._engine.driver.clock):
-            state = {**dated, "based_on": based_on}
+            state = {**dated, "based_on": [] if based_on is None else [based_on]}
             tally.count(result_of_saving((yield from accept(state, self._engine.settings))))
         return tally.added
 
     save, asave = verb(_save)
+
+    def _summarise(self, thread: str, *, namespace: str = DEFAULT_NAMESPACE, least: int = 4) -> Flow[Episode | None]:
+        """Sum up a conversation by one question, and return the summary, an episode that is kept in its thread.
+
+        It has the intent, files, decisions, open questions and next steps, and goes on from the last one. Where less
+        than *least* messages are new, it is that one, or ``None``. It is forgotten with any message of the thread.
+        Errors: `InputError` without a model; `ModelError`, `DatabaseError`, `MemoryPaused`.
+        """
+        conversation = {"thread": validate_name("thread", thread, "the id of a conversation")}
+        least = validate_count("least", least)
+        summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
+        last = summaries[0] if summaries else None
+        messages = yield from read_episodes(MOST_MESSAGES, 0, where={**conversation, "kind": READ})
+        new = choose_new(messages, last)
+        return last if len(new) < least else (yield from summarise(self._engine, new, last, namespace))
+
+    summarise, asummarise = verb(_summarise)
 
     def _preview(
         self,

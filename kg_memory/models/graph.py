@@ -52,6 +52,10 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+SESSION_SOURCE = "session summary"
+"""The source of the summaries that `memory.episodes.summarise` keeps."""
+
+
 class EpisodeKind(StrEnum):
     """The kind of an episode's content (Zep 2.1).
 

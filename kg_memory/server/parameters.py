@@ -35,6 +35,7 @@ NAMES: Mapping[str, Parameter] = {
     "limit": Parameter("How many at most.", example=20),
     "question": Parameter("A question or some words; time words in it choose what comes first."),
     "thread": Parameter("A conversation."),
+    "least": Parameter("How many new messages there must be."),
     "center": Parameter("Names of entities near which to look.", type=list[str] | None),
     "asker": Parameter("Who asks: whom `I` and `my` in the question mean."),
     "where": Parameter(

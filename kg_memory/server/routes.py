@@ -17,6 +17,7 @@ ROUTES = (
     Route("GET", "/episodes", "episodes.list"),
     Route("GET", "/episodes/{episode}", "episodes.get"),
     Route("POST", "/episodes/retry", "episodes.retry", "write"),
+    Route("POST", "/episodes/summarise", "episodes.summarise", "write", example={"thread": "t-1"}),
     Route("POST", "/episodes/deepen", "episodes.deepen", "write"),
     Route("GET", "/facts", "facts.list"),
     Route("POST", "/facts", "facts.add", "write", 201, example=FACT),

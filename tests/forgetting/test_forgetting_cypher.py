@@ -64,6 +64,7 @@ SCANNED = {
 }  # fmt: skip
 """What is kept by no index, and looked through where somebody forgets."""
 PARAMETERS: dict[str, Any] = {
+    "source": "session summary",
     **dict.fromkeys(("id", "key", "alias", "target", "note", "receipt"), "a"),
     **{name: ["a"] for name in ("ids", "keys", "words", "facts", "entities", "gone", "coded")},
     "first": 0, "end": 10, "shortest": 32, "since": 0, "limit": 3, "same": 0.1, "vectors": [[0.1] * 64],

@@ -36,6 +36,7 @@ from kg_memory.llm.prompts.answers import (
     RewrittenPrompt,
     Scores,
     Selection,
+    SessionNotes,
     Summaries,
     WindowReading,
 )
@@ -92,6 +93,7 @@ RECALL_QUERIES = _load("recall_queries", Queries, "messages", "instructions")
 REVIEW = _load("review_trajectories", Lessons, "prompt", "known", "draft", "trajectories", "instructions")
 REWRITE = _load("rewrite_prompt", RewrittenPrompt, "prompt", "lessons", "instructions")
 CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories")
+SESSION = _load("session", SessionNotes, "notes", "messages")
 
 
 def render(ask: Ask, code: str | None = None) -> str:

@@ -342,3 +342,16 @@ class ChosenPrompts(BaseModel):
     """Which of several prompts are to be improved."""
 
     names: Annotated[list[str], BeforeValidator(_to_list)] = Field(description="names of prompts", max_length=MOST)
+
+
+Item = Annotated[str, Field(max_length=500)]
+
+
+class SessionNotes(BaseModel):
+    """Where a conversation stands: sentences by what they are about."""
+
+    intent: list[Item] = Field(max_length=MOST)
+    files: list[Item] = Field(max_length=MOST)
+    decisions: list[Item] = Field(max_length=MOST)
+    open_questions: list[Item] = Field(max_length=MOST)
+    next_steps: list[Item] = Field(max_length=MOST)

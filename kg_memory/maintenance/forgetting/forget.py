@@ -19,7 +19,7 @@ from kg_memory.maintenance.forgetting.audit import AuditNote
 from kg_memory.maintenance.forgetting.delete import Batch, Deleted, delete_batch, describe, plan_batch, redact
 from kg_memory.maintenance.forgetting.erase import Erasure, clear_process_caches, rewrite_files, sweep_server
 from kg_memory.maintenance.forgetting.residue import Search, Traces, search_residue
-from kg_memory.maintenance.forgetting.selection import ForgetRequest, not_found, select_episodes
+from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, select_episodes
 from kg_memory.models.operations import ForgetReceipt
 from kg_memory.runtime.effects import command, now, read, work
 from kg_memory.runtime.flow import Flow
@@ -85,6 +85,7 @@ def forget(
     ids = (yield from select_episodes(request)) if ids is None else ids
     if not ids:
         raise not_found(request.kind, request.target)
+    ids = yield from add_summaries(ids)
     redactions = (yield from redact(ids[0], request.span, settings, namespace)) if request.span else {}
     if request.dry_run:
         planned = yield from plan_batch(Batch(ids, redactions), settings, namespace)

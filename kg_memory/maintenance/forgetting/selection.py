@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import is_block, line
+from kg_memory.models.graph import SESSION_SOURCE
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
@@ -96,6 +97,12 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
     return [row["id"] for row in rows]
 
 
+def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
+    """Return *ids* with those of the summaries of their conversations, which may say what is to go."""
+    summaries = yield from read(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
+    return list(dict.fromkeys([*ids, *(row["id"] for row in summaries)]))
+
+
 def select_threads(request: ForgetRequest) -> Flow[list[str]]:
     """Return the threads of the messages that are to go; LangGraph has the same names for its threads."""
     if request.kind == "everything":
@@ -165,6 +172,17 @@ ORDER BY e.created_at, id
     )
 }
 """The messages of a target, by its kind, in the order in which they came."""
+
+SUMMARIES = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})
+WITH DISTINCT e.thread_key AS thread_key
+MATCH (s:Episode {thread_key: thread_key})
+WHERE s.source = $source
+RETURN DISTINCT s.id AS id
+ORDER BY id
+"""
+"""The summaries of the conversations of some messages."""
 
 SPEAKERS = """
 MATCH (e:Episode)

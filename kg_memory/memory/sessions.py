@@ -1,0 +1,98 @@
+"""Summaries of conversations: intent, files, decisions, open questions and next steps (C65, C66).
+
+A summary is an episode of its thread, of kind block: it is exported, and forgotten with any of the messages that it
+sums up, but no search finds it and nothing is read from it, as all that it says was read from the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kg_memory.errors import InputError, NotFound
+from kg_memory.ingestion.receive import accept
+from kg_memory.llm.prompts import SESSION
+from kg_memory.llm.prompts.answers import SessionNotes
+from kg_memory.memory._verb import Engine
+from kg_memory.memory.adding import date_input, read_episode
+from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeKind
+from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
+from kg_memory.runtime.effects import ask
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import OFFLINE
+from kg_memory.temporal.interval import iso
+
+READ = [str(kind) for kind in (EpisodeKind.MESSAGE, EpisodeKind.TEXT, EpisodeKind.JSON)]
+MOST_MESSAGES = 200
+LONGEST_MESSAGE, LONGEST = 2_000, 60_000
+"""Characters of one message, and of all, that one question has; of more the latest are taken."""
+HEADINGS: Mapping[str, str] = {
+    "intent": "Intent",
+    "files": "Files",
+    "decisions": "Decisions",
+    "open_questions": "Open questions",
+    "next_steps": "Next steps",
+}
+
+
+def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
+    """Return those of *messages*, latest first, that are to be summed up, earliest first.
+
+    They are what was saved after the *last* summary, without what the memory does not show; at most `LONGEST`.
+    """
+    chosen: list[Episode] = []
+    room = LONGEST
+    for message in messages:
+        is_old = last is not None and message.created_at <= last.created_at
+        if is_old or message.withheld:
+            continue
+        room -= min(len(message.content), LONGEST_MESSAGE)
+        if room < 0:
+            break
+        chosen.append(message)
+    return chosen[::-1]
+
+
+def summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
+    """Ask for the notes of the *new* messages of a thread and of its *last* summary, and save them.
+
+    There is none where the model has nothing to note, or any of these was forgotten meanwhile.
+    Errors: `InputError` without a model.
+    """
+    if engine.settings.model == OFFLINE:
+        raise InputError("this memory reads offline, by rules; name a model, which can sum up a conversation")
+    shown = [_show(message) for message in new]
+    asking = CachedAnswers(namespace, MemoryCache())
+    notes = yield from asking.through(ask(SESSION, notes=last.content if last else "", messages=shown))
+    content = write_notes(notes)
+    if not content:
+        return None
+    until = new[-1]
+    episode = {
+        "content": content,
+        "kind": EpisodeKind.BLOCK,
+        "thread": until.thread,
+        "at": until.at,
+        "source": SESSION_SOURCE,
+    }
+    sources = [message.id for message in (*new, *([last] if last else []))]
+    state = {**date_input(episode, engine.driver.clock), "namespace": namespace, "based_on": sources}
+    try:
+        saved = yield from accept(state, engine.settings)
+    except NotFound:
+        return None
+    return (yield from read_episode(saved["episode"]["id"]))
+
+
+def write_notes(notes: SessionNotes) -> str:
+    """Return *notes* as text, one line an item; empty where there is nothing to note."""
+    lines: list[str] = []
+    for name, heading in HEADINGS.items():
+        items = [" ".join(item.split()) for item in getattr(notes, name)]
+        if items := [item for item in items if item]:
+            lines += [f"{heading}:", *(f"- {item}" for item in items)]
+    return "\n".join(lines)
+
+
+def _show(message: Episode) -> dict[str, Any]:
+    return {"speaker": message.speaker, "at": iso(message.at), "content": message.content[:LONGEST_MESSAGE]}
