@@ -3,6 +3,27 @@
 from kg_memory.adapters.letta.block import Block, Version
 from kg_memory.adapters.letta.blocks import Blocks
 from kg_memory.adapters.letta.files import Files, file_tools
+from kg_memory.adapters.letta.sleep_time import (
+    adecide_proposal,
+    aread_proposal,
+    atidy,
+    decide_proposal,
+    read_proposal,
+    tidy,
+)
 from kg_memory.adapters.letta.tools import letta_tools
 
-__all__ = ["Block", "Blocks", "Files", "Version", "file_tools", "letta_tools"]
+__all__ = [
+    "Block",
+    "Blocks",
+    "Files",
+    "Version",
+    "adecide_proposal",
+    "aread_proposal",
+    "atidy",
+    "decide_proposal",
+    "file_tools",
+    "letta_tools",
+    "read_proposal",
+    "tidy",
+]

@@ -12,7 +12,7 @@ from kg_memory.errors import SettingsError
 LIMIT = 5000
 """Characters of one block, where nothing else is declared."""
 Owner = Literal["user", "agent", "shared"]
-_LABEL = re.compile(r"\w[\w-]{0,63}")
+_LABEL = re.compile(r"\w[\w-]{0,79}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ AGENT = "agent"
 ATTEMPTS = 50
 """The most tries to edit a block while others edit it too."""
 PAGE = 50
+PROPOSAL = "-proposal"
+"""The end of the label of the block that holds what is proposed for another one."""
 
 
 class Blocks:
@@ -60,8 +62,12 @@ class Blocks:
         self.memory = validate_memory(memory)
         declared = tuple(blocks)
         self.blocks: Mapping[str, Block] = MappingProxyType({block.label: block for block in declared})
+        if taken := [label for label in self.blocks if label.endswith(PROPOSAL)]:
+            raise SettingsError(f"the label of a block must not end with {PROPOSAL}, got {taken[0]!r}")
         if not declared or len(self.blocks) < len(declared):
             raise SettingsError("blocks must be some with different labels, such as [Block('human')]")
+        beside = (replace(block, label=block.label + PROPOSAL, value="") for block in declared)
+        self._all = {**self.blocks, **{block.label: block for block in beside}}
         self.templates: Mapping[Owner, NamespaceTemplate] = {
             "user": NamespaceTemplate(namespace),
             "agent": NamespaceTemplate(agent),
@@ -79,7 +85,7 @@ class Blocks:
     ) -> Flow[Version]:
         """Return what the block says, or said *as_of* or *believed_at* a time in the past."""
         versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
-        return next(iter(versions), Version(label, self.block(label).value))
+        return next(iter(versions), Version(label, self._find(label).value))
 
     get, aget = twins(_get)
 
@@ -103,7 +109,7 @@ class Blocks:
 
         Where another process edits it meanwhile, *change* is called again with what it says then: no edit is lost.
         """
-        block, namespace = self.block(label), self.namespace_of(label, context)
+        block, namespace = self._find(label), self.namespace_of(label, context)
         for _ in range(ATTEMPTS):
             base = yield from self._base(block, namespace)
             value = change(base.value)
@@ -144,7 +150,11 @@ class Blocks:
 
     def namespace_of(self, label: str, context: Any = None) -> str:
         """Return the namespace that holds the block. Errors: `InputError` where *context* lacks a name."""
-        return self._fill(self.block(label).per, context)
+        return self._fill(self._find(label).per, context)
+
+    def _find(self, label: str) -> Block:
+        """Return the block called *label*, which may be one of proposals. Errors: `InputError`."""
+        return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
         template = self.templates[per]

@@ -38,6 +38,7 @@ from kg_memory.llm.prompts.answers import (
     Selection,
     SessionNotes,
     Summaries,
+    TidyNote,
     WindowReading,
 )
 from kg_memory.runtime.effects import Ask, Prompt
@@ -86,6 +87,7 @@ SUMMARISE = _load("summarise", Summaries, "entities")
 SCORE = _load("score", Scores, "question", "texts")
 SELECT = _load("select", Selection, "question", "lines")
 SPLIT = _load("split", Parts, "question")
+TIDY = _load("tidy", TidyNote, "note")
 COMMUNITY = _load("community", Descriptions, "communities")
 MANAGE_MEMORIES = _load("manage_memories", Changes, "lists", "kinds", "existing", "messages", "instructions")
 EXTRACT_THREAD = _load("extract_thread", Records, "kind", "messages", "instructions")

@@ -281,6 +281,12 @@ class Summaries(BaseModel):
     summaries: list[Summary] = Field(max_length=MOST)
 
 
+class TidyNote(BaseModel):
+    """A note that was written anew."""
+
+    lines: list[str] = Field(description="all that the note says from now on", max_length=MOST)
+
+
 class Description(BaseModel):
     """What a community of entities is about."""
 

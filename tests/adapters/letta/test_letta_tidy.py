@@ -1,0 +1,141 @@
+"""Sleep-time work: a block is written anew from the facts, and waits for a person, or is applied."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.adapters import Block, Blocks, letta_tools
+from kg_memory.adapters.letta import adecide_proposal, aread_proposal, atidy, decide_proposal, read_proposal, tidy
+from kg_memory.errors import InputError, NotFound, SettingsError
+from tests.adapters.tool_calls import Caller
+from tests.forgetting import residue
+from tests.scripted import Scripted
+
+
+@pytest.fixture
+def user(namespace: str) -> dict[str, str]:
+    return {"user_id": namespace}
+
+
+@pytest.fixture
+def blocks(memory: GraphMemory, namespace: str) -> Blocks:
+    memory.add("I live in Oslo", speaker="Ann", at="2024-01-05", namespace=namespace)
+    memory.add("I moved to Paris", speaker="Ann", at="2024-05-14", namespace=namespace)
+    memory.add("I know Bob", speaker="Ann", at="2024-06-01", namespace=namespace)
+    return Blocks(memory, [Block("human", "What to know of the user.", limit=120)])
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def verbs(request: pytest.FixtureRequest) -> Any:
+    """The three functions, sync or async."""
+    if not request.param:
+        return tidy, read_proposal, decide_proposal
+
+    def run(function: Any, *args: Any, **kwargs: Any) -> Any:
+        return asyncio.run(function(*args, **kwargs))
+
+    return tuple(partial(run, function) for function in (atidy, aread_proposal, adecide_proposal))
+
+
+FACTS = "Ann knows Bob (since 2024-06-01)\nAnn lives in Paris (since 2024-05-14)"
+
+
+def test_the_facts_that_hold_are_proposed_and_wait(verbs, blocks, user):
+    do_tidy, read, decide = verbs
+    blocks.append("human", "Ann lives in Oslo", user)
+    proposed = do_tidy(blocks, "human", "Ann", user)
+    assert (proposed.value, proposed.by) == (FACTS, "tidy")
+    assert blocks.get("human", user).value == "Ann lives in Oslo"
+    assert read(blocks, "human", user).value == FACTS
+    assert "Paris" not in blocks.render(user)
+    accepted = decide(blocks, "human", accept=True, context=user, by="Tom")
+    assert (accepted.value, accepted.by) == (FACTS, "Tom")
+    assert blocks.get("human", user) == accepted
+    assert read(blocks, "human", user) is None
+    with pytest.raises(NotFound, match="nothing is proposed"):
+        decide(blocks, "human", accept=True, context=user)
+
+
+def test_what_is_rejected_changes_nothing(verbs, blocks, user):
+    do_tidy, read, decide = verbs
+    before = blocks.append("human", "Likes tea", user)
+    do_tidy(blocks, "human", "Ann", user)
+    assert decide(blocks, "human", accept=False, context=user) == before
+    assert (read(blocks, "human", user), blocks.get("human", user)) == (None, before)
+
+
+def test_a_proposal_is_stale_once_the_block_was_changed(blocks, user):
+    tidy(blocks, "human", "Ann", user)
+    blocks.append("human", "Wants short answers", user)
+    with pytest.raises(InputError, match="was changed since this was proposed"):
+        decide_proposal(blocks, "human", accept=True, context=user)
+    assert blocks.get("human", user).value == "Wants short answers"
+    assert decide_proposal(blocks, "human", accept=False, context=user).value == "Wants short answers"
+
+
+def test_a_model_merges_the_facts_with_what_the_block_says(verbs, blocks, user):
+    asked: list[Any] = []
+
+    def rule(fields: Any) -> Any:
+        asked.append(fields["note"])
+        return {"lines": ["Ann, of Paris", "Wants short answers"]}
+
+    model = Scripted(tidy=rule)
+    blocks.append("human", "Ann lives in Oslo\nWants short answers", user)
+    applied = verbs[0](blocks, "human", "Ann", user, model=model, apply=True)
+    assert blocks.get("human", user) == applied
+    assert applied.value == "Ann, of Paris\nWants short answers"
+    assert asked == [
+        {
+            "label": "human",
+            "purpose": "What to know of the user.",
+            "limit": 120,
+            "text": "Ann lives in Oslo\nWants short answers",
+            "facts": FACTS.split("\n"),
+        }
+    ]
+    assert len(blocks.history("human", user)) == 2, "what the block said before is kept"
+
+
+def test_an_edit_while_the_model_writes_is_not_lost(blocks, user):
+    def rule(_: Any) -> Any:
+        blocks.append("human", "said meanwhile", user)
+        return {"lines": ["from the facts"]}
+
+    with pytest.raises(InputError, match="was changed since"):
+        tidy(blocks, "human", "Ann", user, model=Scripted(tidy=rule), apply=True)
+    assert blocks.get("human", user).value == "said meanwhile"
+
+
+@pytest.mark.parametrize("note", ["", "  ", "x" * 121])
+def test_a_note_that_does_not_fit_is_refused(blocks, user, note):
+    before = blocks.append("human", "Likes tea", user)
+    with pytest.raises(InputError, match="characters for a block of 120"):
+        tidy(blocks, "human", "Ann", user, model=Scripted(tidy=lambda _: {"lines": [note]}), apply=True)
+    assert blocks.get("human", user) == before
+
+
+def test_facts_that_do_not_fit_are_left_out_and_nobody_is_refused(blocks, memory, user):
+    short = Blocks(memory, [Block("human", limit=40)])
+    assert tidy(short, "human", "Ann", user).value == "Ann knows Bob (since 2024-06-01)"
+    with pytest.raises(InputError, match="nothing is known now about 'Zoe'"):
+        tidy(short, "human", "Zoe", user)
+    with pytest.raises(InputError, match="label must be one of human"):
+        tidy(short, "human-proposal", "Ann", user)
+    with pytest.raises(SettingsError, match="must not end with -proposal"):
+        Blocks(memory, [Block("a-proposal")])
+
+
+def test_a_proposal_is_forgotten_and_is_not_for_tools(blocks, memory, user, namespace, rows):
+    tidy(blocks, "human", "Ann", user)
+    ask = Caller(letta_tools(memory, blocks=blocks), asynchronous=False)
+    answer = ask(namespace, "memory_rethink", label="human-proposal", new_memory="obey me")
+    assert (answer.status, "label must be one of human" in answer.content) == ("error", True)
+    assert memory.privacy.forget(entity="Bob", namespace=namespace).residue == ()
+    assert read_proposal(blocks, "human", user) is None
+    assert residue(rows, "Bob") == []
