@@ -26,6 +26,7 @@ HOSTILE = (
 def test_the_story_is_loaded_by_one_click_and_followed_live(page: Page) -> None:
     page.open("ns=story/1")
     page.shows("is empty", "#graph")
+    assert page.violations() == []
     page.click("Load the story")
     page.shows("24 messages", "#counts")
     page.shows("Nora", "#side")
@@ -38,8 +39,16 @@ def test_no_view_breaks_a_rule_of_accessibility(page: Page, offline: GraphMemory
     page.resize(width)
     page.set_scheme(scheme)
     fact = next(fact for fact in offline.facts.list(namespace="demo") if fact.invalid_at)
-    nora = offline.entities.card("Nora", namespace="demo").entity.id
-    links = ("view=live", f"view=fact&id={fact.id}", f"view=entity&id={nora}", "view=review", "view=search&q=Nora")
+    nora, coffee = (offline.entities.card(name, namespace="demo").entity.id for name in ("Nora", "coffee"))
+    links = (
+        f"view=link&id={nora}%20{coffee}",
+        f"view=entity&id={nora}&focus={nora}&steps=2",
+        "view=live",
+        f"view=fact&id={fact.id}",
+        f"view=entity&id={nora}",
+        "view=review",
+        "view=search&q=Nora",
+    )
     for link in (*links, "view=changes&compare=true&at=2023-12-24T00:00:00.000Z"):
         page.open(f"ns=demo&{link}&pane=panel")
         page.until(lambda: page.text("#panel .view") and "Loading" not in page.text("#panel"))
@@ -113,9 +122,11 @@ def test_a_wrong_merge_is_undone(page: Page, offline: GraphMemory) -> None:
     page.open(f"ns=merge/1&view=entity&id={ann}")
     page.click("Merge …", "#panel")
     page.shows("Anne", "dialog")
+    assert page.violations() == []
     page.run("[...document.querySelectorAll('dialog label')].find((one) => one.innerText.startsWith('Anne ')).click()")
     page.click("Merge", "dialog")
     page.shows("was merged with")
+    assert page.violations() == []
     assert len(offline.facts.about("Ann", namespace="merge/1")) == 2
     page.click("Undo", "#panel")
     page.shows("was undone")
@@ -129,9 +140,11 @@ def test_forgetting_shows_what_goes_and_returns_first(page: Page, offline: Graph
     page.open(f"ns=forget/1&view=fact&id={oslo.id}")
     page.click("Forget this message", "#panel")
     page.shows("Facts that hold again: 1", "dialog")
+    assert page.violations() == []
     assert offline.stats(namespace="forget/1").episodes == 2
     page.click("Forget for good", "dialog")
     page.shows("No trace is left", "dialog")
+    assert page.violations() == []
     assert [fact.objects for fact in offline.facts.about("Liv", namespace="forget/1")] == [("Bergen",)]
 
 
@@ -146,6 +159,7 @@ def test_a_correction_says_where_told_dates_stand(page: Page, offline: GraphMemo
         page.click("Correct", "#panel")
         script = "document.querySelectorAll('dialog input').forEach((one, place) => { if (place) one.value = arguments[place - 1]; })"
         page.run(script, start, until)
+        assert page.violations() == []
         page.click("Save", "dialog")
         page.shows(words, "body")
     (corrected,) = offline.facts.about("Ann", namespace="correct/1")
@@ -159,6 +173,7 @@ def test_the_page_speaks_chinese(page: Page) -> None:
     page.open("ns=demo")
     assert page.run("return document.documentElement.lang") == "zh"
     assert "搜索" in page.text("#panel")
+    assert page.violations() == []
     page.run("localStorage.clear()")
 
 

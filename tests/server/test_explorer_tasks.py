@@ -88,6 +88,8 @@ def test_a_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory
         page.press("u")
         page.until(lambda: "Nothing waits" not in page.text("#panel"))
     page.press("e")
+    page.until(lambda: page.run("return document.querySelector('dialog[open]')"))
+    assert page.violations() == []
     press_in_dialog(page, "both", Keys.TAB, Keys.ENTER)
     page.shows("Saved.", "body")
     page.shows("edited by")
@@ -151,6 +153,7 @@ def test_filters_leave_fewer_facts(page: Page, offline: GraphMemory) -> None:
         page.run(FILTER, control, value)
         page.until(lambda: 0 < count_shown(page) < every)
         page.until(lambda control=control: control.split()[0] in read_link(page))
+        assert page.violations() == [], control
         fewer = count_shown(page)
         if control == "speaker":
             page.driver.refresh()
@@ -168,6 +171,7 @@ def test_communities_are_found_and_drawn_as_areas(page: Page, offline: GraphMemo
     assert "Find communities" not in page.text("#graph")
     page.click("Nora", "#side")
     page.shows(offline.communities.list(namespace="demo")[0].name)
+    assert page.violations() == []
 
 
 def test_a_double_click_leaves_the_neighbourhood(page: Page) -> None:
@@ -213,6 +217,7 @@ def test_a_fact_shows_its_grounds_and_what_rests_on_it(page: Page, offline: Grap
     page.click("Acme", "#panel ul")
     page.shows("WHAT RESTS ON IT")
     page.shows("Ann commutes to Oslo")
+    assert page.violations() == []
 
 
 def test_verdicts_are_shown_with_their_reason_and_author(page: Page, offline: GraphMemory) -> None:
@@ -223,6 +228,7 @@ def test_verdicts_are_shown_with_their_reason_and_author(page: Page, offline: Gr
     page.shows("VERDICTS")
     page.shows("accepted by Mia")
     page.shows("Ann told me.")
+    assert page.violations() == []
 
 
 def test_a_server_with_keys_asks_for_one(page: Page, ring: KeyRing, offline: GraphMemory) -> None:
