@@ -29,6 +29,7 @@ from kg_memory.adapters.namespace import (
 )
 from kg_memory.adapters.nodes import with_memory
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused, MissingExtra, SettingsError
+from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.profile import Profile
@@ -87,7 +88,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     the agent answer: the log has a warning, and the model is told, of tools of the memory too; ``raise`` ends the run.
     All else is raised.
     *tools* are more tools for the agent, ``True`` those of `memory_tools`. *user* and *assistant* are the speakers of
-    messages without a name. *recipe*, *where* and *template* are those of `GraphMemory.context`.
+    messages without a name. *recipe*, *where*, *template* and *believed_at* are those of
+    `GraphMemory.context`.
     """
 
     state_schema = MemoryState
@@ -109,13 +111,14 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         recipe: Recipe | str | None = None,
         where: Where | None = None,
         template: Template | str | None = None,
+        believed_at: Time | None = None,
     ) -> None:
         super().__init__()
         self.memory = validate_memory(memory)
         self.background = _validate_background(background, memory)
-        self._options = validate_search_options(recipe, where, template)
+        self._options = validate_search_options(recipe, where, template, believed_at)
         if tools is True:
-            self.tools = _tools(memory, namespace, user=user, recipe=recipe, where=where)
+            self.tools = _tools(memory, namespace, user=user, recipe=recipe, where=where, believed_at=believed_at)
         else:
             self.tools = list(tools or ())
         self._template = NamespaceTemplate(namespace)
@@ -205,6 +208,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if not self._profile_tokens or self._options.get("where") is not None:
             return None
         limits = {"namespace": namespace, "max_tokens": self._profile_tokens}
+        limits |= {"believed_at": self._options.get("believed_at")}
         profile: Profile = yield from call(self.memory, "profile", asker, **limits)
         return profile
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Formatter
@@ -11,10 +12,12 @@ from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from kg_memory.errors import InputError, SettingsError
+from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models import filters
 from kg_memory.retrieval.context.templates import Template, find_template
 from kg_memory.retrieval.recipe import Recipe, find_recipe
+from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.validation import validate_namespace
 
 
@@ -135,7 +138,10 @@ Where = Mapping[str, Any]
 
 
 def validate_search_options(
-    recipe: Recipe | str | None = None, where: Where | None = None, template: Template | str | None = None
+    recipe: Recipe | str | None = None,
+    where: Where | None = None,
+    template: Template | str | None = None,
+    believed_at: Time | None = None,
 ) -> dict[str, Any]:
     """Validate the search options shared by all integrations, and return those that are not None.
 
@@ -144,5 +150,6 @@ def validate_search_options(
     find_recipe(recipe)
     filters.parse_filter(where)
     find_template(template)
-    options = {"recipe": recipe, "where": where, "template": template}
+    parse_moment("believed_at", believed_at, time.time_ns() // 1000)
+    options = {"recipe": recipe, "where": where, "template": template, "believed_at": believed_at}
     return {name: value for name, value in options.items() if value is not None}

@@ -23,6 +23,7 @@ from kg_memory.adapters.namespace import (
 )
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused
 from kg_memory.memory.adding import input_state
+from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.question import question_state
 from kg_memory.models.graph import EpisodeInput
@@ -31,9 +32,6 @@ from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.text import context_markers
 from kg_memory.validation import validate_count
-
-NO_TIMES = {"as_of": None, "during": None, "believed_at": None}
-"""A recalled question asks about the time that its words name."""
 
 
 def recall_node(
@@ -47,6 +45,7 @@ def recall_node(
     recipe: Recipe | str | None = None,
     where: Where | None = None,
     template: Template | str | None = None,
+    believed_at: Time | None = None,
 ) -> RunnableLambda[Any, dict[str, str]]:
     """Return a node that recalls what the last question needs, and writes nothing but the text ``state[key]``.
 
@@ -54,12 +53,13 @@ def recall_node(
     what is written to an undeclared one. It is "" where nothing is asked or known. The retrieval graph is a subgraph
     with a state of its own: Studio draws its steps, and ``stream(subgraphs=True)`` tells of them.
     The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
-    is the conversation that asks. *recipe*, *where* and *template* are those of `GraphMemory.context`.
+    is the conversation that asks. *recipe*, *where*, *template* and *believed_at* are those of `GraphMemory.context`.
     Errors: `InputError`, `DatabaseError`.
     """
     place_template, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
     form = template if isinstance(template, Template) else None
     options = validate_search_options(recipe, where, template) | {"template": None if form else template}
+    validate_search_options(believed_at=believed_at)
     # A variable of this function, because LangGraph looks here for subgraphs to draw.
     retrieval = validate_memory(memory).graphs.retrieval
 
@@ -67,7 +67,7 @@ def recall_node(
         place, question = place_here(place_template), last_question(_messages(state, messages_key))
         if question is None:
             return None
-        times = {**NO_TIMES, "unreviewed": unreviewed}
+        times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {**options, "asker": last_asker(_messages(state, messages_key))}
         return question_state(question, place.namespace, limits, times, place.thread, how)
 

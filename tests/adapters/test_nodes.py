@@ -6,20 +6,25 @@ import asyncio
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 
 from kg_memory.adapters.background import BackgroundMemory
+from kg_memory.adapters.middleware import KGMemoryMiddleware
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
+from kg_memory.adapters.tools import memory_tools
 from kg_memory.errors import InputError, ModelUnavailable, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.context.templates import ZEPH
 from kg_memory.runtime.effects import Query
+from tests.adapters.chat import Chat
 
 OURS = {"content", "namespace", "episode", "question", "found", "context", "facts", "entities"}
 
@@ -212,6 +217,36 @@ async def test_users_who_talk_at_once_share_nothing(memory, namespace):
     asked = (graph.ainvoke(said("Where does Ann live?"), context=users[name]) for name in homes)
     for name, state in zip(homes, await asyncio.gather(*asked), strict=True):
         assert {home for home in homes.values() if home in state["memory_context"]} == {homes[name]}
+
+
+def test_the_second_clock_is_asked_by_nodes_middleware_and_tools(memory, namespace, config):
+    memory.add("I live in Bergen.", speaker="Ann", at="2020-01-01", namespace=namespace)
+    [before] = memory.facts.about("Ann", namespace=namespace)
+    memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    then = before.created_at + timedelta(microseconds=1)
+    question = said("Where does Ann live?")
+    now_, past = (
+        invoke(alone(recall_node(memory, believed_at=time)), {**question, "memory_context": ""}, config)[
+            "memory_context"
+        ]
+        for time in (None, then)
+    )
+    assert "Ann lives in Oslo" in now_
+    assert "Ann lives in Bergen" in past
+    assert "Ann lives in Oslo" not in past
+    search, _, _, history = memory_tools(memory, namespace, believed_at=then)
+    for answer in (search.invoke({"query": "Where does Ann live?"}), history.invoke({"name": "Ann"})):
+        assert "Ann lives in Bergen" in answer
+        assert "Ann lives in Oslo" not in answer
+    middleware = KGMemoryMiddleware(memory, namespace, remember="off", believed_at=then, profile_tokens=200)
+    chat = Chat(answers=["Noted."], prompts=[])
+    create_agent(chat, middleware=[middleware]).invoke(question, config)
+    prompt = chat.prompts[0][0].text
+    assert "Ann lives in Bergen" in prompt
+    assert "Ann lives in Oslo" not in prompt
+    for make in (recall_node, KGMemoryMiddleware, memory_tools):
+        with pytest.raises(InputError, match="believed_at must be a time"):
+            make(memory, namespace, believed_at="no time at all")
 
 
 @pytest.mark.parametrize("user_id", [None, "", " ", True])

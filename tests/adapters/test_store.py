@@ -320,6 +320,22 @@ def test_the_sweeper_sweeps_until_it_is_stopped(store):
     assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
 
 
+async def test_the_sweeper_is_started_as_in_the_async_stores(store):
+    started = await store.start_ttl_sweeper(0.0005)
+    assert not started.done()
+    started.cancel()
+    assert await asyncio.to_thread(store.stop_ttl_sweeper, 5)
+
+
+def test_filters_of_the_api_server_find_items_and_the_store_tells_its_embeddings(store):
+    store.put(("a",), "k", {"kind": "note", "author": {"name": "Ann"}})
+    store.put(("a",), "l", {"kind": "task", "author": {"name": "Bo"}})
+    both = {"$and": [{"kind": "note"}, {"author.name": "Ann"}]}
+    assert [item.key for item in store.search(("a",), filter=both)] == ["k"]
+    assert [item.key for item in store.search(("a",), filter={"$not": both})] == ["l"]
+    assert len(store.embeddings.embed_query("Ann")) > 0 if store.index_config is not None else store.embeddings is None
+
+
 def test_to_cancel_the_sweeper_is_to_stop_it_and_it_starts_again(store):
     first = store.start_ttl_sweeper(0.0005)
     assert first.cancel()

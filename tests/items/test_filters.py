@@ -119,3 +119,36 @@ def test_a_filter_that_is_no_dict_is_refused():
 )
 def test_values_compare_as_json_does(value, wanted, found):
     assert codec.matches({"x": value}, {"x": wanted}) is found
+
+
+VALUE = {"kind": "note", "n": 3, "author": {"name": "Ann", "age": 40}, "x.y": 1}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "fits"),
+    [
+        ({"$and": [{"kind": "note"}, {"n": {"$gt": 2}}]}, True),
+        ({"$and": [{"kind": "note"}, {"n": {"$gt": 3}}]}, False),
+        ({"$or": [{"kind": "task"}, {"author.name": "Ann"}]}, True),
+        ({"$not": {"$or": [{"n": 3}, {"n": 4}]}}, False),
+        ({"kind": "note", "$not": {"n": 4}}, True),
+        ({"author.age": {"$gte": 40}}, True),
+        ({"author.name": "Bob"}, False),
+        ({"author.name.first": None}, True),
+        ({"x.y": 1}, True),
+    ],
+)
+def test_filters_are_combined_and_reach_into_dicts(conditions: dict[str, Any], fits: bool):
+    codec.check(conditions)
+    assert codec.matches(VALUE, conditions) is fits
+    decided, rest = codec.split_filter(conditions)
+    by_graph = set(decided) <= set(codec.marks(VALUE))
+    assert (by_graph and codec.matches(VALUE, rest)) is fits
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"$and": []}, {"$or": {"a": 1}}, {"$nor": [{}]}, {"$not": 3}, {"$and": [{"a": {"$x": 1}}]}]
+)
+def test_a_wrong_combination_is_refused_and_finds_nothing_silently(wrong: dict[str, Any]):
+    with pytest.raises(InputError):
+        codec.check(wrong)

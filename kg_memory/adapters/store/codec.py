@@ -1,7 +1,8 @@
 """Filters on the values of items: decided here exactly, and by the graph where it can.
 
 ``{field: value}`` is equality: of a dict, of the fields that are asked for; of a list, of all in it. Operators are
-``$eq $ne $gt $gte $lt $lte``. Several fields must all fit, and a missing one is as one that is None.
+``$eq $ne $gt $gte $lt $lte``. Several fields must all fit, and a missing one is as one that is None. ``a.b`` is the
+field ``b`` of the dict ``a``. ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine filters.
 """
 
 from __future__ import annotations
@@ -28,12 +29,21 @@ ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
 OPERATORS = ("$eq", "$ne", *ORDERS)
 
 
+JUNCTIONS: Mapping[str, Callable[[Iterable[bool]], bool]] = {"$and": all, "$or": any}
+"""Names that combine a list of filters."""
+NOT = "$not"
+
+
 def check(conditions: Any) -> None:
     """Raise `InputError` for a filter that is none, or has an operator that does not exist."""
     if not isinstance(conditions, Mapping):
         raise InputError(f"filter must be a dict of fields, got {type(conditions).__name__}")
-    for condition in conditions.values():
-        if _is_operators(condition):
+    for field, condition in conditions.items():
+        if field == NOT:
+            check(condition)
+        elif isinstance(field, str) and field.startswith("$"):
+            _check_junction(field, condition)
+        elif _is_operators(condition):
             unknown = [name for name in condition if name not in OPERATORS]
             if unknown:
                 raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
@@ -41,9 +51,36 @@ def check(conditions: Any) -> None:
             check(condition)
 
 
+def _check_junction(name: str, parts: Any) -> None:
+    if name not in JUNCTIONS:
+        raise InputError(f"a filter must name fields, or combine others by $and, $or or $not, got {name!r}")
+    if not isinstance(parts, list | tuple) or not parts:
+        raise InputError(f"{name} must be a list of filters, got {type(parts).__name__}; list at least one")
+    for part in parts:
+        check(part)
+
+
 def matches(value: Mapping[str, Any], conditions: Filter) -> bool:
-    """Tell whether the item's *value* fits the filter."""
-    return all(_fits(value.get(field), condition) for field, condition in conditions.items())
+    """Tell whether the item's *value* fits the filter; the field ``a.b`` is ``b`` in ``a``, if there is no ``a.b``."""
+    for field, condition in conditions.items():
+        if field in JUNCTIONS:
+            fits = JUNCTIONS[field](matches(value, part) for part in condition)
+        elif field == NOT:
+            fits = not matches(value, condition)
+        else:
+            fits = _fits(_value_at(value, field), condition)
+        if not fits:
+            return False
+    return True
+
+
+def _value_at(value: Mapping[str, Any], field: Any) -> Any:
+    if field in value or not isinstance(field, str):
+        return value.get(field)
+    item: Any = value
+    for name in field.split("."):
+        item = item.get(name) if isinstance(item, Mapping) else None
+    return item
 
 
 def marks(value: Mapping[str, Any]) -> list[str]:
@@ -57,7 +94,8 @@ def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
     rest: dict[str, Any] = {}
     for field, condition in conditions.items():
         equal = condition["$eq"] if isinstance(condition, Mapping) and condition.keys() == {"$eq"} else condition
-        if isinstance(field, str) and _is_scalar(equal) and equal == equal:  # noqa: PLR0124 - NaN equals nothing
+        plain = isinstance(field, str) and not field.startswith("$") and "." not in field
+        if plain and _is_scalar(equal) and equal == equal:  # noqa: PLR0124 - NaN equals nothing
             decided.append(_mark(field, equal))
         else:
             rest[field] = condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Future
 from itertools import accumulate
 from typing import Generic, TypeVar
@@ -172,6 +172,17 @@ INTERVAL = 5.0
 """Minutes between two sweeps, where none are given."""
 
 
+class Sweeping(Future[None]):
+    """Done when the sweeper ends; to cancel it ends the sweeper.
+
+    To await it waits for the start alone, as in LangGraph's async stores, and returns a future of the event loop.
+    """
+
+    def __await__(self) -> Generator[None, None, asyncio.Future[None]]:
+        yield from ()
+        return asyncio.wrap_future(self)
+
+
 class Sweeper:
     """Calls *sweep* at a regular interval, on a daemon thread."""
 
@@ -179,13 +190,13 @@ class Sweeper:
         self._sweep = sweep
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._ended: Future[None] = Future()
+        self._ended = Sweeping()
 
-    def start(self, minutes: float | None = None) -> Future[None]:
-        """Begin; a second call changes nothing. The future is done when it ends; to cancel it is to `stop`."""
+    def start(self, minutes: float | None = None) -> Sweeping:
+        """Begin; a second call changes nothing."""
         if self._thread is not None and self._thread.is_alive() and not self._stopping.is_set():
             return self._ended
-        stopping, ended = threading.Event(), Future[None]()
+        stopping, ended = threading.Event(), Sweeping()
         ended.add_done_callback(lambda _: stopping.set())
         self._stopping, self._ended = stopping, ended
         arguments = ((minutes or INTERVAL) * 60, stopping, ended)

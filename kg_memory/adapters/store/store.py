@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -24,7 +23,7 @@ from langgraph.store.base import (
 from kg_memory.adapters.calls import Call, call, in_thread, twins
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import read, write
-from kg_memory.adapters.store.driver import Sweeper, Together, add_direction, open_item_driver
+from kg_memory.adapters.store.driver import Sweeper, Sweeping, Together, add_direction, open_item_driver
 from kg_memory.adapters.store.facts import (
     WHOLE,
     Batch,
@@ -85,7 +84,8 @@ class KGStore(Closing, BaseStore):
         self._remembering = Remembering(remember, fields)
         self.memory = GraphMemory() if memory is None else validate_memory(memory)
         self._owns_memory = memory is None
-        self._driver = open_item_driver(self.memory.driver, ITEMS, _embeddings(self.index_config, self.memory))
+        self.embeddings = _embeddings(self.index_config, self.memory)
+        self._driver = open_item_driver(self.memory.driver, ITEMS, self.embeddings)
         self._sweeper = Sweeper(self.sweep_ttl)
         self._gets: Together[Look, Result] = Together(self._alook)
         self._searches: Together[Look, Result] = Together(self._alook)
@@ -138,8 +138,11 @@ class KGStore(Closing, BaseStore):
     sweep_ttl, asweep_ttl = twins(_sweep_ttl)
     close, aclose = twins(_close)
 
-    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Delete expired items at an interval, on a thread; the future is done when the thread ends."""
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Sweeping:
+        """Delete expired items at an interval, on a thread; the future is done when the thread ends.
+
+        ``await store.start_ttl_sweeper()`` works too, and returns a future of the event loop.
+        """
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
         return self._sweeper.start(sweep_interval_minutes or configured)
 

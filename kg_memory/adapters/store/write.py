@@ -1,4 +1,7 @@
-"""Put and delete items, and let them expire: each batch one atomic query."""
+"""Put and delete items, and let them expire: each batch of up to 500 items, or 16 million characters, is atomic.
+
+A larger one is written in such parts, in its order.
+"""
 
 from __future__ import annotations
 

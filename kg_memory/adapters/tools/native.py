@@ -29,6 +29,7 @@ from kg_memory.adapters.tools.toolkit import (
     search,
     tool,
 )
+from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.retrieval.recipe import Recipe
@@ -95,25 +96,27 @@ def memory_tools(
     limit: int = 10,
     recipe: Recipe | str | None = None,
     where: Where | None = None,
+    believed_at: Time | None = None,
 ) -> list[BaseTool]:
     """Return the tools ``search_memory``, ``remember``, ``forget_memory`` and ``memory_history``, sync and async.
 
     The *namespace* is filled in where the tool runs, from the graph's context or ``configurable``; a model cannot name
     another one. *user* is the speaker of what ``remember`` is given, *limit* how many lines of each kind a search
-    shows. *recipe* and *where* are how it searches and what it may find, as in `GraphMemory.search`; no model sees or
-    chooses them. A call that the model can mend (an unknown id, a bad date) is answered as a failed one; an outage is
-    raised. Errors: `SettingsError` for a template that cannot be used, `InputError` for a recipe or filter.
+    shows. *recipe* and *where* are how it searches and what it may find, as in `GraphMemory.search`, and *believed_at*
+    asks by what the memory believed then; no model sees or chooses them. A call that the model can mend (an unknown id,
+    a bad date) is answered as a failed one; an outage is raised. Errors: `SettingsError` for a template that cannot be
+    used, `InputError` for a recipe, a filter or a time.
     """
     template = NamespaceTemplate(namespace)
     most = most_of(limit)
     make = partial(tool, validate_memory(memory), template)
     speaker = validate_speaker("user", user) or USER
-    options = validate_search_options(recipe, where) | {"asker": speaker}
+    options = validate_search_options(recipe, where, believed_at=believed_at) | {"asker": speaker}
     return [
         make("search_memory", SearchMemory, partial(_search, most=most, options=options)),
         make("remember", Remember, partial(_remember, speaker=speaker)),
         make("forget_memory", ForgetMemory, _forget),
-        make("memory_history", MemoryHistory, _history),
+        make("memory_history", MemoryHistory, partial(_history, believed_at=believed_at)),
     ]
 
 
@@ -132,6 +135,8 @@ def _forget(here: Here, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A00
     return (yield from forget(here, id, reason))
 
 
-def _history(here: Here, name: str, relation: str | None = None) -> Flow[Answer]:
-    facts: list[Fact] = yield from here.call("facts.history", name, relation or None, limit=MOST)
+def _history(here: Here, name: str, relation: str | None = None, *, believed_at: Time | None = None) -> Flow[Answer]:
+    facts: list[Fact] = yield from here.call(
+        "facts.history", name, relation or None, limit=MOST, believed_at=believed_at
+    )
     return render_history(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}
