@@ -50,6 +50,8 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
         **find_links(belief, row["linked"]),
         **({} if doubt is None else _to_doubt(doubt)),
         absent=row.get("absent", False),
+        last_said=instant(fact.get("said_at")),
+        last_used=instant(fact.get("used_at")),
         score=score,
     )
 

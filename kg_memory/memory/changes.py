@@ -30,13 +30,26 @@ EXCERPT = 200
 DAY = 86_400_000_000
 
 
-def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]]:
-    """Return what came to be believed, or ceased to be, in ``[since, until)`` of the system's clock, earliest first."""
+def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
+    """Return what came to be believed, or ceased to be, in ``[since, until)`` of the system's clock, earliest first.
+
+    It is the first *limit* changes, or the *latest*.
+    """
     limit = validate_count("limit", limit)
     end = (yield from now()) + 1 if until is None else until
     # A change is made of at most two beliefs.
-    changed = yield from read(fact_queries.CHANGED_FACTS, since=since, until=end, limit=2 * limit)
-    stated = yield from read(fact_queries.TELL_FACTS, ids=[row["id"] for row in changed], past=True, sources=SOURCES)
+    query = fact_queries.CHANGED_LAST if latest else fact_queries.CHANGED_FACTS
+    changed = yield from read(query, since=since, until=end, limit=2 * limit)
+    ids = [row["id"] for row in changed]
+    changes = yield from changes_of(ids, since, end)
+    changes += yield from read_doubt_changes(ids, since, end, limit)
+    changes.sort(key=_order)
+    return changes[-limit:] if latest else changes[:limit]
+
+
+def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]:
+    """Return what changed in the beliefs about *facts*, by their ids, in ``[since, end)``, earliest first."""
+    stated = yield from read(fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=SOURCES)
     beliefs: defaultdict[str, list[Row]] = defaultdict(list)
     for row in stated:
         if is_reviewed(row):
@@ -47,9 +60,7 @@ def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]
         for instant in sorted(instants):
             if since <= instant < end:
                 changes += _changes_at(own, instant)
-    changes += yield from read_doubt_changes([row["id"] for row in changed], since, end, limit)
-    changes.sort(key=lambda change: (change.at, change.kind, _sentence(change)))
-    return changes[:limit]
+    return sorted(changes, key=_order)
 
 
 def is_reviewed(row: Row) -> bool:
@@ -82,9 +93,9 @@ def _touches(row: Row, following: Row) -> bool:
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 
 
-def _sentence(change: Change) -> str:
+def _order(change: Change) -> tuple[Any, ...]:
     fact = change.after or change.before
-    return fact.sentence if fact else ""
+    return change.at, change.kind, fact.sentence if fact else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
 from kg_memory.memory.profile import SchemaInput, read_limits, read_profile
 from kg_memory.memory.question import lines_within, question_state, search_results
+from kg_memory.memory.reports import Reports
 from kg_memory.memory.reviews import Reviews
 from kg_memory.memory.usage import UsageReports
 from kg_memory.models.budget import Budget
@@ -114,6 +115,7 @@ class GraphMemory(Group, Closing):
         self.reviews = Reviews(engine)
         self.predicates = Predicates(engine)
         self.privacy = Privacy(engine)
+        self.reports = Reports(engine)
         self.usage = UsageReports(engine)
         self.data = Data(engine)
         self.graphs = Graphs(engine)

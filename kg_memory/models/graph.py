@@ -253,6 +253,8 @@ class Fact(Value):
     doubtful_precision: Precision = "instant"
     doubtful_because: tuple[Premise, ...] = ()
     absent: bool = False
+    last_said: datetime | None = None
+    last_used: datetime | None = None
     score: float | None = None
 
     @property

@@ -60,6 +60,11 @@ NAMES: Mapping[str, Parameter] = {
     "status": Parameter("Only episodes with one of these.", type=list[EpisodeStatus] | None),
     "level": Parameter("The level of the communities, from 0."),
     "decided": Parameter("Whether to list what was decided, instead of what waits."),
+    "reports.digest.since": Parameter(
+        "From this time of the system's clock on. " + TIME, example="last week", type=str
+    ),
+    "reports.identity.about": Parameter("Somebody, by a name; the person who said most if left out.", example="Ann"),
+    "reports.identity.since": Parameter("What changed from this time on. " + TIME, example="last month", type=str),
     "fact": Parameter("The id of a fact."),
     "episode": Parameter("The id of an episode."),
     "days": Parameter("How many days, up to today."),

@@ -204,10 +204,15 @@ async def test_a_revoked_key_hears_and_reads_no_more(
 async def test_prompts_brief_on_what_is_remembered(connect: Connect) -> None:
     async with connect("read", "write", namespaces=("prompts",)) as client:
         await use(client, "remember", content="Ann lives in Bergen.")
-        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["brief", "review"]
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == [
+            "brief", "digest", "handoff", "review",
+        ]  # fmt: skip
         brief = (await client.get_prompt("brief", {"topic": "Where does Ann live?"})).messages[0].content.text
         assert "Ann lives in Bergen" in brief and "data, not instructions" in brief  # noqa: PT018
         assert "0 doubtful" in (await client.get_prompt("review")).messages[0].content.text
+        digest = (await client.get_prompt("digest", {"since": "yesterday"})).messages[0].content.text
+        assert "learned: Ann lives in Bergen" in digest and "data, not instructions" in digest  # noqa: PT018
+        assert "Ann lives in Bergen" in (await client.get_prompt("handoff")).messages[0].content.text
         with pytest.raises(MCPError):
             await client.get_prompt("unknown")
 

@@ -163,6 +163,9 @@ RETURN DISTINCT f.id AS id
 """
 """The facts whose beliefs changed, earliest first."""
 
+CHANGED_LAST = CHANGED_FACTS.replace("min(at)", "max(at)").replace("ORDER BY at, f.id", "ORDER BY at DESC, f.id")
+"""The same, latest first."""
+
 REMARKS = f"""
 UNWIND $ids AS id
 MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)

@@ -17,8 +17,8 @@ _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen,
 ENTITY_MAP, KNOWN_MAP = f"e {{{_ENTITY}}}", f"e {{{_ENTITY}, .evicted}}"
 """An entity ``e``, and the same with its eviction."""
 
-FACT_MAP = """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name,
-  subject_id: s.id, premises: outdegree(f, 'RESTS_ON')}"""
+FACT_MAP = """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge_type, .said_at, .used_at,
+  subject: s.name, subject_id: s.id, premises: outdegree(f, 'RESTS_ON')}"""
 
 BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
   .said_at, reviewed: type(h) = 'HELD', trust: trust, support: support.best,

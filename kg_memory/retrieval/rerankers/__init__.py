@@ -5,6 +5,7 @@ from __future__ import annotations
 from kg_memory.retrieval.rerankers.chain import ByChain
 from kg_memory.retrieval.rerankers.confidence import ByConfidence
 from kg_memory.retrieval.rerankers.cross_encoder import ByCrossEncoder
+from kg_memory.retrieval.rerankers.decay import ByDecay
 from kg_memory.retrieval.rerankers.distance import ByDistance
 from kg_memory.retrieval.rerankers.diversity import ByDiversity
 from kg_memory.retrieval.rerankers.half_life import ByHalfLife
@@ -19,6 +20,7 @@ RERANKERS = (
     ByChain
     | ByConfidence
     | ByCrossEncoder
+    | ByDecay
     | ByDistance
     | ByDiversity
     | ByHalfLife
@@ -36,6 +38,7 @@ __all__ = [
     "ByChain",
     "ByConfidence",
     "ByCrossEncoder",
+    "ByDecay",
     "ByDistance",
     "ByDiversity",
     "ByHalfLife",

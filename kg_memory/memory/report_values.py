@@ -1,0 +1,263 @@
+"""The reports as values, with their forms: text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Literal, NamedTuple, get_args
+
+from kg_memory.errors import InputError
+from kg_memory.models.graph import Change, Entity, Episode, Fact, IdentityDecision, Review, Value
+from kg_memory.retrieval.context.lines import day_in_figures, escape_line, period_in_figures
+from kg_memory.temporal.decay import Decay
+
+Form = Literal["text", "json", "markdown"]
+FORMS: tuple[Form, ...] = get_args(Form)
+_MARKS = re.compile(r"([\\`*_\[\]<>#|])")
+"""The characters that mean something to Markdown."""
+
+
+class Line(NamedTuple):
+    """A line of a report, and the commands that decide what it is about."""
+
+    text: str
+    commands: tuple[str, ...] = ()
+
+
+class Section(NamedTuple):
+    """A heading of a report, and its lines; without any it is left out."""
+
+    title: str
+    lines: list[Line]
+
+
+class Report(Value):
+    """A view of the memory at one time of both clocks."""
+
+    believed_at: datetime
+
+    @property
+    def title(self) -> str:
+        """The heading of the whole."""
+        raise NotImplementedError
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the sections, also empty ones."""
+        raise NotImplementedError
+
+    def render(self, form: Form = "text") -> str:
+        """Return the report as ``text``, ``markdown`` or ``json``. Errors: `InputError` for another form."""
+        if form not in FORMS:
+            raise InputError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+        if form == "json":
+            return self.model_dump_json(indent=2)
+        sections = [section for section in self.sections() if section.lines]
+        return _to_markdown(self.title, sections) if form == "markdown" else _to_text(self.title, sections)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+class Arbitration(Value):
+    """A question that a person decides: by its id, and by the commands that decide it (D20).
+
+    `kind` is ``admission``, ``supersedes`` or ``conflicts`` of facts, or ``identity`` of two entities.
+    """
+
+    id: str
+    kind: str
+    question: str
+    reason: str = ""
+    confidence: float | None = None
+    commands: tuple[str, ...] = ()
+
+
+class Fading(Value):
+    """A fact, and how far it has faded."""
+
+    fact: Fact
+    decay: Decay
+
+
+class Counts(Value):
+    """The numbers of episodes that were saved, and of beliefs that were recorded and closed."""
+
+    episodes: int = 0
+    recorded: int = 0
+    closed: int = 0
+
+
+class Digest(Report):
+    """The news of ``[since, until)`` of the system's clock, and all that a person has to decide (D24).
+
+    `pending` waits for a person, `conflicts` are contradictions that were settled in that time, `changes` the latest
+    ones and `merges` the entities that were merged or split. `failed` could not be read, `expiring` will be forgotten
+    within as long again, and `fading` passed from one state of decay to the next. `counts` are those of the period,
+    `counts_before` those of the one before, of the same length.
+    """
+
+    since: datetime
+    until: datetime
+    counts: Counts
+    counts_before: Counts
+    pending: tuple[Arbitration, ...] = ()
+    conflicts: tuple[Arbitration, ...] = ()
+    changes: tuple[Change, ...] = ()
+    merges: tuple[IdentityDecision, ...] = ()
+    failed: tuple[Episode, ...] = ()
+    expiring: tuple[Episode, ...] = ()
+    fading: tuple[Fading, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The heading of the whole."""
+        return f"Digest from {day_in_figures(self.since)} to {day_in_figures(self.until)}"
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the sections, also empty ones."""
+        now, before = self.counts, self.counts_before
+        yield Section(
+            "Numbers, with those of as long a time before",
+            [
+                Line(f"messages saved: {now.episodes} ({before.episodes})"),
+                Line(f"beliefs recorded: {now.recorded} ({before.recorded})"),
+                Line(f"beliefs closed: {now.closed} ({before.closed})"),
+            ],
+        )
+        yield Section("Waits for your decision", list(map(_arbitration_line, self.pending)))
+        yield Section("Contradictions that were settled", list(map(_arbitration_line, self.conflicts)))
+        yield Section("Changed", list(map(_change_line, self.changes)))
+        yield Section("Merged and split", list(map(_merge_line, self.merges)))
+        yield Section("Could not be read", [_episode_line(episode, episode.reason or "") for episode in self.failed])
+        expiring = [(episode, f"until {day_in_figures(episode.expires_at)}") for episode in self.expiring]  # type: ignore[arg-type]
+        yield Section("Expires", [_episode_line(episode, until) for episode, until in expiring])
+        fading = [Line(f"{one.decay.replace('_', ' ')}: {_tell(one.fact)}") for one in self.fading]
+        yield Section("Fades", fading)
+
+
+class Identity(Report):
+    """A portrait of somebody by the facts about them, with the changes since then (D28).
+
+    `states` hold, `plans` are meant to happen, and `events` happened, the latest first. `entity` has the summary, which
+    tells of the present: it is None for a time in the past.
+    """
+
+    name: str
+    as_of: datetime | None = None
+    since: datetime
+    entity: Entity | None = None
+    states: tuple[Fact, ...] = ()
+    plans: tuple[Fact, ...] = ()
+    events: tuple[Fact, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The heading of the whole."""
+        return escape_line(self.name)
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the sections, also empty ones."""
+        summary = self.entity.summary if self.entity else ""
+        yield Section("Summary", [Line(escape_line(summary))] if summary else [])
+        yield Section("Is so", list(map(_fact_line, self.states)))
+        yield Section("Plans", list(map(_fact_line, self.plans)))
+        yield Section("Happened", list(map(_fact_line, self.events)))
+        yield Section(f"Changed since {day_in_figures(self.since)}", list(map(_change_line, self.changes)))
+
+
+class Handoff(Report):
+    """The notes by which the next session or agent goes on (D29).
+
+    `pending` waits for a person, `decisions` are the latest ones, `plans` are open, those with a date first, and
+    `changes` what was learned last. `episodes` are the last ones, the earliest first, of `thread` if it is set.
+    """
+
+    thread: str | None = None
+    as_of: datetime | None = None
+    pending: tuple[Arbitration, ...] = ()
+    plans: tuple[Fact, ...] = ()
+    decisions: tuple[Fact, ...] = ()
+    changes: tuple[Change, ...] = ()
+    episodes: tuple[Episode, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The heading of the whole."""
+        return f"Handoff of {escape_line(self.thread)}" if self.thread else "Handoff"
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the sections, also empty ones."""
+        yield Section("Next steps", list(map(_fact_line, self.plans)))
+        yield Section("Decisions", list(map(_fact_line, self.decisions)))
+        yield Section("Open questions", list(map(_arbitration_line, self.pending)))
+        yield Section("Changed last", list(map(_change_line, self.changes)))
+        yield Section("Said last", [_episode_line(episode, day_in_figures(episode.at)) for episode in self.episodes])
+
+
+def describe_review(review: Review) -> str:
+    """Return the question that *review* puts to a person."""
+    pending, existing = _tell(review.pending), _tell(review.existing)
+    if review.kind == "admission":
+        return f"Remember: {pending}?"
+    words = {"supersedes": "ends", "conflicts": "contradicts"}
+    return f"{pending} {words.get(review.kind, review.kind)}: {existing}"
+
+
+def describe_doubt(doubt: IdentityDecision) -> str:
+    """Return the question that *doubt* puts to a person."""
+    second = doubt.second.name if doubt.second else "?"
+    return f"Is {escape_line(second)} the same as {escape_line(doubt.entity.name)}?"
+
+
+def _tell(fact: Fact) -> str:
+    sentence, period = escape_line(fact.sentence), period_in_figures(fact)
+    return f"{sentence} ({period})" if period else sentence
+
+
+def _fact_line(fact: Fact) -> Line:
+    return Line(_tell(fact))
+
+
+def _arbitration_line(one: Arbitration) -> Line:
+    reason = f" Reason: {escape_line(one.reason).rstrip('.')}." if one.reason else ""
+    return Line(f"{one.question}{reason} [{one.id}]", one.commands)
+
+
+def _change_line(change: Change) -> Line:
+    fact = change.after or change.before
+    return Line(f"{day_in_figures(change.at)} {change.kind}: {_tell(fact) if fact else ''}")
+
+
+def _merge_line(decision: IdentityDecision) -> Line:
+    second = escape_line(decision.second.name) if decision.second else ""
+    return Line(f"{decision.kind}: {escape_line(decision.entity.name)} {second} [{decision.id}]".replace("  ", " "))
+
+
+def _episode_line(episode: Episode, note: str) -> Line:
+    speaker = f"{escape_line(episode.speaker)}: " if episode.speaker else ""
+    return Line(f"{speaker}{escape_line(episode.content)} ({escape_line(note)}) [{episode.id}]")
+
+
+def _to_text(title: str, sections: Iterable[Section]) -> str:
+    lines = [title]
+    for section in sections:
+        lines += ["", f"{section.title}:"]
+        for line in section.lines:
+            lines += [f"  {line.text}", *(f"    $ {command}" for command in line.commands)]
+    return "\n".join(lines) + "\n"
+
+
+def _to_markdown(title: str, sections: Iterable[Section]) -> str:
+    lines = [f"# {_plain(title)}"]
+    for section in sections:
+        lines += ["", f"## {_plain(section.title)}", ""]
+        for line in section.lines:
+            lines += [f"- {_plain(line.text)}", *(f"  - `{command}`" for command in line.commands)]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Return *text* as Markdown that shows just its characters."""
+    return _MARKS.sub(r"\\\1", text)

@@ -1,0 +1,328 @@
+"""`GraphMemory.reports`: a digest of a period, a portrait of somebody, and a handoff to the next session.
+
+They are views over the graph: no report is stored, and no model is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import facts as fact_queries
+from kg_memory.falkor.queries import reports as queries
+from kg_memory.falkor.rows import Row, to_datetime
+from kg_memory.maintenance.identities.decisions import list_identities
+from kg_memory.maintenance.review.reviews import list_reviews, read_verdict, to_reviews
+from kg_memory.memory._verb import Group, verb
+from kg_memory.memory.changes import changes_of, read_changes
+from kg_memory.memory.episodes import read_episodes
+from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
+from kg_memory.memory.report_values import (
+    Arbitration,
+    Counts,
+    Digest,
+    Fading,
+    Handoff,
+    Identity,
+    describe_doubt,
+    describe_review,
+)
+from kg_memory.models.graph import SOURCES, Entity, Episode, Fact, IdentityDecision, Review
+from kg_memory.retrieval.time_window import Window, parse_moment
+from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.flow import Flow, every
+from kg_memory.temporal.decay import DEFAULT_SPANS, decay_of
+from kg_memory.temporal.interval import EVER, micros
+from kg_memory.text.identity import canonical_name, is_assistant
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
+
+MOST_ABOUT = 1000
+"""The facts about somebody that an identity looks at."""
+MOST_MERGES = 1000
+DECIDED = "DECIDED DECIDED_ON DECIDED_TO DECIDED_TO_USE CHOSE CHOOSES AGREED_ON AGREED_TO 决定 选择".split()
+"""The predicates of decisions; a source with the label `category` ``decision`` counts, too."""
+
+
+class Reports(Group):
+    """Reports on what happened, who somebody is, and how to go on; `render` gives them as text, Markdown or JSON.
+
+    With *believed_at* a report is as it would have been then, but for the state of episodes that could not be read,
+    which is the present one. Times are as in `Facts`. Errors: `InputError`.
+    """
+
+    _group = "reports"
+
+    def _digest(
+        self,
+        since: Time = "last week",
+        until: Time | None = None,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        believed_at: Time | None = None,
+        limit: int = 20,
+    ) -> Flow[Digest]:
+        """Return what happened in ``[since, until)`` of the system's clock, and what waits for a person (D24).
+
+        *limit* is how many of each. Each thing to decide has its id, and the commands that decide it.
+        """
+        limit = validate_count("limit", limit)
+        time = yield from now()
+        believed = min(parse_moment("believed_at", believed_at, time), time)
+        begin = parse_moment("since", since, believed)
+        end = min(parse_moment("until", until, believed + 1), believed + 1)
+        if begin >= end:
+            raise InputError(f"since must be before until and believed_at, got {since!r}; give an earlier time")
+        period = {"since": begin, "until": end, "before": 2 * begin - end, "soon": 2 * end - begin}
+        period |= {"believed_at": believed, "limit": limit}
+        counts, before = yield from _count(period)
+        expiring, failed = yield from every((read(queries.EXPIRING, **period), read(queries.FAILED, **period)))
+        return Digest(
+            since=to_datetime(begin),
+            until=to_datetime(end),
+            believed_at=to_datetime(believed),
+            counts=counts,
+            counts_before=before,
+            pending=(yield from _read_pending(namespace, limit, None if believed_at is None else believed)),
+            conflicts=(yield from _read_settled(namespace, limit, begin, end)),
+            changes=tuple((yield from read_changes(begin, end, limit, latest=True))),
+            merges=(yield from _read_merges(limit, begin, end)),
+            failed=_to_episodes(failed),
+            expiring=_to_episodes(expiring),
+            fading=(yield from _read_fading(period)),
+        )
+
+    digest, adigest = verb(_digest)
+
+    def _identity(
+        self,
+        about: str | None = None,
+        since: Time = "last month",
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        as_of: Time | None = None,
+        believed_at: Time | None = None,
+        limit: int = 50,
+    ) -> Flow[Identity]:
+        """Return who somebody is, and what changed about them since then (D28).
+
+        *about* is the name of an entity, by default the person who said most. *limit* is how many facts of each kind.
+        Errors: `InputError` where nobody has said anything and *about* is left out.
+        """
+        limit = validate_count("limit", limit)
+        window, believed = yield from read_times(as_of or "now", None, believed_at)
+        time = (yield from now()) if believed is None else believed
+        name = (yield from _main_speaker(time)) if about is None else validate_name("about", about, "a name")
+        begin = parse_moment("since", since, time)
+        holding = yield from facts_about(name, MOST_ABOUT, window, time)
+        past = yield from facts_about(name, MOST_ABOUT, None, time)
+        states = [fact for fact in holding if fact.kind == "state"]
+        states.sort(key=lambda fact: (-len(fact.sources), fact.predicate, fact.sentence, fact.id))
+        ids = list(dict.fromkeys(fact.id for fact in past))
+        until = min(time + 1, window[1]) if window else time + 1
+        plans = tuple(fact for fact in holding if fact.kind == "plan")
+        events = tuple(fact for fact in past if fact.kind == "event" and _has_begun(fact, until))
+        return Identity(
+            name=name,
+            as_of=to_datetime(window[0]) if as_of is not None and window else None,
+            believed_at=to_datetime(time),
+            since=to_datetime(begin),
+            entity=(yield from _find_entity(name)) if as_of is None and believed_at is None else None,
+            states=tuple(states[:limit]),
+            plans=plans[:limit],
+            events=events[:limit],
+            changes=tuple((yield from changes_of(ids, begin, time + 1)))[-limit:],
+        )
+
+    identity, aidentity = verb(_identity)
+
+    def _handoff(
+        self,
+        thread: str | None = None,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        as_of: Time | None = None,
+        believed_at: Time | None = None,
+        limit: int = 10,
+    ) -> Flow[Handoff]:
+        """Return the next steps, decisions, open questions and last words that the next session or agent needs (D29).
+
+        With *thread* the facts and episodes are those of that conversation. *limit* is how many of each. Messages that
+        look like a prompt injection are left out.
+        """
+        limit = validate_count("limit", limit)
+        window, believed = yield from read_times(as_of or "now", None, believed_at)
+        time = (yield from now()) if believed is None else believed
+        scope: dict[str, Any] = {} if thread is None else {"thread": thread}
+        plans = yield from _list_facts({**scope, "fact_kind": "plan"}, window, time, 10 * limit)
+        decided = {"$or": [{"predicate": DECIDED}, {"labels.category": "decision"}]}
+        decisions = yield from _list_facts({"$and": [scope, decided]} if scope else decided, EVER, time, limit)
+        changes = yield from read_changes(0, time + 1, limit, latest=True)
+        return Handoff(
+            thread=thread,
+            as_of=to_datetime(window[0]) if as_of is not None and window else None,
+            believed_at=to_datetime(time),
+            pending=(yield from _read_pending(namespace, limit, None if believed_at is None else time)),
+            plans=tuple(sorted(plans, key=_due)[:limit]),
+            decisions=tuple(decisions),
+            changes=() if thread else tuple(changes),
+            episodes=(yield from _read_last(scope, time, limit)),
+        )
+
+    handoff, ahandoff = verb(_handoff)
+
+
+# What a person decides
+
+
+def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[tuple[Arbitration, ...]]:
+    """Return what waits for a person, or waited at that time."""
+    if believed_at is None:
+        reviews = yield from list_reviews(limit)
+        doubts = yield from list_identities(("waiting",), limit, kinds=("doubt",))
+    else:
+        reviews = yield from _reviews_at(believed_at, limit)
+        stored = yield from list_identities(("waiting", "done", "apart"), MOST_MERGES, kinds=("doubt",))
+        doubts = [doubt for doubt in stored if _waited(doubt, believed_at)][:limit]
+    pending = [_to_arbitration(review, namespace, ("accept", "reject")) for review in reviews]
+    for doubt in doubts:
+        kind, question = "identity", describe_doubt(doubt)
+        commands = _commands(doubt.id, namespace, ("accept", "reject"))
+        pending.append(
+            Arbitration(id=doubt.id, kind=kind, question=question, confidence=doubt.confidence, commands=commands)
+        )
+    return tuple(pending[:limit])
+
+
+def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
+    """Return the verdicts that waited at that time, earliest first."""
+    stored = yield from read(queries.WAITED, believed_at=believed_at)
+    ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
+    verdicts = yield from every(read_verdict(id_) for id_ in ids)
+    return (yield from to_reviews(verdicts))
+
+
+def _ruling_at(verdict: Row, believed_at: int) -> str:
+    """Return the ruling of *verdict* at that time, by the decisions about it."""
+    decisions: Sequence[Row] = verdict["decisions"]
+    earlier = [decision for decision in decisions if decision["at"] <= believed_at]
+    if earlier:
+        return str(earlier[-1]["ruling"])
+    return str(json.loads(decisions[0]["before"])["ruling"] if decisions else verdict["ruling"])
+
+
+def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
+    decided = micros(doubt.at, default=believed_at + 1)
+    return micros(doubt.created_at, default=0) <= believed_at < decided
+
+
+def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
+    """Return the latest contradictions that were settled by themselves in a period."""
+    stored = yield from read(queries.SETTLED, since=begin, until=end, limit=limit)
+    verdicts = yield from every(read_verdict(row["id"]) for row in stored)
+    reviews = yield from to_reviews(verdicts)
+    return tuple(_to_arbitration(review, namespace, ("reject",)) for review in reviews)
+
+
+def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> Arbitration:
+    return Arbitration(
+        id=review.id,
+        kind=review.kind,
+        question=describe_review(review),
+        reason=review.reason,
+        confidence=review.confidence,
+        commands=_commands(review.id, namespace, choices),
+    )
+
+
+def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ...]:
+    """Return the commands that decide *id_*."""
+    scope = "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"
+    return tuple(f"kg-memory review{scope} --{choice} {id_}" for choice in choices)
+
+
+# Parts of reports
+
+
+def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
+    """Return the episodes of *stored* rows, without suspects."""
+    episodes = [rows.to_episode(row["episode"]) for row in stored]
+    return tuple(episode for episode in episodes if not episode.withheld)
+
+
+def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
+    """Return the numbers of the period, and of the one before."""
+    found = yield from read(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
+    row = found[0] if found else {}
+    names = tuple(Counts.model_fields)
+    now_ = Counts(**{name: row.get(name, 0) for name in names})
+    return now_, Counts(**{name: row.get(f"{name}_before", 0) for name in names})
+
+
+def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecision, ...]]:
+    decisions = yield from list_identities(("done",), MOST_MERGES, kinds=("merge", "split"))
+    made = [one for one in decisions if begin <= micros(one.at or one.created_at, default=0) < end]
+    return tuple(made[:limit])
+
+
+def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
+    """Return the facts that passed from one state of decay to the next."""
+    until = period["until"]
+    seen = yield from belief_params((until - 1, until), period["believed_at"])
+    params = {**period, **seen, "since": period["since"], "until": until, "ends": list(DEFAULT_SPANS.ends)}
+    stored = yield from read(queries.FADING, sources=SOURCES, **params)
+    facts = yield from to_facts(stored, None, period["believed_at"])
+    return tuple(Fading(fact=fact, decay=decay_of(fact, to_datetime(until - 1))) for fact in facts)
+
+
+def _main_speaker(believed_at: int) -> Flow[str]:
+    """Return who said most, besides assistants and tools."""
+    speakers = yield from read(queries.SPEAKERS, believed_at=believed_at)
+    people = [row["speaker"] for row in speakers if not is_assistant(row["speaker"])]
+    if not people:
+        raise InputError("nobody has said anything in this namespace; name an entity by about")
+    return str(people[0])
+
+
+def _find_entity(name: str) -> Flow[Entity | None]:
+    facts = yield from facts_about(name, 1)
+    if not facts:
+        return None
+    stored = yield from read(fact_queries.ENTITIES_OF_FACTS, ids=[facts[0].id])
+    entities = [rows.to_entity(row["entity"]) for row in stored]
+    return next((one for one in entities if _is_called(one, name)), None)
+
+
+def _is_called(entity: Entity, name: str) -> bool:
+    names = map(canonical_name, (entity.name, *entity.aliases))
+    return name == entity.id or canonical_name(name) in names
+
+
+def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
+    """Return the facts that pass *where* and hold in *window*, each once, latest first."""
+    seen = yield from belief_params(window or EVER, believed_at)
+    first = yield from start_list(None, where)
+    page = yield from read_page(first, limit, None, window, seen)
+    return list({fact.id: fact for fact in reversed(page)}.values())[::-1]
+
+
+def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[tuple[Episode, ...]]:
+    """Return the last episodes that were saved by then, the earliest first."""
+    moment = to_datetime(believed_at)
+    where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
+    episodes = yield from read_episodes(3 * limit, 0, None, where)
+    saved = [one for one in episodes if one.created_at <= moment and not one.withheld]
+    return tuple(reversed(saved[:limit]))
+
+
+def _has_begun(fact: Fact, until: int) -> bool:
+    return micros(fact.valid_at or fact.known_from, default=0) < until
+
+
+def _due(fact: Fact) -> tuple[bool, datetime, str]:
+    """Return the key by which plans with a date come first, the soonest first."""
+    return fact.valid_at is None, fact.valid_at or fact.created_at, fact.id

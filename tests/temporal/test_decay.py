@@ -1,0 +1,70 @@
+"""Decay as a pure function of when a fact was last said and used (D23)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.errors import InputError
+from kg_memory.models.graph import Fact
+from kg_memory.temporal.decay import DECAYS, DEFAULT_SPANS, DecaySpans, decay_of, find_decay
+
+DAY = 24 * 3600 * 1_000_000
+TIMES = st.integers(-(10**17), 10**17)
+USES = st.none() | TIMES
+SPANS = st.builds(DecaySpans, *[st.floats(0, 1000, allow_nan=False)] * 3)
+
+
+@pytest.mark.parametrize(
+    ("days", "decay"),
+    [
+        (-5, "fresh"), (0, "fresh"), (89.99, "fresh"), (90, "dim"), (119.99, "dim"), (120, "soft_forgotten"),
+        (209.99, "soft_forgotten"), (210, "forgotten"), (10_000, "forgotten"),
+    ],
+)  # fmt: skip
+def test_a_fact_fades_after_90_then_30_then_90_days(days, decay):
+    assert find_decay(0, None, int(days * DAY)) == decay
+
+
+@given(TIMES, USES, TIMES, SPANS)
+def test_only_the_later_of_the_two_times_counts(said, used, now, spans):
+    last = said if used is None else max(said, used)
+    assert (
+        find_decay(said, used, now, spans) == find_decay(last, None, now, spans) == find_decay(last, last, now, spans)
+    )
+
+
+@given(TIMES, USES, TIMES, st.integers(0, 10**16), SPANS)
+def test_time_only_fades_and_use_only_revives(said, used, now, passed, spans):
+    before = DECAYS.index(find_decay(said, used, now, spans))
+    assert DECAYS.index(find_decay(said, used, now + passed, spans)) >= before
+    assert DECAYS.index(find_decay(said, now if used is None else max(used, now), now, spans)) <= before
+    if spans.ends[0]:
+        assert find_decay(said, now, now, spans) == "fresh"
+
+
+@given(TIMES, USES, TIMES, st.integers(-(10**12), 10**12))
+def test_only_the_distance_to_now_counts(said, used, now, shift):
+    shifted = None if used is None else used + shift
+    assert find_decay(said + shift, shifted, now + shift) == find_decay(said, used, now)
+
+
+def test_of_a_fact_the_times_are_its_own_and_a_naive_now_is_utc():
+    said = datetime(2024, 1, 1, tzinfo=UTC)
+    fact = Fact(id="f", subject="Ann", predicate="LIKES", objects=("tea",), sentence="?", created_at=said)
+    later = said + timedelta(days=100)
+    assert decay_of(fact, later) == decay_of(fact, later.replace(tzinfo=None)) == "dim"
+    assert decay_of(fact.model_copy(update={"last_said": later}), later) == "fresh"
+    assert decay_of(fact.model_copy(update={"last_said": said, "last_used": later}), later) == "fresh"
+    assert decay_of(fact, later, DecaySpans(10, 10, 10)) == "forgotten"
+    assert decay_of(fact) == "forgotten"
+    assert DecaySpans(90, 30, 90) == DEFAULT_SPANS
+
+
+@pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), "90", True, None])
+def test_spans_are_days(days):
+    with pytest.raises(InputError, match="dim_days must be days"):
+        DecaySpans(dim_days=days)
