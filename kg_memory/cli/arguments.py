@@ -291,9 +291,7 @@ def _add_reports(command: Command) -> None:
     about = "tell who somebody is, and what changed about them"
     identity = command("identity", "reports:identity", about, texts.IDENTITY, form, _believed(), _limit("of each", 50))
     identity.add_argument("about", nargs="?", metavar="NAME", help="a name (default: the person who said most)")
-    identity.add_argument(
-        "--since", metavar="TIME", default="last month", help="what changed since (default: last month)"
-    )
+    identity.add_argument("--since", metavar="TIME", default="last month", help="changes since (default: last month)")
     about = "tell what the next session or agent needs to go on"
     handoff = command("handoff", "reports:handoff", about, texts.HANDOFF, form, _believed(), _limit("of each", 10))
     handoff.add_argument("--thread", metavar="NAME", help="only this conversation")

@@ -20,6 +20,7 @@ from kg_memory.falkor.queries import (
     ingestion,
     maintenance,
     premises,
+    reports,
     search,
     usage,
 )
@@ -42,6 +43,7 @@ MODULES = (
     ingestion,
     maintenance,
     premises,
+    reports,
     search,
     usage,
 )
@@ -81,6 +83,7 @@ SCANS = {
     "communities.LAST_ENTITY": "it looks at the number of each, once a refresh",
     "communities.LAST_FACT": "it looks at the number of each, once a refresh",
     "communities.STORED": "it compares all",
+    "reports.WAITED": "it reads all decisions, for a time in the past",
     "identities.REASONS_ABOUT": "it reads all decisions, when something is forgotten",
 }
 """The queries that may scan a label, and why."""
@@ -96,7 +99,8 @@ PARAMS: dict[str, Any] = {
     **dict.fromkeys(("reason", "step", "plan", "answer", "reader", "about", "belief"), ID),
     **dict.fromkeys(("predicate", "name", "canonical", "object", "edited", "ruling", "expected"), ID),
     **dict.fromkeys(
-        ("since", "until", "before", "at", "created_at", "now", "believed_at", "gap", "begun_at"), 1_700_000_000_000_000
+        ("since", "until", "before", "at", "created_at", "now", "believed_at", "gap", "begun_at", "soon"),
+        1_700_000_000_000_000,
     ),
     **dict.fromkeys(("edited_from", "edited_until", "edited_precision", "edited_end_precision"), 1_700_000_000_000_000),
     **dict.fromkeys(
