@@ -148,9 +148,9 @@ def _add_reading(command: Command) -> None:
     )
     _add_declare(command)
     about = "read what is saved, but not read to the end"
-    command("resume", "ingest:resume", about, texts.RESUME).add_argument(
-        "--plan", choices=PLANS, help="how much a model is asked (default: the plan that is set)"
-    )
+    rest = command("resume", "ingest:resume", about, texts.RESUME)
+    rest.add_argument("--plan", choices=PLANS, help="how much a model is asked (default: the plan that is set)")
+    rest.add_argument("--limit", type=parse_count, help="how many at most, the earliest first (default: all)")
     again = command("retry", "ingest:retry", "read again what could not be read", texts.RETRY)
     again.add_argument("ids", nargs="*", metavar="ID", help="the episodes that are meant (default: all that failed)")
     about = "read again, with more care, what was read by a cheaper plan"

@@ -215,8 +215,9 @@ def resume(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         waiting = memory.stats(namespace=namespace).waiting
+        waiting = waiting if arguments.limit is None else min(waiting, arguments.limit)
         with ProgressBar(waiting, screen) as meter:
-            added = memory.episodes.resume(namespace=namespace, progress=meter.progress)
+            added = memory.episodes.resume(namespace=namespace, limit=arguments.limit, progress=meter.progress)
     return report(added, screen, _count_read)
 
 

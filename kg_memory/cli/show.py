@@ -38,10 +38,13 @@ NO_NAME = "kg-memory entities lists the known names."
 def facts(arguments: Namespace, screen: Screen) -> int:
     """List the facts, of a name if there is one, current and ended, newest first."""
     page = {"limit": arguments.limit, "after": arguments.after, "where": arguments.where}
+    namespace, name = namespace_of(arguments), arguments.name
     with open_memory(arguments, screen) as memory:
-        facts_ = memory.facts.list(
-            about=arguments.name, namespace=namespace_of(arguments), **page, **times_of(arguments)
-        )
+        facts_ = memory.facts.list(about=name, namespace=namespace, **page, **times_of(arguments))
+        alike = [] if facts_ or name is None else memory.entities.list(like=name, limit=1, namespace=namespace)
+        if alike and alike[0].name != name:
+            screen.note(f"Nothing is known about {name!r}; these are about {alike[0].name}.")
+            facts_ = memory.facts.list(about=alike[0].id, namespace=namespace, **page, **times_of(arguments))
     columns, rows = with_ids(FACTS, [fact_row(fact) for fact in facts_], facts_, ids=arguments.ids)
     empty = "No facts." if arguments.name is None else f"No facts about {arguments.name!r}. {NO_NAME}"
     screen.values(facts_, columns, rows, FACT_STYLES, empty=empty)

@@ -11,12 +11,12 @@ from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as community_queries
 from kg_memory.falkor.queries import episodes as episode_queries
 from kg_memory.falkor.queries import facts as queries
-from kg_memory.falkor.queries.search import ENTITIES_BY_ID
 from kg_memory.ingestion.extract import entity_type
 from kg_memory.maintenance.identities.decisions import list_identities, merge, split, undo
 from kg_memory.maintenance.identities.split import SplitRequest
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, read_times
+from kg_memory.memory.paths import find_named, read_path
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
 from kg_memory.retrieval.standing import add_standing, point_of
@@ -119,6 +119,26 @@ class Entities(Group):
 
     around, aaround = verb(_around)
 
+    def _path(
+        self,
+        name: str,
+        target: str,
+        steps: int = 4,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+    ) -> Flow[builtins.list[Fact]]:
+        """Return how the entity called *name* is related to another: the facts of a shortest path, in its order.
+
+        There are none if they are more than *steps* apart. Both may also be ids. For times, see `Facts`.
+        """
+        window, believed = yield from read_times(as_of, during, believed_at)
+        return (yield from read_path(name, target, _validate_steps(steps), window, believed))
+
+    path, apath = verb(_path)
+
     def _merge(
         self, into: str, *others: str, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[IdentityDecision]]:
@@ -203,18 +223,12 @@ def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
     """Return what lies within *steps* of the entity called *name*, breadth-first, in *window*, else now (C31)."""
-    name = replace_unstorable(validate_name("name", name, NAME_HINT))
-    limit = validate_count("limit", limit)
-    if validate_count("steps", steps) > MAX_STEPS:
-        raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
+    limit, steps = validate_count("limit", limit), _validate_steps(steps)
     if window is None:
         time = yield from now()
         window = time, time + 1
     beliefs = yield from belief_params(window, believed_at)
-    called = yield from read(queries.CALLED, alias=alias_key(name))
-    if not called:
-        called = yield from read(ENTITIES_BY_ID, ids=[name])
-    entities: dict[str, rows.Row] = {row["entity"]["id"]: row["entity"] for row in called}
+    entities = yield from find_named("name", name)
     depths = dict.fromkeys(entities, 0)
     facts: dict[str, Fact] = {}
     edge = sorted(entities)
@@ -240,6 +254,12 @@ def read_neighbourhood(
         entities=tuple(map(rows.to_entity, entities.values())),
         facts=tuple(facts.values()),
     )
+
+
+def _validate_steps(steps: int) -> int:
+    if validate_count("steps", steps) > MAX_STEPS:
+        raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
+    return steps
 
 
 def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:

@@ -149,12 +149,23 @@ class Episodes(Group):
     preview, apreview = verb(_preview)
 
     def _resume(
-        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int | None = None,
+        progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Finish what was saved but not read to the end, earliest first, and outdated summaries; see `add_many`."""
+        """Finish what was saved but not read to the end, earliest first, and outdated summaries; see `add_many`.
+
+        At most *limit* episodes.
+        """
+        most = MAX_COUNT if limit is None else validate_count("limit", limit)
         stats = yield from read_stats()
-        tally = Tally(stats.waiting, progress)
-        while episodes := (yield from read_oldest(UNREAD, PAGE, tally.waiting)):
+        tally = Tally(min(stats.waiting, most), progress)
+        while left := min(PAGE, most - len(tally.added)):
+            episodes = yield from read_oldest(UNREAD, left, tally.waiting)
+            if not episodes:
+                break
             yield from read_inputs(self._engine, map(input_of, episodes), namespace, tally)
         yield from refresh(since=0, before=(yield from now()))
         return tally.added

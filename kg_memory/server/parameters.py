@@ -54,6 +54,7 @@ NAMES: Mapping[str, Parameter] = {
     "max_subtopics": Parameter("How many sub-topics a topic may have; the rest is one of them."),
     "max_slot_tokens": Parameter("The length of one content, in tokens."),
     "about": Parameter("An entity, by its name, an alias or its id.", example="Ann"),
+    "target": Parameter("Another entity, by its name, an alias or its id.", example="Oslo"),
     "steps": Parameter("How far, from 1 to 6 steps.", example=2),
     "predicate": Parameter("A relation in any of its wordings.", example="lives in"),
     "like": Parameter("Words of names and summaries; the last may be the beginning of one.", example="osl"),

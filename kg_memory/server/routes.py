@@ -38,6 +38,7 @@ ROUTES = (
     Route("GET", "/entities/{name}/history", "facts.history"),
     Route("GET", "/entities/{name}/timeline", "facts.timeline", whole=True),
     Route("GET", "/entities/{name}/around", "entities.around"),
+    Route("GET", "/entities/{name}/path", "entities.path"),
     Route("GET", "/entities/{name}/similar", "entities.similar"),
     Route(
         "POST",

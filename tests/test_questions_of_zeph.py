@@ -1,0 +1,132 @@
+"""The questions that a graph memory is for, answered by the verbs (C46, C52, C53, C57)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.cli import main
+from kg_memory.errors import InputError
+from kg_memory.settings import FactType
+from tests.bound import Verbs
+
+EDITOR = FactType("PREFERS_EDITOR", "the editor that somebody prefers", single_valued=True)
+SUPERSEDED_AT_MOST = 64
+
+
+@pytest.fixture
+def verbs(server: Any, namespace: str) -> Iterator[Verbs]:
+    """A memory of declared facts: a project, its tools, and a user who changed the editor."""
+    with GraphMemory(Settings(url=server.url, fact_types=(EDITOR,)), model="offline") as memory:
+        state = Verbs(memory, namespace).facts.add
+        state("Project Mars", "USES", "Rust", at="2024-01-01")
+        state("cargo", "BUILDS", "Rust", at="2024-01-01")
+        state("Project Mars", "OWNED_BY", "Ann", valid_at="2020", invalid_at="2022", at="2024-01-01")
+        state("Ann", "USES", "gdb", valid_at="2020", at="2024-01-01")
+        state("Project Venus", "USES", "Zig", at="2024-01-01")
+        state("User", "PREFERS_EDITOR", "vim", valid_at="2022-01-01", at="2024-01-02")
+        state("User", "LIKES", "tmux", valid_at="2023-01-01", at="2024-01-02")
+        state("User", "PREFERS_EDITOR", "neovim", valid_at="2024-03-01", at="2024-03-02")
+        state("User", "USES", "treesitter", valid_at="2024-05-01", at="2024-05-02")
+        state("User", "PREFERS", ["cargo", "Rust"], sentence="User prefers cargo for Rust", at="2024-06-01")
+        state("User", "PREFERS", ["uv", "Python"], sentence="User prefers uv for Python", at="2024-06-01")
+        yield Verbs(memory, namespace)
+
+
+def sentences(facts: Any) -> list[str]:
+    return [fact.sentence for fact in facts]
+
+
+def test_how_is_project_x_related_to_tool_y(verbs):
+    path = verbs.entities.path("Project Mars", "cargo")
+    assert sentences(path) == ["Project Mars uses Rust", "User prefers cargo for Rust"], "the latest of the shortest"
+
+    assert sentences(verbs.entities.path("cargo", "project mars")) == sentences(path)[::-1]
+    assert verbs.entities.path("Project Mars", "Zig") == []
+    assert verbs.entities.path("Project Mars", "cargo", 1) == []
+    assert verbs.entities.path("Project Mars", "gdb") == [], "Ann owned it only then"
+    assert len(verbs.entities.path("Project Mars", "gdb", as_of="2021")) == 2
+    assert verbs.entities.path("Project Mars", "cargo", believed_at="2000") == []
+    assert verbs.entities.path("Project Mars", "nobody at all") == []
+    assert verbs.entities.path("cargo", "cargo") == []
+    for steps in (0, 7, "2"):
+        with pytest.raises(InputError, match="steps"):
+            verbs.entities.path("cargo", "Rust", steps)
+
+
+def test_what_changed_since_the_user_switched_from_vim_to_neovim(verbs):
+    [switch] = verbs.facts.about("User", as_of="2024-04-01")[:1]
+    chain = verbs.facts.evolution(switch.id)
+    assert sentences(chain) == ["User prefers editor vim", "User prefers editor neovim"]
+    assert (chain[0].superseded_by, chain[1].supersedes) == ((chain[1].id,), (chain[0].id,))
+    assert chain[0].invalid_at == chain[1].valid_at
+    since = [event for event in verbs.facts.timeline("User") if event.at > switch.valid_at]
+    assert {event.fact.sentence for event in since} >= {"User uses treesitter"}
+    assert "User likes tmux" not in {event.fact.sentence for event in since}
+    before = verbs.search("What editor did the user prefer?", as_of="2023").facts[0]
+    assert before.sentence == "User prefers editor vim"
+
+
+def test_what_tools_does_the_user_prefer_for_rust(verbs):
+    found = verbs.search("What tools does the user prefer for Rust?")
+    assert found.facts[0].sentence == "User prefers cargo for Rust"
+    assert sentences(verbs.facts.list(about="Rust", where={"predicate": "prefers"})) == ["User prefers cargo for Rust"]
+
+
+def test_sessions_have_their_episodes_their_recall_and_their_boundary(verbs):
+    say = [("I live in Oslo.", "s1", "2024-01-01"), ("I moved to Bergen.", "s2", "2024-02-01")]
+    added = [verbs.add(text, speaker="Eve", thread=thread, at=at) for text, thread, at in say]
+    assert verbs.add("I live in Oslo.", speaker="Eve", thread="s1", at="2024-01-01").new is False  # C52: idempotent
+    boundary = verbs.episodes.get(added[0].episode)
+    about = verbs.episodes.list(where={"name": "Oslo"})
+    assert [episode.id for episode in about] == [added[0].episode]
+    assert [episode.id for episode in verbs.entities.card("Oslo").episodes] == [added[0].episode]
+    assert {episode.thread for episode in verbs.search("Where does Eve live?", where={"thread": "s1"}).episodes} == {
+        "s1"
+    }
+    then = {"as_of": boundary.at, "believed_at": verbs.episodes.get(added[1].episode).created_at}
+    assert "Bergen" not in str(sentences(verbs.facts.about("Eve", **then)))
+    assert "Bergen" in str(sentences(verbs.facts.about("Eve")))
+
+
+def test_nothing_is_overwritten_and_a_chain_has_an_end(verbs):
+    for number in range(SUPERSEDED_AT_MOST + 6):
+        begin = f"20{10 + number // 12:02}-{1 + number % 12:02}-01"
+        verbs.facts.add("Max", "PREFERS_EDITOR", f"editor {number}", valid_at=begin, at=begin)
+    every = verbs.facts.history("Max", limit=1000)
+    assert len(every) == SUPERSEDED_AT_MOST + 6
+    assert [fact.invalid_at for fact in every[1:]] == [fact.valid_at for fact in every[:-1]]
+    assert len(verbs.facts.evolution(every[40].id)) == SUPERSEDED_AT_MOST
+
+
+@pytest.fixture
+def run(capsys: Any, monkeypatch: Any, server: Any) -> Any:
+    """Run the command on the server of the tests, and return its results and its remarks."""
+    monkeypatch.setenv("KG_MEMORY_URL", server.url)
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
+
+    def call(*arguments: str) -> tuple[str, str]:
+        capsys.readouterr()
+        main(list(arguments))
+        out, err = capsys.readouterr()
+        return " ".join(out.split()), err
+
+    return call
+
+
+def test_the_commands_of_a_graph_memory(verbs, run, namespace):
+    place = ("-n", namespace)
+    assert json.loads(run("stats", "--json", *place)[0])["facts"] == 11
+    assert len(json.loads(run("entities", "--limit", "3", "--json", *place)[0])) == 3
+    assert "User prefers cargo for Rust" in run("facts", "RUST", *place)[0]
+    out, err = run("facts", "trees", *place)
+    assert "User uses treesitter" in out
+    assert "these are about treesitter" in err
+    assert "No communities" in run("communities", *place)[0]
+    verbs.episodes.save([{"content": f"I live in Oslo {number}.", "speaker": "Eve"} for number in range(3)])
+    assert "2 episodes read" in run("resume", "--limit", "2", *place)[0]
+    assert verbs.stats().waiting == 1
