@@ -177,6 +177,31 @@ def test_memories_of_tools_and_typed_ones_are_managed_together(reader, memory, l
     assert manager.get(key) is None
 
 
+def test_an_episode_of_work_is_a_record_that_a_like_situation_finds(reader, memory, labels, where):
+    class Episode(BaseModel):
+        """How a piece of work went, in hindsight."""
+
+        observation: str
+        thoughts: str
+        action: str
+        result: str
+
+    went = {
+        "observation": "Bob, whom Eve teaches, did not follow the proof",
+        "thoughts": "He knows trees from his garden",
+        "action": "explain binary trees as a garden",
+        "result": "it clicked",
+    }
+    manager = create_memory_store_manager(reader.model, schemas=[Episode], namespace=labels, store=memory)
+    reader.rules["Changes"] = {"new_Episode": [went]}
+    manager.invoke({"messages": [("user", "Now I understand binary trees!")]})
+    [item] = [item for item in manager.search(query="explain trees in the garden") if item.key[:5] != "fact:"]
+    assert item.value == Episode(**went)
+    [episode] = memory.episodes.list(where={"labels.schema": "Episode"}, namespace=where)
+    assert (episode.kind, episode.source) == ("json", f"langmem/{item.key}")
+    assert memory.facts.list(where={"labels.schema": "Episode"}, namespace=where)[0].sources[0].episode == episode.id
+
+
 def test_a_query_model_writes_the_queries_and_phases_look_again(reader, memory, labels):
     asked: list[Any] = []
 
