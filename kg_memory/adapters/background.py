@@ -30,7 +30,8 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.temporal.interval import instant
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.text.tokenise import estimate_tokens
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_namespace
 
 logger = logging.getLogger("kg_memory")
 
@@ -77,15 +78,17 @@ class _Thread:
 
     began: float
     due: float
+    tokens: int = 0
     tasks: list[_Task] = field(default_factory=list)
 
 
 class BackgroundMemory(Closing):
     """Saves episodes when they are submitted, and reads them later, on a thread of its own.
 
-    An episode is read *after_seconds* without another submission for its thread of conversation, or when the first
-    of them has waited *at_most_seconds*. Where the model or the database is unavailable, it is tried again with
-    *retry_policy*. What could not be read is told to *on_failure* and listed in `failures`; it stays saved.
+    An episode is read *after_seconds* without another submission for its thread of conversation, when the first of
+    them has waited *at_most_seconds*, or at once when those that wait there have *after_tokens* together. Where the
+    model or the database is unavailable, it is tried again with *retry_policy*. What could not be read is told to
+    *on_failure* and listed in `failures`; it stays saved.
     What an earlier process left unread in a namespace is read at the first submission to it, unless *resume* is off.
     When the *memory* is closed, and at the exit of the process, reading goes on for *exit_seconds* at most; the next
     start reads the rest.
@@ -97,6 +100,7 @@ class BackgroundMemory(Closing):
         *,
         after_seconds: float = 1.0,
         at_most_seconds: float = 60.0,
+        after_tokens: int | None = None,
         on_failure: Callable[[Failure], None] | None = None,
         resume: bool = True,
         retry_policy: RetryPolicy = RETRY_POLICY,
@@ -105,6 +109,7 @@ class BackgroundMemory(Closing):
         self.memory = validate_memory(memory)
         self.after_seconds = validate_seconds("after_seconds", after_seconds)
         self.at_most_seconds = validate_seconds("at_most_seconds", at_most_seconds)
+        self.after_tokens = None if after_tokens is None else validate_count("after_tokens", after_tokens)
         self.exit_seconds = validate_seconds("exit_seconds", exit_seconds)
         self._on_failure = on_failure
         self._resume = resume
@@ -165,7 +170,7 @@ class BackgroundMemory(Closing):
         return tuple(self._failures)
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
-        """Read all pending episodes now; return whether that ended within *timeout* seconds."""
+        """Read all pending episodes now; return whether that ended within *timeout* seconds; with 0, do not wait."""
         return (yield from in_thread(self._read_pending, timeout))
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
@@ -240,6 +245,9 @@ class BackgroundMemory(Closing):
             name = task.inputs[-1]["thread"] if task.inputs else None
             thread = self._threads.setdefault((task.namespace, name), _Thread(now, now))
             thread.tasks.append(task)
+            thread.tokens += sum(estimate_tokens(episode["content"]) for episode in task.inputs or ())
+            if self.after_tokens is not None and thread.tokens >= self.after_tokens:
+                thread.due = NOW
             if thread.due != NOW:
                 thread.due = min(now + after, thread.began + max(self.at_most_seconds, after))
             if self._worker is None:

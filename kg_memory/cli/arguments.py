@@ -229,11 +229,26 @@ def _add_lists(command: Command) -> None:
     about = "list the messages, texts and records as they came in"
     episodes = command("episodes", "show:episodes", about, "", _limit("episodes"), _ids("episodes"))
     episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
+    _add_saved(command)
     command("stats", "show:stats", "count what is remembered")
     command("pause", "maintenance:pause", "remember nothing new until unpause; reading goes on")
     command("unpause", "maintenance:unpause", "remember again what comes from now on")
     usage = command("usage", "ingest:usage", "list what reading cost, day by day")
     usage.add_argument("--days", type=parse_count, default=30, help="how many days, up to today (default: 30)")
+
+
+def _add_saved(command: Command) -> None:
+    about = "list the saved memories; show the source of one, delete it, turn saving off and on"
+    saved = command(
+        "saved", "saved:saved", about, texts.SAVED, _person("asks for it", "in the log"), _limit("memories")
+    )
+    actions = ("list", "source", "delete", "off", "on")
+    saved.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
+    saved.add_argument("id", nargs="?", metavar="ID", help="of a memory, as the list shows it")
+    saved.add_argument("--about", metavar="NAME", help="with list: only those about this person or thing")
+    saved.add_argument("--after", metavar="CURSOR", help="with list: the next page")
+    saved.add_argument("--dry-run", action="store_true", help="with delete: show what would go, and change nothing")
+    saved.add_argument("--yes", action="store_true", help="with delete: do not ask")
 
 
 def _add_entities(command: Command) -> None:

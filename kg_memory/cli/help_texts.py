@@ -227,6 +227,16 @@ examples:
   kg-memory forget --entity "Ann Smith" --reason "asked for, ticket 4711"
   kg-memory forget --everything -n ann --yes
 """
+SAVED = """\
+A saved memory is a fact that holds now. Delete shows what goes along with it first, asks, and forgets it as kg-memory
+forget --fact does: it cannot be brought back. Off remembers nothing new, in any process, until on.
+
+examples:
+  kg-memory saved -n ann
+  kg-memory saved source 7c2a91d4-0a55-5f0e-8f0e-3f8e2b7d4c10
+  kg-memory saved delete 7c2a91d4-0a55-5f0e-8f0e-3f8e2b7d4c10
+  kg-memory saved off
+"""
 AUDIT = """\
 The log has no text of what was forgotten, and ids, names and namespaces only as salted hashes. Each entry has the hash
 of the one before. That the end was not cut off shows only by a hash from a receipt, which you kept elsewhere.

@@ -67,6 +67,24 @@ def test_it_is_read_by_itself_after_the_pause(add):
     assert add([said("Ann lives in Oslo")], after_seconds=0.01).result(10)[0].facts == ("Ann lives in Oslo",)
 
 
+def test_a_conversation_is_read_at_once_when_enough_tokens_wait_there(memory, namespace):
+    with BackgroundMemory(memory, after_seconds=3600, at_most_seconds=3600, after_tokens=25) as background:
+        add = partial(background.submit, namespace=namespace)
+        first = add([said("Ann lives in Oslo")])
+        other = add([said("小明住在奥斯陆", "other")])
+        assert background.pending == 2
+        second = add([said("Ann knows Bob, whom she met by the harbour of Oslo in the spring of 2019")])
+        assert first.result(10)[0].facts == ("Ann lives in Oslo",)
+        assert second.result(10)[0].new is False
+        until(lambda: background.pending == 1)
+        assert not other.done(), "each conversation has its own count"
+        assert background.flush(timeout=0) is False, "it does not wait"
+        assert other.result(10)
+    for wrong in (0, -1, True, 1.5, "1024"):
+        with pytest.raises(InputError, match="after_tokens"):
+            BackgroundMemory(memory, after_tokens=wrong)
+
+
 def test_an_episode_without_a_date_is_read_as_the_one_that_was_saved(add, background, memory, namespace):
     future = add(["Ann lives in Oslo", {"content": "Ann knows Bob"}], thread="t")
     assert background.flush(10)
