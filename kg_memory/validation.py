@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from reprlib import repr as short
@@ -58,6 +59,13 @@ def validate_number(name: str, value: object, least: float, most: float) -> floa
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InputError(f"{name} must be a number from {least:.0f} to {most:.0f}, got {value!r}")
+    return float(value)
+
+
+def validate_seconds(name: str, value: object) -> float:
+    """Return *value*, the argument *name*, which must be a number of seconds, 0 or more. Errors: `InputError`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise InputError(f"{name} must be a number of seconds, 0 or more, got {value!r}")
     return float(value)
 
 

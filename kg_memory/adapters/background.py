@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import math
 import threading
 import time
 from collections import deque
@@ -18,7 +17,7 @@ from weakref import WeakMethod, WeakSet
 
 from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.namespace import validate_memory
-from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
+from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
 from kg_memory.memory.adding import Tally, add_inputs, count_inputs, date_input, input_of
@@ -31,7 +30,7 @@ from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.temporal.interval import instant
 from kg_memory.text.tokenise import estimate_tokens
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_namespace, validate_seconds
 
 logger = logging.getLogger("kg_memory")
 
@@ -399,10 +398,3 @@ def _finish() -> None:
 # Python's pools of threads close before `atexit` is called, so this has to come before them, as they do it themselves.
 threading._register_atexit(_read_on)  # type: ignore[attr-defined]  # noqa: SLF001
 atexit.register(_finish)
-
-
-def validate_seconds(name: str, value: float) -> float:
-    """Return *value* as seconds. Errors: `InputError`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise InputError(f"{name} must be a number of seconds, 0 or more, got {value!r}")
-    return float(value)

@@ -48,6 +48,7 @@ def test_no_view_breaks_a_rule_of_accessibility(page: Page, offline: GraphMemory
         f"view=entity&id={nora}",
         "view=review",
         "view=search&q=Nora",
+        "view=saved",
     )
     for link in (*links, "view=changes&compare=true&at=2023-12-24T00:00:00.000Z"):
         page.open(f"ns=demo&{link}&pane=panel")

@@ -13,6 +13,7 @@ from kg_memory.server.keys import KEYS, KeyRing
 from tests.server.browser import Page, needs_browser
 
 pytestmark = needs_browser
+HOSTILE = "<img src=x onerror=hacked=1>"
 SPOT = """
 const [name, done] = arguments;
 import(new URL("js/graph.js", document.baseURI)).then(async ({ view }) => {
@@ -96,6 +97,42 @@ def test_a_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory
     assert decisions() == ["accept", "undo", "reject", "undo", "edit"]
     assert page.violations() == []
     assert len([fact for fact in offline.facts.about("Ann", namespace="review/1") if not fact.invalid_at]) == 2
+
+
+def test_saved_memories_are_traced_deleted_and_no_longer_saved(page: Page, offline: GraphMemory) -> None:
+    for content, at in (("I live in Bergen.", "2024-01-10"), ("I moved to Oslo.", "2024-06-10")):
+        offline.add(content, speaker="Liv", at=at, namespace="saved/1")
+    offline.facts.add("Liv", "likes", HOSTILE, sentence=f"Liv likes {HOSTILE}", at="2024-01-01", namespace="saved/1")
+    page.open("ns=saved/1")
+    page.press("m")
+    page.shows("Saving is on.")
+    page.shows(HOSTILE)
+    assert "Bergen" not in page.text("#saved"), "it has ended"
+    page.run("document.querySelector('#saved summary').click()")
+    page.shows("I moved to Oslo.", "#saved li")
+    assert page.violations() == []
+    page.click("Delete", "#saved li")
+    page.shows("Facts that hold again: 1", "dialog")
+    assert offline.stats(namespace="saved/1").episodes == 3
+    page.click("Forget for good", "dialog")
+    page.shows("No trace is left", "dialog")
+    page.click("Close", "dialog")
+    page.shows("Bergen", "#saved")
+    assert "Oslo" not in page.text("#saved")
+    page.click("Turn saving off", "#panel")
+    page.shows("Saving is off")
+    assert offline.stats(namespace="saved/1").paused
+    page.click("Turn saving on", "#panel")
+    page.shows("Saving is on.")
+    assert not offline.stats(namespace="saved/1").paused
+    page.resize(390)
+    try:
+        page.open("ns=saved/1&view=saved&pane=panel")
+        page.shows("Bergen", "#saved")
+        assert page.violations() == []
+        assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        page.resize(1440)
 
 
 def test_two_people_of_one_name_are_split(page: Page, offline: GraphMemory) -> None:

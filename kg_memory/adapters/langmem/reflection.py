@@ -17,7 +17,7 @@ from langgraph.func import entrypoint
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
-from kg_memory.adapters.background import finish_at_exit, validate_seconds
+from kg_memory.adapters.background import finish_at_exit
 from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.langmem.items import Record
 from kg_memory.adapters.langmem.place import Labels, Namespace, Store, store_here, validate_store
@@ -25,6 +25,7 @@ from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.runtime.telemetry import describe_error
+from kg_memory.validation import validate_seconds
 
 logger = logging.getLogger("kg_memory")
 

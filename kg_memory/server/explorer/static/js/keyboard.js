@@ -8,8 +8,8 @@ import { set, state } from "./store.js";
 import { lightUp } from "./graph.js";
 import { toggleFocus } from "./entity.js";
 
-const VIEWS = { l: "live", d: "changes", r: "review", s: "search" };
-const HELP = [["/", "search"], ["l s d r", "keys views"], ["[ ]", "keys changes"], ["c", "compare hint"], ["n", "now hint"], ["g", "keys focus"], ["j k a x e u", "keys review"], ["← → ↑ ↓", "keys hair"], ["Esc", "keys escape"], ["?", "help"]];
+const VIEWS = { l: "live", d: "changes", r: "review", s: "search", m: "saved" };
+const HELP = [["/", "search"], ["l s d r m", "keys views"], ["[ ]", "keys changes"], ["c", "compare hint"], ["n", "now hint"], ["g", "keys focus"], ["j k a x e u", "keys review"], ["← → ↑ ↓", "keys hair"], ["Esc", "keys escape"], ["?", "help"]];
 
 export function startKeyboard() {
   document.addEventListener("keydown", (event) => {

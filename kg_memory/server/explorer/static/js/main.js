@@ -158,7 +158,7 @@ onRefresh(async () => {
     }
     await readCounts();
     if (graph && names.value !== "+" && ![...names.options].some((option) => option.value === state.ns)) await listNamespaces(names);
-    if (["review", "fact", "entity"].includes(state.view)) await show({ keep: true });
+    if (["review", "fact", "entity", "saved"].includes(state.view)) await show({ keep: true });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
   }

@@ -12,10 +12,11 @@ import { showFact } from "./fact.js";
 import { showLink } from "./link.js";
 import { showLive } from "./live.js";
 import { showReview, waiting } from "./review.js";
+import { showSaved } from "./saved.js";
 import { showSearch } from "./search.js";
 
-const VIEWS = { live: showLive, changes: showChanges, review: showReview, entity: showEntity, fact: showFact, link: showLink, search: showSearch };
-const TABS = ["live", "search", "changes", "review"];
+const VIEWS = { live: showLive, changes: showChanges, review: showReview, saved: showSaved, entity: showEntity, fact: showFact, link: showLink, search: showSearch };
+const TABS = ["live", "search", "changes", "review", "saved"];
 let body = null;
 let tabs = null;
 let number = 0;
@@ -25,7 +26,7 @@ export function startPanel(panel) {
   body = element("div.view", { tabIndex: 0, role: "tabpanel", "aria-label": t("details"), id: "view" });
   replace(panel, element("h2.visually-hidden", {}, t("details")), tabs, body);
   subscribe(["view", "id", "q", "ns"], () => { drawTabs(); show(); choose(); });
-  onLook("graph", () => { drawTabs(); if (["entity", "link", "changes", "fact"].includes(state.view)) show({ keep: true }); });
+  onLook("graph", () => { drawTabs(); if (["entity", "link", "changes", "fact", "saved"].includes(state.view)) show({ keep: true }); });
   drawTabs();
 }
 
