@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from kg_memory.cli import help_texts as texts
+from kg_memory.cli import shared
 from kg_memory.cli.argument_types import parse_count, parse_date, parse_span, parse_where
 from kg_memory.cli.readers.reading import FORMATS
 from kg_memory.evaluation import command as evaluation
@@ -28,7 +29,7 @@ _GROUPS = ("remember and ask", "look back", "review", "set up", "serve")
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser; each command carries in `run` the function that does it."""
-    common = _common()
+    common = shared.common()
     top = argparse.ArgumentParser(
         "kg-memory",
         usage="kg-memory COMMAND [...] [options]",
@@ -60,69 +61,6 @@ def parser() -> argparse.ArgumentParser:
     lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
     top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help has more of each, with examples."))
     return top
-
-
-def _parent() -> argparse.ArgumentParser:
-    """Return an empty set of options that several commands share."""
-    return argparse.ArgumentParser(add_help=False)
-
-
-def _common() -> argparse.ArgumentParser:
-    """Return the options that may stand before the command and after it."""
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    group = common.add_argument_group("common options")
-    group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory (default: default)")
-    group.add_argument("--url", help="a FalkorDB server: falkor://[user:password@]host:port; embedded if left out")
-    group.add_argument("--data-dir", type=Path, metavar="DIR", help="folder of the embedded database")
-    group.add_argument("--model", metavar="NAME", help="a chat model, or offline")
-    group.add_argument("--json", action="store_true", help="print JSON")
-    group.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    return common
-
-
-def _name() -> argparse.ArgumentParser:
-    parent = _parent()
-    parent.add_argument("name", help="a name, as in the list of entities")
-    return parent
-
-
-def _believed() -> argparse.ArgumentParser:
-    parent = _parent()
-    parent.add_argument("--believed-at", metavar="TIME", help="by what the memory believed then (default: now)")
-    return parent
-
-
-def _times(about: str) -> argparse.ArgumentParser:
-    parent = argparse.ArgumentParser(add_help=False, parents=[_believed()])
-    world = parent.add_mutually_exclusive_group()
-    world.add_argument("--on", "--as-of", dest="on", metavar="TIME", help=about)
-    world.add_argument("--during", metavar="PERIOD", help='what was so at some time in it: "2019", FROM..UNTIL')
-    return parent
-
-
-def _unreviewed() -> argparse.ArgumentParser:
-    parent = _parent()
-    parent.add_argument("--unreviewed", action="store_true", help="with what waits for review, which is not believed")
-    return parent
-
-
-def _limit(what: str, default: int = 100) -> argparse.ArgumentParser:
-    parent = _parent()
-    parent.add_argument("--limit", type=parse_count, default=default, help=f"how many {what} (default: {default})")
-    return parent
-
-
-def _ids(what: str = "facts") -> argparse.ArgumentParser:
-    parent = _parent()
-    parent.add_argument("--ids", action="store_true", help=f"show the ids of the {what}")
-    return parent
-
-
-def _person(what: str, kept: str) -> argparse.ArgumentParser:
-    parent = _parent()
-    parent.add_argument("--by", metavar="NAME", help=f"who {what} (default: your login name)")
-    parent.add_argument("--reason", default="", metavar="TEXT", help=f"why; it is kept {kept}")
-    return parent
 
 
 def _add_remember_and_ask(command: Command) -> None:
@@ -182,8 +120,8 @@ def _add_declare(command: Command) -> None:
 
 def _add_ask(command: Command) -> None:
     about = "answer a question from what is remembered, with dates and sources"
-    times = _times("what was so at that time (default: now)")
-    ask = command("ask", "ask:ask", about, texts.ASK, times, _unreviewed())
+    times = shared.times("what was so at that time (default: now)")
+    ask = command("ask", "ask:ask", about, texts.ASK, times, shared.unreviewed())
     ask.add_argument("question", help="a question, in quotes; what fits time words in it comes first")
     ask.add_argument(
         "--where", type=parse_where, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}'
@@ -207,27 +145,29 @@ def _add_ask(command: Command) -> None:
 
 def _add_lists(command: Command) -> None:
     about = "list what is known, of somebody or something or of all, newest first"
-    times = _times("only what was so at that time")
-    facts = command("facts", "show:facts", about, texts.FACTS, times, _unreviewed(), _limit("facts"), _ids())
+    times = shared.times("only what was so at that time")
+    facts = command(
+        "facts", "show:facts", about, texts.FACTS, times, shared.unreviewed(), shared.limit("facts"), shared.ids()
+    )
     facts.add_argument("name", nargs="?", help="a name, as in the list of entities, or an id (default: all)")
     facts.add_argument(
         "--where", type=parse_where, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}'
     )
     facts.add_argument("--after", metavar="CURSOR", help="the next page: what the page before says at its end")
     about = "list what lies around somebody or something, step by step"
-    times = _times("by what was so at that time (default: now)")
-    around = command("around", "show:around", about, texts.AROUND, _name(), times, _limit("facts"))
+    times = shared.times("by what was so at that time (default: now)")
+    around = command("around", "show:around", about, texts.AROUND, shared.name(), times, shared.limit("facts"))
     around.add_argument("--steps", type=parse_count, default=2, help="how far, 1 to 6 (default: 2)")
     _add_entities(command)
     about = "list or show what belongs together, and what it is about"
-    communities = command("communities", "show:communities", about, texts.COMMUNITIES, _limit("communities"))
+    communities = command("communities", "show:communities", about, texts.COMMUNITIES, shared.limit("communities"))
     communities.add_argument("name", nargs="?", help="show the one with this id, or whose name begins so")
     communities.add_argument("--svg", type=Path, metavar="FILE", help="draw the one that is shown")
     communities.add_argument("--level", type=int, help="only those of this level; 0 are those of entities")
     communities.add_argument("--refresh", action="store_true", help="find them anew first")
     communities.add_argument("--full", action="store_true", help="with --refresh: as if there were none yet")
     about = "list the messages, texts and records as they came in"
-    episodes = command("episodes", "show:episodes", about, "", _limit("episodes"), _ids("episodes"))
+    episodes = command("episodes", "show:episodes", about, "", shared.limit("episodes"), shared.ids("episodes"))
     episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
     _add_saved(command)
     command("stats", "show:stats", "count what is remembered")
@@ -240,7 +180,7 @@ def _add_lists(command: Command) -> None:
 def _add_saved(command: Command) -> None:
     about = "list the saved memories; show the source of one, delete it, turn saving off and on"
     saved = command(
-        "saved", "saved:saved", about, texts.SAVED, _person("asks for it", "in the log"), _limit("memories")
+        "saved", "saved:saved", about, texts.SAVED, shared.person("asks for it", "in the log"), shared.limit("memories")
     )
     actions = ("list", "source", "delete", "off", "on")
     saved.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
@@ -253,7 +193,7 @@ def _add_saved(command: Command) -> None:
 
 def _add_entities(command: Command) -> None:
     about = "list the people, places and things; merge or split them"
-    parents = (_person("decides", "with the decision"), _limit("entities"), _ids("entities"))
+    parents = (shared.person("decides", "with the decision"), shared.limit("entities"), shared.ids("entities"))
     entities = command("entities", "identities:entities", about, texts.ENTITIES, *parents)
     actions = ("list", "merge", "split", "undo", "decisions")
     entities.add_argument("action", nargs="?", choices=actions, help="default: list")
@@ -268,27 +208,45 @@ def _add_entities(command: Command) -> None:
 
 def _add_look_back(command: Command) -> None:
     about = "list the periods of what somebody was, did or had, newest first"
-    history = command("history", "show:history", about, texts.HISTORY, _name(), _believed(), _limit("periods"), _ids())
+    history = command(
+        "history",
+        "show:history",
+        about,
+        texts.HISTORY,
+        shared.name(),
+        shared.believed(),
+        shared.limit("periods"),
+        shared.ids(),
+    )
     history.add_argument("predicate", nargs="?", help='only this relation, in any wording: "lives in", RESIDES_IN')
     about = "list what began and ended, earliest first"
-    command("timeline", "show:timeline", about, texts.TIMELINE, _name(), _believed(), _limit("periods"))
+    command(
+        "timeline", "show:timeline", about, texts.TIMELINE, shared.name(), shared.believed(), shared.limit("periods")
+    )
     about = "list what was learned, ended, corrected, retracted, restored or doubted"
-    changes = command("changes", "show:changes", about, texts.CHANGES, _limit("changes", 1000))
+    changes = command("changes", "show:changes", about, texts.CHANGES, shared.limit("changes", 1000))
     changes.add_argument("--since", metavar="TIME", help="from this time on (default: a week ago)")
     changes.add_argument("--until", metavar="TIME", help="before this time (default: now)")
-    evolution = command("evolution", "verdicts:evolution", "list what took the place of what", texts.EVOLUTION, _ids())
-    about, made = "list what rests on a fact, with its doubts", (_believed(), _limit("facts", 1000), _ids())
+    evolution = command(
+        "evolution", "verdicts:evolution", "list what took the place of what", texts.EVOLUTION, shared.ids()
+    )
+    about, made = (
+        "list what rests on a fact, with its doubts",
+        (shared.believed(), shared.limit("facts", 1000), shared.ids()),
+    )
     resting = command("consequences", "verdicts:consequences", about, texts.CONSEQUENCES, *made)
     resting.add_argument("--on", "--as-of", dest="on", metavar="TIME", help="how it stood then (default: now)")
     for of_one in (evolution, resting):
         of_one.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     about = "list the facts that cannot both be true, and how that was settled"
-    command("conflicts", "verdicts:conflicts", about, "", _limit("conflicts"))
-    verdicts = command("verdicts", "verdicts:verdicts", "list what was judged of facts", "", _limit("verdicts"))
+    command("conflicts", "verdicts:conflicts", about, "", shared.limit("conflicts"))
+    verdicts = command("verdicts", "verdicts:verdicts", "list what was judged of facts", "", shared.limit("verdicts"))
     verdicts.add_argument("fact", metavar="FACT_ID", nargs="?", help="only verdicts about this fact")
     _add_reports(command)
     about = "follow what comes, waits, fails and is learned, live"
-    watch = command("watch", "watch:watch", about, texts.WATCH, _limit("episodes that are not read, at first", 10))
+    watch = command(
+        "watch", "watch:watch", about, texts.WATCH, shared.limit("episodes that are not read, at first", 10)
+    )
     watch.add_argument("--once", action="store_true", help="tell how it stands now, and end")
     watch.add_argument(
         "--interval", type=parse_count, default=2, metavar="SECONDS", help="how often to look (default: 2)"
@@ -297,25 +255,31 @@ def _add_look_back(command: Command) -> None:
 
 
 def _add_reports(command: Command) -> None:
-    form = _parent()
+    form = shared.parent()
     form.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="default: text")
     about = "tell what happened lately, and what waits for your decision"
-    digest = command("digest", "reports:digest", about, texts.DIGEST, form, _believed(), _limit("of each", 20))
+    digest = command(
+        "digest", "reports:digest", about, texts.DIGEST, form, shared.believed(), shared.limit("of each", 20)
+    )
     digest.add_argument("--since", metavar="TIME", default="last week", help="from this time on (default: last week)")
     digest.add_argument("--until", metavar="TIME", help="before this time (default: now)")
     about = "tell who somebody is, and what changed about them"
-    identity = command("identity", "reports:identity", about, texts.IDENTITY, form, _believed(), _limit("of each", 50))
+    identity = command(
+        "identity", "reports:identity", about, texts.IDENTITY, form, shared.believed(), shared.limit("of each", 50)
+    )
     identity.add_argument("about", nargs="?", metavar="NAME", help="a name (default: the person who said most)")
     identity.add_argument("--since", metavar="TIME", default="last month", help="changes since (default: last month)")
     about = "tell what the next session or agent needs to go on"
-    handoff = command("handoff", "reports:handoff", about, texts.HANDOFF, form, _believed(), _limit("of each", 10))
+    handoff = command(
+        "handoff", "reports:handoff", about, texts.HANDOFF, form, shared.believed(), shared.limit("of each", 10)
+    )
     handoff.add_argument("--thread", metavar="NAME", help="only this conversation")
     for report in (identity, handoff):
         report.add_argument("--on", "--as-of", dest="on", metavar="TIME", help="how it was then (default: now)")
 
 
 def _add_review(command: Command) -> None:
-    parents = (_person("decides", "with the decision"), _limit("verdicts of the list"))
+    parents = (shared.person("decides", "with the decision"), shared.limit("verdicts of the list"))
     about = "decide what memory was not sure enough to believe"
     review = command("review", "review:review", about, texts.REVIEW, *parents)
     how = review.add_mutually_exclusive_group()
@@ -329,11 +293,11 @@ def _add_review(command: Command) -> None:
     review.add_argument("--valid-at", metavar="TIME", help="with --edit: since when the fact that waits was so")
     review.add_argument("--invalid-at", metavar="TIME", help="with --edit: until when it was so, or open")
     for name, about in (("retract", "believe a fact no more"), ("replace", "let what a text states replace a fact")):
-        made = command(name, f"verdicts:{name}", about, texts.RETRACT, _person("decides", "with the decision"))
+        made = command(name, f"verdicts:{name}", about, texts.RETRACT, shared.person("decides", "with the decision"))
         made.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     made.add_argument("text", metavar="TEXT", help="a message that states the new fact")
     about = "list the predicates, or correct one"
-    predicates = command("predicates", "show:predicates", about, texts.PREDICATES, _limit("predicates"))
+    predicates = command("predicates", "show:predicates", about, texts.PREDICATES, shared.limit("predicates"))
     predicates.add_argument("name", nargs="?", metavar="NAME", help="tell what is known of this one")
     predicates.add_argument("--as", dest="canonical", metavar="CANONICAL", help="the name under which it is kept")
     values = predicates.add_mutually_exclusive_group()
@@ -341,7 +305,7 @@ def _add_review(command: Command) -> None:
     values.add_argument("--several", action="store_false", dest=one.dest, help="several values may hold at a time")
     _add_forget(command)
     about = "list what was forgotten, or verify the log of it"
-    audit = command("audit", "maintenance:audit", about, texts.AUDIT, _limit("entries"))
+    audit = command("audit", "maintenance:audit", about, texts.AUDIT, shared.limit("entries"))
     audit.add_argument("action", nargs="?", choices=("list", "verify"), default="list", help="default: list")
     audit.add_argument("--head", metavar="HASH", help="with verify: the hash that a receipt had, which must be there")
     _add_evict(command)
@@ -349,7 +313,7 @@ def _add_review(command: Command) -> None:
 
 def _add_forget(command: Command) -> None:
     about = "forget a message, a conversation, a person, a fact, or everything"
-    forget = command("forget", "maintenance:forget", about, texts.FORGET, _person("asks for it", "in the log"))
+    forget = command("forget", "maintenance:forget", about, texts.FORGET, shared.person("asks for it", "in the log"))
     what = forget.add_mutually_exclusive_group(required=True)
     what.add_argument("--episode", metavar="ID", help="a message: kg-memory episodes --ids shows the ids")
     what.add_argument("--thread", metavar="NAME", help="a conversation")
