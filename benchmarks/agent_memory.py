@@ -32,7 +32,7 @@ from opening import write
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.models.graph import Fact
-from kg_memory.settings import FactType
+from kg_memory.models.ontology import FactType
 from kg_memory.temporal.interval import micros
 
 MOSTLY = 0.5

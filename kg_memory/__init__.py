@@ -8,11 +8,12 @@ if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
     from kg_memory.models.budget import Budget, Limits
     from kg_memory.models.graph import Community, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Fact
+    from kg_memory.models.ontology import EntityType, FactType
     from kg_memory.models.operations import AddResult, Usage
     from kg_memory.models.results import Context, SearchResults
     from kg_memory.retrieval.context.templates import Template
     from kg_memory.retrieval.recipe import Recipe
-    from kg_memory.settings import EntityType, FactType, Settings
+    from kg_memory.settings import Settings
 
 __all__ = [
     "AddResult",
@@ -41,8 +42,8 @@ _HOMES = {
     "AddResult": "models.operations",
     "Budget": "models.budget",
     "Context": "models.results",
-    "EntityType": "settings",
-    "FactType": "settings",
+    "EntityType": "models.ontology",
+    "FactType": "models.ontology",
     "GraphMemory": "memory.memory",
     "KGMemoryError": "errors",
     "Limits": "models.budget",

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.models.graph import ConflictStrategy, Disputes, UndatedStart
+from kg_memory.models.ontology import ENTITY_TYPES, EntityType, FactType, find_ontology
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -24,39 +25,6 @@ REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"
 RedactHook = Callable[[str], str]
-
-
-@dataclass(frozen=True, slots=True)
-class EntityType:
-    """An entity type of the ontology, and when to use it."""
-
-    name: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class FactType:
-    """A fact type of the ontology: its predicate, its meaning, and the pairs of entity types that it may connect.
-
-    Fact types are preferred where they fit; other predicates stay allowed (Zep 2.2.2).
-    """
-
-    name: str
-    description: str
-    signature: tuple[tuple[str, str], ...] = ()
-    single_valued: bool | None = None
-    """Whether a subject has one object at a time ("lives in"); None leaves that to rules and the model."""
-
-
-ENTITY_TYPES = (
-    EntityType("Entity", "anything that fits no other type"),
-    EntityType("Person", "a human being, by name or by role"),
-    EntityType("Organization", "a company, team, school, club or authority"),
-    EntityType("Place", "a city, country, address, building or region"),
-    EntityType("Event", "something that happens at a time, with a name or a clear description"),
-    EntityType("Product", "a tool, device, work, brand or other thing that can be named"),
-    EntityType("Topic", "a field, activity, interest or idea"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +128,11 @@ class Settings:
     """The number of times that the plan ``thorough`` looks for what the extraction missed."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
+    strict_fact_types: bool = False
+    """Whether facts of other predicates than those of `fact_types` are left out, and reported as dropped."""
+    ontology: str | None = None
+    """Sets the three above: ``memoryd`` (7 entity types and its predicates, strict; D1, D2), ``zeph`` (8 entity types;
+    C2), or a TOML file; see `kg_memory.models.ontology`."""
     instructions: str = ""
     """Your additions to the extraction prompts."""
     max_content: int = 1_000_000
@@ -282,6 +255,11 @@ class Settings:
 
         Raises: `SettingsError`, which names the setting and its valid values.
         """
+        if self.ontology is not None:
+            ontology = find_ontology(self.ontology)
+            object.__setattr__(self, "entity_types", ontology.entity_types)
+            object.__setattr__(self, "fact_types", ontology.fact_types)
+            object.__setattr__(self, "strict_fact_types", ontology.strict)
         hints = get_type_hints(type(self))
         for name in ("fsync", "plan", "undated_start", "conflict_strategy", "disputes"):
             value, choices = getattr(self, name), get_args(hints[name])

@@ -11,7 +11,7 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.cli import main
 from kg_memory.errors import InputError
-from kg_memory.settings import FactType
+from kg_memory.models.ontology import FactType
 from tests.bound import Verbs
 
 EDITOR = FactType("PREFERS_EDITOR", "the editor that somebody prefers", single_valued=True)

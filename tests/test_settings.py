@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import SettingsError
 from kg_memory.memory.open import LOCAL_THRESHOLDS, THRESHOLDS, database, thresholds
+from kg_memory.models.ontology import EntityType
 from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.settings import ENV_PREFIX, EntityType, Settings
+from kg_memory.settings import ENV_PREFIX, Settings
 from tests.scripted import HashEmbeddings
 
 
@@ -66,6 +67,7 @@ def test_every_plain_setting_can_be_set_from_the_environment():
             "plan": "thorough",
             "disputes": "withhold",
             "admission": "dura",
+            "ontology": "zeph",
         } | dict.fromkeys(("base_url", "embedding_base_url", "rerank_url"), "http://here")
         particular |= {"replica_url": "falkor://there", "redact": "secrets"}
         text = particular.get(each.name, sample.get(kind, "text"))

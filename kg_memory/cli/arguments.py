@@ -79,6 +79,7 @@ def _add_reading(command: Command) -> None:
     ingest.add_argument("--dry-run", action="store_true", help="tell what it will cost, and remember nothing")
     about = "how much a model is asked: economy, of several messages at once, standard (default), or thorough"
     ingest.add_argument("--plan", choices=PLANS, help=about)
+    ingest.add_argument("--ontology", metavar="NAME", help="what to look for: memoryd, zeph, or a TOML file")
     ingest.add_argument(
         "--namespace-per-conversation",
         action="store_true",

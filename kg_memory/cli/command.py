@@ -95,7 +95,7 @@ def settings_of(arguments: Namespace) -> Settings:
     A folder that is named wins over a server that the environment names.
     """
     url, data_dir = getattr(arguments, "url", None), getattr(arguments, "data_dir", None)
-    named = {name: getattr(arguments, name, None) for name in ("model", "plan")}
+    named = {name: getattr(arguments, name, None) for name in ("model", "plan", "ontology")}
     settings = Settings.from_env().with_(url=url, data_dir=data_dir, **named)
     if not (settings.model or settings.api_key or settings.base_url):
         settings = settings.with_(model=OFFLINE)

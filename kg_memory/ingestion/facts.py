@@ -28,6 +28,8 @@ from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name, replace_unstorable
 from kg_memory.text.predicates import is_lasting, is_present, predicate_name
 
+OUTSIDE = "its predicate {} is none of the ontology, which is strict"
+
 
 class Reading(NamedTuple):
     """A fact as it was read, its entities by their places; with the piece that states it, and its place there."""
@@ -99,12 +101,13 @@ def state_facts(
 ) -> tuple[StatedFact, ...]:
     """Return the facts of *readings*, once each, their predicates under the names that *meanings* has for them.
 
-    Those that no words support are left out, and added to *losses*.
+    Those that no words support, or that a strict ontology has not, are left out, and added to *losses*.
     """
     facts: dict[str, StatedFact] = {}
     ids: dict[tuple[int, int], str] = {}
     premises: dict[str, list[tuple[int, int]]] = {}
     check = SupportCheck(draft, settings)
+    declared = {predicate_name(type_.name) for type_ in settings.fact_types}
     for reading in _with_kinds(readings, meanings):
         support = check.measure(reading.piece, reading.fact)
         if check.refuses(support):
@@ -112,6 +115,10 @@ def state_facts(
                 losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
             continue
         stated = _state(draft, reading.piece, reading.fact, _find_meaning(reading.fact, meanings))
+        if settings.strict_fact_types and stated.predicate not in declared:
+            if losses is not None:
+                losses.append(Loss("fact", reading.fact.sentence, OUTSIDE.format(stated.predicate)))
+            continue
         fact = check.mark(stated, support, reading.piece)
         if fact.id not in facts or facts[fact.id].weak:
             facts[fact.id] = fact

@@ -39,12 +39,13 @@ from kg_memory.ingestion.records import (
 from kg_memory.ingestion.revise import Revision
 from kg_memory.llm import prompts
 from kg_memory.models.graph import ConflictStrategy, UndatedStart
+from kg_memory.models.ontology import FactType
 from kg_memory.runtime import config
 from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.effects import without_model, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import FactType, Settings
+from kg_memory.settings import Settings
 from kg_memory.temporal.interval import restore_open_ends, weekday
 from kg_memory.validation import DEFAULT_NAMESPACE
 

@@ -8,9 +8,9 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import PredicateInfo
+from kg_memory.models.ontology import FactType
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import FactType
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.predicates import canonical_predicate, declared_predicate, predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import takewhile
 
-from kg_memory.settings import FactType
+from kg_memory.models.ontology import FactType
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.verbs import IRREGULAR, VERBS
 

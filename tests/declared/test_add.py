@@ -15,8 +15,9 @@ from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.ingestion.declared import complete_content, parse_content, to_content, validate_fact
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeKind, EpisodeStatus
+from kg_memory.models.ontology import FactType
 from kg_memory.retrieval.recipe import Recipe, Weights
-from kg_memory.settings import FactType, Settings
+from kg_memory.settings import Settings
 from tests.declared.conftest import Unasked
 
 

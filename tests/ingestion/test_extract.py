@@ -4,7 +4,8 @@ import pytest
 
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import ExtractedEntities
-from kg_memory.settings import EntityType, Settings
+from kg_memory.models.ontology import EntityType
+from kg_memory.settings import Settings
 from kg_memory.text.pronouns import PRONOUNS
 from tests.ingestion.stepping import answered, extract, state
 

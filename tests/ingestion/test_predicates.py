@@ -9,8 +9,9 @@ from kg_memory.falkor.queries import facts as cypher
 from kg_memory.ingestion.predicates import MOST_SHOWN, Meaning, find_meanings
 from kg_memory.ingestion.records import NewPredicate
 from kg_memory.llm.prompts.answers import CanonicalPredicates
+from kg_memory.models.ontology import FactType
 from kg_memory.runtime.effects import Ask
-from kg_memory.settings import FactType, Settings
+from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended
 
 DRIVES = FactType("Drives", "which car a person has", single_valued=True)

@@ -15,7 +15,8 @@ from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
 from kg_memory.models.graph import Fact
-from kg_memory.settings import FactType, Settings
+from kg_memory.models.ontology import FactType
+from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 
 Say = Callable[..., Any]

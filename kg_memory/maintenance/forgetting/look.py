@@ -16,9 +16,10 @@ from kg_memory.ingestion import postings
 from kg_memory.ingestion.postings import line
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting.reweigh import PLACE, reweigh
+from kg_memory.models.ontology import FactType
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import FactType, Settings
+from kg_memory.settings import Settings
 from kg_memory.text import predicates, tokenise
 
 Parameters = dict[str, Any]

@@ -1,0 +1,62 @@
+"""Ontologies: by their names, from a file, and strict ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.errors import SettingsError
+from kg_memory.models.ontology import ENTITY_TYPES, MEMORYD, ZEPH
+from tests.scripted import Scripted
+
+FILE = """
+strict = true
+[[entity_types]]
+name = "Thing"
+description = "anything"
+[[fact_types]]
+name = "LIVES_IN"
+description = "somebody lives in a place"
+signature = [["Thing", "Thing"]]
+single_valued = true
+"""
+
+
+def test_an_ontology_is_chosen_by_its_name():
+    memoryd, zeph = Settings(ontology="memoryd"), Settings(ontology="zeph")
+    assert (memoryd.entity_types, memoryd.strict_fact_types) == (MEMORYD.entity_types, True)
+    assert [type_.name for type_ in memoryd.entity_types] == [
+        "Concept", "Person", "Organization", "Place", "Library", "Tool", "Project",
+    ]  # fmt: skip
+    assert (zeph.entity_types, zeph.fact_types, zeph.strict_fact_types) == (ZEPH.entity_types, (), False)
+    assert len(zeph.entity_types) == 8
+    assert Settings().entity_types == ENTITY_TYPES
+    assert Settings.from_env({"KG_MEMORY_ONTOLOGY": "zeph"}).entity_types == ZEPH.entity_types
+    assert memoryd.with_(plan="thorough").fact_types == MEMORYD.fact_types
+
+
+def test_a_strict_ontology_leaves_other_facts_out_and_reports_them(server, embeddings, namespace, tmp_path):
+    path = tmp_path / "types.toml"
+    path.write_text(FILE, encoding="utf-8")
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, ontology=str(path))
+    with GraphMemory(settings, model=Scripted(), embeddings=embeddings) as memory:
+        added = memory.add("Ann knows Bob.", speaker="Ann", namespace=namespace)
+        assert added.facts == ()
+        assert "none of the ontology" in added.dropped[0].reason
+        assert memory.add("I live in Oslo.", speaker="Ann", namespace=namespace).facts
+        [fact] = memory.facts.list(namespace=namespace)
+        assert (fact.predicate, memory.stats(namespace=namespace).episodes) == ("LIVES_IN", 2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["strict = 1", "strict = true", "other = 1", "[[entity_types]]\nname = 1\ndescription = 'x'", "[[fact_types]]", "[",
+     "[[fact_types]]\nname='A'\ndescription='b'\nsignature=[['x']]", "[[entity_types]]\nname=''\ndescription=''"],
+)  # fmt: skip
+def test_a_file_that_is_none_is_refused(content, tmp_path):
+    path = tmp_path / "types.toml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(SettingsError, match="ontology"):
+        Settings(ontology=str(path))
+    with pytest.raises(SettingsError, match="memoryd, zeph or a TOML file"):
+        Settings(ontology="nothing")
