@@ -27,7 +27,7 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import encode_labels, read_labels
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import NO_REDACTION, Settings
+from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, micros
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
@@ -244,7 +244,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         offset=offset,
         created_at=created_at,
         trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
-        labels=_validate_labels(state.get("labels"), settings),
+        labels=_validate_labels(state.get("labels"), hook),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
         flags=_injection_flags(content),
         # Declared facts without a thread have no order of their own, and are no part of a conversation.
@@ -255,12 +255,12 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     )
 
 
-def _validate_labels(labels: Any, settings: Settings) -> list[str] | None:
+def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
     """Return the labels as they are stored, their texts cleaned and redacted as the content is."""
     cleaned = read_labels(labels)
     for key, value in cleaned.items():
         values = (
-            redact(replace_unstorable(item), settings.redact) if isinstance(item, str) else item
+            redact(replace_unstorable(item), hook) if isinstance(item, str) else item
             for item in (value if isinstance(value, tuple) else (value,))
         )
         cleaned[key] = tuple(values) if isinstance(value, tuple) else next(values)
