@@ -132,7 +132,7 @@ async def test_resources_are_read_and_watched(connect: Connect, mode: str) -> No
 
     async with connect("read", "write", namespaces=(name,), mode=mode, message_handler=note) as client:
         told = await use(client, "remember", content="Ann lives in Bergen.")
-        assert len((await client.list_resource_templates()).resource_templates) == 4
+        assert len((await client.list_resource_templates()).resource_templates) == 5
         assert [str(resource.uri) for resource in (await client.list_resources()).resources] == [f"{root}/reviews"]
         for path in ("entity/Ann", f"episode/{told['episode']}", "timeline/Ann", "reviews"):
             content = (await client.read_resource(f"{root}/{path}", cache_mode="refresh")).contents[0]

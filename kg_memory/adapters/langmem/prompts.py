@@ -110,7 +110,8 @@ class PromptOptimizer(Runnable[Any, str]):
         orders = [lesson.lesson for lesson in lessons]
         answer = yield from ask(self._model, REWRITE, prompt=text, lessons=orders, instructions=wishes)
         variables = set(_VARIABLE.findall(text))
-        new = _escape(answer.prompts[0], variables) if variables else answer.prompts[0]
+        written = next(iter(answer.prompts), "")
+        new = _escape(written, variables) if variables else written
         if new.strip() and variables <= set(_VARIABLE.findall(new)):
             return new
         listed = "\n".join(f"- {_escape(order, variables) if variables else order}" for order in orders)

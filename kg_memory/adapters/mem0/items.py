@@ -63,7 +63,12 @@ def is_live(fact: Fact, now: datetime) -> bool:
 
 
 def is_shown(fact: Fact, owner: Owner, node: Node, *, show_expired: bool, today: date) -> bool:
-    """Return whether a message that states *fact* passes *node*, and has not expired."""
+    """Return whether a message that states *fact* passes *node*, and has not expired.
+
+    One whose messages have all expired has no sources to look at.
+    """
+    if not fact.sources:
+        return show_expired
     return any(
         (show_expired or not _has_expired(source, today)) and holds(node, _values_of(fact, source, owner))
         for source in fact.sources

@@ -340,7 +340,7 @@ class RewrittenPrompt(BaseModel):
     """A prompt that follows the lessons."""
 
     prompts: Annotated[list[str], BeforeValidator(_to_list)] = Field(
-        description="one text, the whole new prompt", min_length=1, max_length=1
+        description="one text, the whole new prompt", max_length=1
     )
 
 

@@ -51,7 +51,7 @@ def test_an_expired_memory_is_not_shown_and_then_forgotten(mem0, memory, infer):
     assert [each["id"] for each in mem0.get_all(user_id="ann")["results"]] == [item["id"]], "the last day counts"
     assert [each["id"] for each in mem0.search("Bob", user_id="ann")["results"]] == [item["id"]]
     assert len(mem0.get_all(user_id="ann", show_expired=True)["results"]) == 2
-    assert len(mem0.search("Bob", user_id="ann", show_expired=True)["results"]) == 2
+    assert len(mem0.search("Bob", user_id="ann", show_expired=True)["results"]) == 1, "no search finds it"
     memory.privacy.evict(expired_episodes=True, namespace=mem0.namespace_of(user_id="ann"))
     assert len(mem0.get_all(user_id="ann", show_expired=True)["results"]) == 1
 
