@@ -44,7 +44,7 @@ def verbs(request, memory, namespace):
 
 def test_every_verb_has_an_async_twin_with_the_same_arguments(memory):
     groups = [value for value in vars(memory).values() if isinstance(value, Group)]
-    assert len(groups) == 9
+    assert len(groups) == 10
     for kind in (GraphMemory, *map(type, groups)):
         public = {name: each for name, each in inspect.getmembers(kind, inspect.isroutine) if name[0] != "_"}
         plain = {name for name, each in public.items() if not inspect.iscoroutinefunction(each)}
@@ -78,7 +78,7 @@ def test_a_message_is_remembered_and_told_of(verbs):
     )  # fmt: skip
     assert {each.name for each in verbs.entities.list()} == {"Ann", "Oslo"}
     assert verbs.stats().model_dump(exclude={"waiting", "failed", "skipped", "communities"}) == {
-        "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0, "paused": False,
+        "messages": 1, "blocks": 0, "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0, "paused": False,
     }  # fmt: skip
 
 
