@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, KGMemoryError, ModelUnavailable
+from kg_memory.memory.adding import Progress
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
@@ -17,6 +18,10 @@ OUTAGES = (DatabaseUnavailable, ModelUnavailable, EmbeddingUnavailable)
 LONGEST_PAUSE = 60.0
 GATHERING = 0.05
 """Seconds in which what is saved together is read together, where no plan waits for longer."""
+
+
+class _StoppedError(Exception):
+    """The server stops: what is not read yet stays saved."""
 
 
 class Reader:
@@ -49,7 +54,7 @@ class Reader:
             self._tasks[namespace] = asyncio.create_task(self._read(namespace))
 
     async def stop(self, seconds: float) -> None:
-        """Finish within so many seconds; episodes that are not read by then stay saved."""
+        """Finish the episode of each namespace that is being read, within so many seconds; all others stay saved."""
         self._stopping = True
         tasks = [*self._tasks.values(), *([self._start] if self._start else [])]
         for task in (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else ():
@@ -77,15 +82,21 @@ class Reader:
                 self._due.discard(namespace)
                 try:
                     async with self._slots:
-                        await self._memory.episodes.aresume(namespace=namespace)
+                        await self._memory.episodes.aresume(namespace=namespace, progress=self._check)
                 except OUTAGES as error:
                     failures += 1
                     pause = min(LONGEST_PAUSE, 2.0**failures)
                     logger.warning("reading is tried again in %.0f s: %s", pause, describe_error(error))
                     self._due.add(namespace)
+                except _StoppedError:
+                    raise
                 except Exception as error:  # noqa: BLE001 - they stay saved, and the next call tries again
                     logger.warning("episodes stay saved and unread: %s", describe_error(error))
                 else:
                     pause, failures = GATHERING, 0
         finally:
             self._tasks.pop(namespace, None)
+
+    def _check(self, _: Progress) -> None:
+        if self._stopping:
+            raise _StoppedError

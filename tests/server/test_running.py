@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from kg_memory.server.reader import Reader
 from tests.cli_home import COMMAND, home_of_the_module, result, run_here  # noqa: F401 - fixtures
 
 CLIENTS = 200
@@ -104,6 +105,19 @@ async def test_what_is_accepted_from_two_hundred_clients_outlasts_a_stop_in_the_
         assert len(await tell_all(url, 1)) == CLIENTS, "each is answered"
         await asyncio.to_thread(wait_until_read, url)
         assert states(url, sample) == {"done"}
+
+
+async def test_a_stop_waits_for_what_is_being_read_and_not_for_what_waits(offline):
+    said = [{"content": f"I like dish {number}.", "speaker": "Ann"} for number in range(100)]
+    await offline.episodes.asave(said, namespace="stopped")
+    reader = Reader(offline)
+    reader.start("stopped")
+    while not await offline.episodes.alist(namespace="stopped", status="done", limit=1):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    await reader.stop(60)
+    assert (await offline.astats(namespace="stopped")).waiting > 0
+    await offline.episodes.aresume(namespace="stopped")
+    assert len(await offline.episodes.alist(namespace="stopped", status="done", limit=200)) == len(said)
 
 
 def test_without_a_key_no_other_address_is_served(run, home, port):
