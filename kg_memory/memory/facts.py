@@ -39,6 +39,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EVER
 from kg_memory.temporal.policy import ConflictPolicy, rivals_by
+from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.predicates import predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_author, validate_count, validate_name
 
@@ -177,6 +178,7 @@ class Facts(Group):
             said = date_input({"content": with_text, "speaker": by}, self._engine.driver.clock)
             added = to_result((yield from run_graph(self._engine.ingestion, {**said, "namespace": namespace})))
             episode = added.episode
+        episode = replace_unstorable(validate_name("episode", episode, "the id of an episode"))
         policy = ConflictPolicy.from_settings(self._engine.settings)
         return (yield from replace_fact(fact, episode, (by, reason), policy, namespace))
 

@@ -24,7 +24,7 @@ logger = logging.getLogger("kg_memory.server")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENCODED = ("/v1/", "/api/graph/")
 """Beginnings of paths whose parameters are decoded after routing, so that ``team%2Fann`` is one of them."""
-STREAMED = re.compile(r"/v1/namespaces/[^/]+/import")
+STREAMED = re.compile(r"/v1/namespaces/[^/]+/import(/[^/]+)?")
 """The path whose body is read as it comes, with a limit of its own."""
 FAULT = "the server met a fault of its own; its log has it by the request id"
 

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParameter
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from kg_memory.memory.data import Form
+from kg_memory.memory.importing import ORIGINS
 from kg_memory.models.operations import ImportResult
 from kg_memory.server.access import Ruling
-from kg_memory.server.endpoints import NAMESPACE, describe, json_response
+from kg_memory.server.endpoints import NAMESPACE, PathText, describe, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
@@ -62,6 +64,27 @@ def add_routes(router: APIRouter, service: Service) -> None:
             result = await service.memory.data.aimport_(
                 path, namespace=access.namespace, replace=replace, embeddings=embeddings
             )
+        return json_response(request, result.model_dump_json().encode())
+
+    @router.post(
+        NAMESPACE + "/import/{origin}",
+        response_model=ImportResult,
+        openapi_extra=imported,
+        **describe("data.import_from"),
+    )
+    async def import_from(
+        request: Request,
+        *,
+        access: Ruling,
+        origin: Annotated[PathText, PathParameter(description="The other memory.", examples=list(ORIGINS))],
+        group: Annotated[str | None, Query(description="Whose memory of it, where there are several.")] = None,
+    ) -> Response:
+        """Add what another memory exported; sentences are saved, and read in the background."""
+        async with _receive(request, service.options.max_import) as path:
+            result = await service.memory.data.aimport_from(
+                origin, path, group=group, namespace=access.namespace, read=False
+            )
+        service.reader.wake(access.namespace)
         return json_response(request, result.model_dump_json().encode())
 
 

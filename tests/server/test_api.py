@@ -210,6 +210,19 @@ def test_a_namespace_moves_as_a_stream(ann):
     assert {"ann", "copy"} <= set(items(admin.get("/v1/namespaces")))
 
 
+def test_what_another_memory_exported_is_imported_and_read(client):
+    admin, moved = client("admin"), NS.format("moved")
+    rows = b"subject,predicate,object\nAnn,LIVES_IN,Oslo\n"
+    assert admin.post(f"{moved}/import/csv", content=rows).json()["records"] == {"declared fact": 1}
+    said = [{"id": "1", "memory": "Ann likes tea.", "user_id": "ann", "created_at": "2024-01-01T00:00:00Z"}]
+    assert admin.post(f"{moved}/import/mem0", content=json.dumps(said).encode()).json()["records"] == {"message": 1}
+    message = next(each for each in items(admin.get(f"{moved}/episodes")) if each["content"] == "Ann likes tea.")
+    assert read(admin, f"{moved}/episodes/{message['id']}")["status"] == "done"
+    assert {fact["sentence"] for fact in items(admin.get(f"{moved}/facts"))} == {"Ann lives in Oslo", "Ann likes tea"}
+    assert "csv" in admin.post(f"{moved}/import/nowhere", content=rows).json()["detail"]
+    assert client("read", "write").post(f"{moved}/import/csv", content=rows).status_code == 403
+
+
 def test_an_answer_that_did_not_change_is_not_sent_again(ann):
     admin, root = ann
     first = admin.get(f"{root}/entities")

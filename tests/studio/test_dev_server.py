@@ -85,7 +85,7 @@ def test_contexts_have_choices_and_the_prompts_of_the_nodes(client, assistants):
     edited = {node for each in chosen.values() if each.get("langgraph_type") for node in each["langgraph_nodes"]}
     assert edited == {"extract", "reflect", "resolve", "facts", "dedupe", "invalidate", "summarise"}
     agent = schemas["agent"]["context_schema"]["properties"]
-    assert (agent["user_id"]["default"], agent["system_prompt"]["langgraph_nodes"]) == ("studio", ["answer"])
+    assert (agent["user_id"]["default"], agent["system_prompt"]["langgraph_nodes"]) == ("default", ["answer"])
     assert "temporal_decay_rate" in schemas["retrieval"]["context_schema"]["properties"]
 
 
