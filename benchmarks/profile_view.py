@@ -1,6 +1,6 @@
 """Measure how long a profile takes: of 50, 500 and 2,000 facts that hold, each told one to three times.
 
-    python benchmarks/profile.py [--rounds 30]
+    python benchmarks/profile_view.py [--rounds 30]
 
 Prints the median and the 95th percentile of building it, the time of the whole text, and its length.
 """
