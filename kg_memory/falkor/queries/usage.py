@@ -114,45 +114,47 @@ RETURN {_WATCHED_EPISODE} AS episode
 """
 
 STATS = f"""
-OPTIONAL MATCH (e:Episode)
-WITH count(e) AS episodes
-OPTIONAL MATCH (e:Episode {{status: 'saved'}})
-WITH episodes, count(e) AS saved
-OPTIONAL MATCH (e:Episode {{status: 'waiting'}})
-WITH episodes, saved, count(e) AS later
-OPTIONAL MATCH (e:Episode {{status: 'working'}})
-WITH episodes, saved + later AS unread, count(e) AS working
-WITH episodes, unread + working AS waiting
-OPTIONAL MATCH (e:Episode {{status: 'failed'}})
-WITH episodes, waiting, count(e) AS failed
-OPTIONAL MATCH (e:Episode {{status: 'skipped'}})
-WITH episodes, waiting, failed, count(e) AS skipped, sum(CASE WHEN e.kind = 'block' THEN 1 ELSE 0 END) AS blocks
-WITH episodes - blocks AS episodes, waiting, failed, skipped - blocks AS skipped, blocks
-OPTIONAL MATCH (e:Episode {{kind: 'message'}})
-WITH episodes, waiting, failed, skipped, blocks, count(e) AS messages
-OPTIONAL MATCH (n:Entity)
-WITH episodes, waiting, failed, skipped, blocks, messages, count(n) AS entities
-OPTIONAL MATCH (n:Entity)
-WHERE n.evicted > {OPEN_START}
-WITH episodes, waiting, failed, skipped, blocks, messages, entities, count(n) AS evicted
-WITH episodes, waiting, failed, skipped, blocks, messages, entities - evicted AS entities
-OPTIONAL MATCH (f:Fact)
-WITH episodes, waiting, failed, skipped, blocks, messages, entities, count(f) AS facts
-OPTIONAL MATCH (f:Fact)
-WHERE f.evicted > {OPEN_START}
-WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, count(f) AS evicted
-WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts - evicted AS facts
-OPTIONAL MATCH (b:Belief)
-WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
-OPTIONAL MATCH (:Fact)-[h:HELD]->(b)
-WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, count(h) AS current_facts
-OPTIONAL MATCH (c:Community)
-WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, current_facts, count(c) AS communities
-OPTIONAL MATCH (v:Verdict)
-WHERE v.ruling = 'waiting'
-WITH episodes, waiting, failed, skipped, blocks, messages, entities, facts, current_facts, communities,
-  count(v) AS reviews
+CALL db.meta.stats() YIELD labels
+CALL {{
+  MATCH (e:Episode)
+  WHERE e.status IN ['saved', 'waiting', 'working']
+  RETURN count(e) AS waiting
+}}
+CALL {{
+  MATCH (e:Episode {{status: 'failed'}})
+  RETURN count(e) AS failed
+}}
+CALL {{
+  MATCH (e:Episode {{status: 'skipped'}})
+  RETURN count(e) AS all_skipped, sum(CASE WHEN e.kind = 'block' THEN 1 ELSE 0 END) AS blocks
+}}
+CALL {{
+  MATCH (e:Episode)
+  WHERE e.kind = 'message'
+  RETURN count(e) AS messages
+}}
+CALL {{
+  MATCH (n:Entity)
+  WHERE n.evicted > {OPEN_START}
+  RETURN count(n) AS evicted_entities
+}}
+CALL {{
+  MATCH (f:Fact)
+  WHERE f.evicted > {OPEN_START}
+  RETURN count(f) AS evicted_facts
+}}
+CALL {{
+  MATCH (b:Belief)
+  WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
+  RETURN sum(indegree(b, 'HELD')) AS current_facts
+}}
+CALL {{
+  MATCH (v:Verdict {{ruling: 'waiting'}})
+  RETURN count(v) AS reviews
+}}
 OPTIONAL MATCH (m:Meta {{id: 'schema'}})
-RETURN episodes, messages, blocks, waiting, failed, skipped, entities, facts, current_facts, communities, reviews,
-  m.paused IS NOT NULL AS paused
+RETURN labels.Episode - blocks AS episodes, messages, blocks, waiting, failed, all_skipped - blocks AS skipped,
+  labels.Entity - evicted_entities AS entities, labels.Fact - evicted_facts AS facts, current_facts,
+  labels.Community AS communities, reviews, m.paused IS NOT NULL AS paused
 """
+"""Counts of what a namespace holds; those of whole labels are the ones that the database keeps."""
