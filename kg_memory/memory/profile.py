@@ -54,10 +54,10 @@ def read_profile(
     window, believed = yield from read_times(as_of or "now", None, believed_at)
     seen = yield from belief_params(window or EVER, believed)
     params = {"alias": alias_key(text), "about": text, **seen}
-    states, statements, rivals, resting = yield from in_step(
-        read(query, **params) for query in (queries.STATES, queries.STATEMENTS, queries.RIVALS, queries.RESTING)
+    states, statements, rivals = yield from in_step(
+        read(query, **params) for query in (queries.STATES, queries.STATEMENTS, queries.RIVALS)
     )
-    doubtful = yield from _read_doubtful(resting, point_of(window, seen["believed_at"]))
+    doubtful = yield from _read_doubtful(states, point_of(window, seen["believed_at"]))
     held = _to_states(states, statements, rivals, doubtful)
     return build_profile(name, held, schemas, limits, strict=strict)
 
@@ -70,11 +70,12 @@ def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict
                 raise InputError(f"{argument} has {topic!r:.100}, which is no topic; use {', '.join(topics)}")
 
 
-def _read_doubtful(resting: Sequence[Row], point: Point) -> Flow[set[str]]:
-    """Return those of the *resting* facts that are doubtful; without any no query is made."""
+def _read_doubtful(states: Sequence[Row], point: Point) -> Flow[set[str]]:
+    """Return which of the *states* are doubtful; if none rests on another no query is made."""
+    resting = [row["id"] for row in states if row["rests"]]
     if not resting:
         return set()
-    grounds, _ = yield from read_grounds(row["id"] for row in resting)
+    grounds, _ = yield from read_grounds(resting)
     return set(find_doubts(grounds, point))
 
 

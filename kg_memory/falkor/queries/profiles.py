@@ -1,7 +1,7 @@
 """Queries of a profile: the states that hold of an entity, as few columns as it needs, and what is to be said of some.
 
 `STATES` has a row for each belief. The others have rows for the few facts that need one: told more than once or by
-weak quotes, disputed, or resting on others. They are read side by side.
+weak quotes, or disputed. They are read side by side.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ MATCH (f)-[:HELD]->(b:Belief)
 WHERE {part.BELIEVED}
 RETURN f.id AS id, own, f.predicate AS predicate, f.sentence AS sentence, f.confidence AS confidence,
   b.valid_at AS valid_at, b.invalid_at AS invalid_at, b.known_from AS known_from,
-  coalesce(b.precision, 'instant') AS precision, coalesce(b.end_precision, 'instant') AS end_precision
+  coalesce(b.precision, 'instant') AS precision, coalesce(b.end_precision, 'instant') AS end_precision,
+  outdegree(f, 'RESTS_ON') > 0 AS rests
 """
 """The states that hold; a fact about the entity alone is stored with itself as its object, and is its `own`."""
 
@@ -61,5 +62,3 @@ RETURN f.id AS id, b.valid_at AS valid_at, collect({{id: other.id, ruling: v.rul
   invalid_at: c.invalid_at, stays: c.expired_at >= b.expired_at}}) AS linked
 """
 """The facts that verdicts link to those that hold, as `fragments.TELL_FACTS` has them."""
-
-RESTING = f"{_FACTS}MATCH (f)-[:RESTS_ON]->()\nRETURN DISTINCT f.id AS id"

@@ -126,16 +126,20 @@ def _fill(
         place = (FALLBACK, state.predicate.lower()) if sub_topic is None else (sub_topic.topic, sub_topic.name)
         if limits.only_topics and place[0] not in limits.only_topics:
             continue
-        _add(shelves.setdefault(place, _Shelf(*place)), state, limits.max_slot_tokens)
+        shelf = shelves.get(place)
+        if shelf is None:
+            shelf = shelves[place] = _Shelf(*place)
+        _add(shelf, state, limits.max_slot_tokens)
     return shelves
 
 
 def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
     """Add *state* to the slot that says the same, or as a slot of its own."""
     text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
-    draft = shelf.drafts.get((text.casefold(), when))
+    key = text.casefold(), when
+    draft = shelf.drafts.get(key)
     if draft is None:
-        draft = shelf.drafts[text.casefold(), when] = _Draft(_shorten(text, max_tokens), when)
+        draft = shelf.drafts[key] = _Draft(_shorten(text, max_tokens), when)
     draft.states.append(state)
 
 
