@@ -26,11 +26,14 @@ from kg_memory.maintenance.transfer.moving import (
     name_objects,
     read_text,
     read_time,
+    require_text,
+    start_before,
 )
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
 SOURCE = "cognee"
 MANIFEST = "manifest.json"
+HINT = "export the archive again"
 FILES = {
     "entities.jsonl": "entity",
     "facts.jsonl": "fact",
@@ -102,21 +105,17 @@ def _records(path: Path, index: _Index, left_out: Counter[str]) -> Iterator[Reco
 def _fact(place: str, record: Row, index: _Index) -> Row | None:
     ends = []
     for side in ("subject_ref", "object_ref"):
-        ref = read_text(place, record, side)
-        if ref is None:
-            raise InputError(f"{place}: there is no {side}; export the archive again")
+        ref = require_text(place, record, side, hint=HINT)
         ends.append(index.names.get(ref) or (_OTHER if _UUID.fullmatch(ref) else ref))
     if _OTHER in ends:
         return None
     begins, ends_at = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))
-    if begins and ends_at and ends_at <= begins:
-        begins = None
     return {
         "subject": ends[0],
         "predicate": read_text(place, record, "predicate"),
         "object": name_objects(*ends),
         "sentence": read_text(place, record, "fact_text"),
-        "valid_at": begins,
+        "valid_at": start_before(begins, ends_at),
         "invalid_at": ends_at,
         "confidence": record.get("confidence"),
         "at": _time(place, record, index),
@@ -145,7 +144,7 @@ def _episodes(place: str, kind: str, record: Row, index: _Index) -> Iterator[Epi
 def _turns(place: str, record: Row, index: _Index) -> Iterator[EpisodeInput]:
     turns = record.get("turns") or []
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
-        raise InputError(f"{place}: turns must be a list of objects; export the archive again")
+        raise InputError(f"{place}: turns must be a list of objects; {HINT}")
     id_ = _id(place, record)
     for number, turn in enumerate(turns, start=1):
         yield EpisodeInput(
@@ -164,16 +163,13 @@ def _time(place: str, record: Row, index: _Index) -> Any:
 
 
 def _id(place: str, record: Row) -> str:
-    id_ = read_text(place, record, "external_id")
-    if id_ is None:
-        raise InputError(f"{place}: there is no external_id; export the archive again")
-    return id_
+    return require_text(place, record, "external_id", hint=HINT)
 
 
 def _owner(place: str, record: Row) -> str:
     scope = record.get("scope") or {}
     if not isinstance(scope, dict):
-        raise InputError(f"{place}: scope must be an object; export the archive again")
+        raise InputError(f"{place}: scope must be an object; {HINT}")
     return str(scope.get("user_id") or scope.get("agent_id") or "")
 
 
@@ -227,7 +223,7 @@ def _parse(place: str, data: bytes) -> Row:
     try:
         record = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not JSON ({error}); export the archive again") from None
+        raise InputError(f"{place}: not JSON ({error}); {HINT}") from None
     if not isinstance(record, dict):
-        raise InputError(f"{place}: a record must be an object; export the archive again")
+        raise InputError(f"{place}: a record must be an object; {HINT}")
     return record

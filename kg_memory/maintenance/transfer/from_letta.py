@@ -16,7 +16,7 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.moving import Reading, Record, choose_owner, read_text, read_time
+from kg_memory.maintenance.transfer.moving import Reading, Record, choose_owner, read_text, read_time, require_text
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.text.identity import block_thread
 
@@ -102,9 +102,7 @@ def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterator[Record]:
-    label, value = read_text(place, block, "label"), read_text(place, block, "value")
-    if label is None:
-        raise InputError(f"{place}: there is no label; {HINT}")
+    label, value = require_text(place, block, "label", hint=HINT), read_text(place, block, "value")
     if value is None:
         left_out["empty blocks"] += 1
         return
@@ -175,9 +173,7 @@ def _sent(arguments: Any) -> str:
 
 
 def _passage(place: str, name: str, passage: Row) -> Iterator[Record]:
-    text, tags = read_text(place, passage, "text"), passage.get("tags") or []
-    if text is None:
-        raise InputError(f"{place}: there is no text; {HINT}")
+    text, tags = require_text(place, passage, "text", hint=HINT), passage.get("tags") or []
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise InputError(f"{place}: tags must be a list of texts, got {tags!r:.80}; {HINT}")
     at = read_time(place, passage, "created_at")

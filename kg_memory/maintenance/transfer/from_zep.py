@@ -24,12 +24,15 @@ from kg_memory.maintenance.transfer.moving import (
     name_objects,
     read_text,
     read_time,
+    require_text,
+    start_before,
 )
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
 SOURCE = "zep"
 LIST_NAMES = ("nodes", "edges", "episodes", "messages", "items")
 ANY_PREDICATE = "RELATES_TO"
+HINT = "pass records as Zep's API returns them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def _kind(place: str, record: Row) -> str:
         return "episode"
     if "name" in record and ("labels" in record or "summary" in record):
         return "node"
-    raise InputError(f"{place}: it is no edge, node, episode or message; pass records as Zep's API returns them")
+    raise InputError(f"{place}: it is no edge, node, episode or message; {HINT}")
 
 
 def _owner(record: Row) -> str:
@@ -93,10 +96,7 @@ def _owner(record: Row) -> str:
 
 
 def _uuid(place: str, record: Row) -> str:
-    uuid = read_text(place, record, "uuid", "uuid_")
-    if uuid is None:
-        raise InputError(f"{place}: there is no uuid; pass records as Zep's API returns them")
-    return uuid
+    return require_text(place, record, "uuid", "uuid_", hint=HINT)
 
 
 def _episode(place: str, record: Row) -> EpisodeInput:
@@ -120,8 +120,6 @@ def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))
     ends = ends or expired
-    if begins and ends and ends <= begins:
-        begins = None
     subject, target = (_name(place, record, side, index) for side in ("source", "target"))
     said = [time for uuid in _episode_ids(place, record) if (time := index.said.get(uuid))]
     fact = {
@@ -129,7 +127,7 @@ def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
         "predicate": read_text(place, record, "name") or ANY_PREDICATE,
         "object": name_objects(subject, target),
         "sentence": read_text(place, record, "fact"),
-        "valid_at": begins,
+        "valid_at": start_before(begins, ends),
         "source": SOURCE,
     }
     uuid = _uuid(place, record)

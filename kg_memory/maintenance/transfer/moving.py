@@ -104,6 +104,19 @@ def read_text(place: str, record: Row, *names: str) -> str | None:
     return None
 
 
+def require_text(place: str, record: Row, *names: str, hint: str) -> str:
+    """Return the first of the fields *names* that *record* has. Errors: `InputError`, with *hint*, for none."""
+    text = read_text(place, record, *names)
+    if text is None:
+        raise InputError(f"{place}: there is no {names[0]}; {hint}")
+    return text
+
+
+def start_before(start: datetime | None, end: datetime | None) -> datetime | None:
+    """Return *start*, or ``None`` where it is not before *end*: then only the end is known."""
+    return None if start and end and end <= start else start
+
+
 def name_objects(subject: str, name: str) -> str | None:
     """Return the object *name*; ``None`` for a fact that joins something to itself, which is about it alone."""
     return None if canonical_name(subject) == canonical_name(name) else name
