@@ -24,10 +24,9 @@ from kg_memory.models.operations import EvictionResult
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import DAY, OPEN_END, OPEN_START
 from kg_memory.validation import MAX_COUNT, validate_count, validate_number
 
-DAY = 24 * 3600 * 1_000_000
 RETENTION = 90.0
 """The days that what is over is kept by default (C41)."""
 LONGEST_DAYS = 1_000_000.0

@@ -15,7 +15,7 @@ from kg_memory.memory.consequences import read_doubt_changes
 from kg_memory.models.graph import SOURCES, Change
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.interval import OPEN_END, micros
+from kg_memory.temporal.interval import DAY, OPEN_END, micros
 from kg_memory.validation import validate_count
 
 UNREAD = ("saved", "waiting", "working", "failed")
@@ -27,7 +27,6 @@ MAX_EVENTS = 1000
 """Episodes and changes that one look returns, at most."""
 EXCERPT = 200
 """Characters of a message that are read."""
-DAY = 86_400_000_000
 
 
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:

@@ -11,12 +11,11 @@ from typing import Literal, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact
-from kg_memory.temporal.interval import micros
+from kg_memory.temporal.interval import DAY, micros
 
 Decay = Literal["fresh", "dim", "soft_forgotten", "forgotten"]
 DECAYS: tuple[Decay, ...] = get_args(Decay)
 """The states of decay, from the first to the last."""
-_DAY = 24 * 3600 * 1_000_000
 _MOST_DAYS = 100_000
 
 
@@ -38,9 +37,9 @@ class DecaySpans:
     @property
     def ends(self) -> tuple[int, int, int]:
         """The ages, in microseconds, from which a fact is dim, softly forgotten and forgotten."""
-        dim = self.fresh_days * _DAY
-        soft = dim + self.dim_days * _DAY
-        return round(dim), round(soft), round(soft + self.soft_days * _DAY)
+        dim = self.fresh_days * DAY
+        soft = dim + self.dim_days * DAY
+        return round(dim), round(soft), round(soft + self.soft_days * DAY)
 
 
 DEFAULT_SPANS = DecaySpans()

@@ -23,19 +23,19 @@ EVER = OPEN_START, OPEN_END + 1
 HOUR = 3600 * 1_000_000
 SESSION_GAP = 6 * HOUR
 """Episodes of a thread that are further apart (microseconds) belong to different sessions, and are no neighbours."""
-_DAY = 24 * HOUR
+DAY = 24 * HOUR
 _HALF_DAY = timedelta(hours=12)
 _SEASONS = ("winter", "spring", "summer", "autumn")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WIDTH: Mapping[Precision, int] = MappingProxyType(
     {
         "instant": 0,
-        "day": _DAY,
-        "week": 7 * _DAY,
-        "month": 31 * _DAY,
-        "season": 92 * _DAY,
-        "year": 366 * _DAY,
-        "about": 366 * _DAY,
+        "day": DAY,
+        "week": 7 * DAY,
+        "month": 31 * DAY,
+        "season": 92 * DAY,
+        "year": 366 * DAY,
+        "about": 366 * DAY,
         "by": 0,
     }
 )
@@ -128,7 +128,7 @@ def stretch_length(begin: int, precision: Precision) -> int:
     # A month that begins in another time zone begins at most 14 hours before, or 12 after, it does in UTC.
     first = EPOCH + timedelta(microseconds=min(begin + 14 * HOUR, _LAST))
     months = range(first.month - 1, first.month - 1 + _MONTHS[precision])
-    return _DAY * sum(monthrange(min(first.year + month // 12, MAXYEAR), month % 12 + 1)[1] for month in months)
+    return DAY * sum(monthrange(min(first.year + month // 12, MAXYEAR), month % 12 + 1)[1] for month in months)
 
 
 def restore_open_ends(state: Mapping[str, object], keys: Iterable[str]) -> dict[str, object]:

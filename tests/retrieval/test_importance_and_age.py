@@ -11,7 +11,7 @@ from kg_memory import GraphMemory
 from kg_memory.retrieval.plugins import Features, Instants, Question
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.rerankers import ByDiversity, ByHalfLife, ByImportance
-from kg_memory.retrieval.rerankers.recency import DAY
+from kg_memory.temporal.interval import DAY
 
 NS = "importance"
 NOW = Question("?", Instants(0, 1, 100 * DAY, unreviewed=False))

@@ -21,10 +21,10 @@ from kg_memory.retrieval.rerankers import (
     ByTrust,
     ByUse,
 )
-from kg_memory.retrieval.rerankers.recency import DAY
 from kg_memory.runtime.effects import Query, Reads, Score
 from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
+from kg_memory.temporal.interval import DAY
 
 NOW = 1_700_000_000_000_000
 TIME = {"believed_at": "2023-11-14T22:13:20Z", "reading": "what is so now"}

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from kg_memory.retrieval.fuse import Scored, scale
 from kg_memory.retrieval.plugins import Features, Needs, Part, Question
-from kg_memory.retrieval.rerankers.recency import DAY
+from kg_memory.temporal.interval import DAY
 
 
 class ByHalfLife(Part):

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from kg_memory.retrieval.fuse import Ranking, Scored, clamp, sort_scores
 from kg_memory.retrieval.plugins import Features, Needs, Part, Question
-
-DAY = 24 * 3600 * 1_000_000
+from kg_memory.temporal.interval import DAY
 
 
 class ByRecency(Part):
