@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kg_memory.falkor.queries.ingestion import KNOWN_ENDS
+from kg_memory.falkor.queries.features import ENTITIES_LINK
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.ingestion.worth import Gate, Worth, mean_worth
@@ -63,8 +63,8 @@ def accuracy_of(draft: Draft, fact: StatedFact) -> float:
 def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
     """Return how many facts are stored about each entity of *facts*."""
     ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
-    rows = yield from read(KNOWN_ENDS, ids=ends)
-    return {row["id"]: int(row["facts"]) for row in rows}
+    rows = yield from read(ENTITIES_LINK, ids=ends)
+    return {row["id"]: int(row["links"]) for row in rows}
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:

@@ -278,13 +278,6 @@ of its neighbours. Rows of `kind` ``candidate`` are entities; one of kind ``vect
 dimension of the graph.
 """
 
-KNOWN_ENDS = """
-UNWIND $ids AS id
-MATCH (e:Entity {id: id})
-RETURN e.id AS id, outdegree(e, 'SUBJECT_OF') + indegree(e, 'OBJECT_IS') AS facts
-"""
-"""The number of facts about each entity."""
-
 EVICTED = f"""
 UNWIND $facts AS id
 MATCH (f:Fact {{id: id}})
