@@ -146,8 +146,10 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 """
 """Facts with each of their beliefs: the present ones, or all if ``$past``; a fact without any has one row."""
 
-CHANGED_FACTS = """
-CALL {
+
+def _list_changed(best: str, order: str) -> str:
+    return f"""
+CALL {{
   MATCH (b:Belief)
   WHERE b.created_at >= $since AND b.created_at < $until
   RETURN b, b.created_at AS at
@@ -155,16 +157,16 @@ CALL {
   MATCH (b:Belief)
   WHERE b.expired_at >= $since AND b.expired_at < $until
   RETURN b, b.expired_at AS at
-}
-WITH b, min(at) AS at
+}}
+WITH b, {best} AS at
 MATCH (f:Fact)-[:HELD]->(b)
-WITH f, at ORDER BY at, f.id LIMIT $limit
+WITH f, at ORDER BY {order}, f.id LIMIT $limit
 RETURN DISTINCT f.id AS id
 """
-"""The facts whose beliefs changed, earliest first."""
 
-CHANGED_LAST = CHANGED_FACTS.replace("min(at)", "max(at)").replace("ORDER BY at, f.id", "ORDER BY at DESC, f.id")
-"""The same, latest first."""
+
+CHANGED_FACTS, CHANGED_LAST = _list_changed("min(at)", "at"), _list_changed("max(at)", "at DESC")
+"""The facts whose beliefs changed, earliest first, and the same, latest first."""
 
 REMARKS = f"""
 UNWIND $ids AS id
