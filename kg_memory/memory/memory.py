@@ -54,9 +54,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
 from kg_memory.text.topics import read_schema
-from kg_memory.validation import (
-    DEFAULT_NAMESPACE,
-)
+from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class GraphMemory(Group, Closing):

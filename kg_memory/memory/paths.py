@@ -50,7 +50,7 @@ def read_path(name: str, target: str, steps: int, window: Window | None, believe
             break
         links = yield from read(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)
         edge = _go_on(links, reached, came)
-    facts = _go_back(next(iter(sorted(reached & ends.keys())), None), came)
+    facts = _go_back(min(reached & ends.keys(), default=None), came)
     stored = yield from read(FACTS_BY_ID, ids=facts, sources=SOURCES, **seen)
     by_id = {fact.id: fact for fact in (yield from to_facts(stored, window, seen["believed_at"]))}
     return [by_id[fact] for fact in facts if fact in by_id]

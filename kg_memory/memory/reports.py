@@ -13,7 +13,6 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
-from kg_memory.falkor.queries import facts as fact_queries
 from kg_memory.falkor.queries import reports as queries
 from kg_memory.falkor.rows import Row, to_datetime
 from kg_memory.maintenance.identities.decisions import list_identities
@@ -22,6 +21,7 @@ from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.changes import changes_of, read_changes
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
+from kg_memory.memory.paths import find_named
 from kg_memory.memory.report_values import (
     Arbitration,
     Counts,
@@ -38,7 +38,7 @@ from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.temporal.decay import DEFAULT_SPANS, decay_of
 from kg_memory.temporal.interval import EVER, micros
-from kg_memory.text.identity import canonical_name, is_assistant
+from kg_memory.text.identity import is_assistant
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
 
 MOST_ABOUT = 1000
@@ -131,7 +131,7 @@ class Reports(Group):
             as_of=to_datetime(window[0]) if as_of is not None and window else None,
             believed_at=to_datetime(time),
             since=to_datetime(begin),
-            entity=(yield from _find_entity(name)) if as_of is None and believed_at is None else None,
+            entity=(yield from _find_entity(name)) if past and as_of is None and believed_at is None else None,
             states=tuple(states[:limit]),
             plans=plans[:limit],
             events=events[:limit],
@@ -289,17 +289,10 @@ def _main_speaker(believed_at: int) -> Flow[str]:
 
 
 def _find_entity(name: str) -> Flow[Entity | None]:
-    facts = yield from facts_about(name, 1)
-    if not facts:
-        return None
-    stored = yield from read(fact_queries.ENTITIES_OF_FACTS, ids=[facts[0].id])
-    entities = [rows.to_entity(row["entity"]) for row in stored]
-    return next((one for one in entities if _is_called(one, name)), None)
-
-
-def _is_called(entity: Entity, name: str) -> bool:
-    names = map(canonical_name, (entity.name, *entity.aliases))
-    return name == entity.id or canonical_name(name) in names
+    """Return the entity called *name*; of several, the one that was seen last."""
+    called = yield from find_named("about", name)
+    latest = max(called.values(), key=lambda entity: (entity["last_seen"] or 0, entity["id"]), default=None)
+    return None if latest is None else rows.to_entity(latest)
 
 
 def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
