@@ -231,11 +231,8 @@ def _add_look_back(command: Command) -> None:
     evolution = command(
         "evolution", "verdicts:evolution", "list what took the place of what", texts.EVOLUTION, shared.ids()
     )
-    about, made = (
-        "list what rests on a fact, with its doubts",
-        (shared.believed(), shared.limit("facts", 1000), shared.ids()),
-    )
-    resting = command("consequences", "verdicts:consequences", about, texts.CONSEQUENCES, *made)
+    about, parents = "list what rests on a fact, with its doubts", (shared.believed(), shared.limit("facts", 1000))
+    resting = command("consequences", "verdicts:consequences", about, texts.CONSEQUENCES, *parents, shared.ids())
     resting.add_argument("--on", "--as-of", dest="on", metavar="TIME", help="how it stood then (default: now)")
     for of_one in (evolution, resting):
         of_one.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")

@@ -39,9 +39,9 @@ async def _read_report(memory: GraphMemory, caller: Caller, name: str, arguments
 
 async def get_prompt(memory: GraphMemory, caller: Caller, name: str, arguments: dict[str, str]) -> GetPromptResult:
     """Return the prompt called *name*. Raises `MCPError` where there is none."""
-    names = ", ".join(prompt.name for prompt in PROMPTS)
-    if name not in names.split(", ") or not caller.key.has("read"):
-        raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:50]!r} here; use {names}")
+    names = [prompt.name for prompt in PROMPTS]
+    if name not in names or not caller.key.has("read"):
+        raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:50]!r} here; use {', '.join(names)}")
     if name == "brief":
         question = arguments.get("topic") or f"What matters to {caller.user} now?"
         context = await memory.acontext(question, namespace=caller.namespace, asker=caller.user)
