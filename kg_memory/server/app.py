@@ -43,8 +43,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        if options.read:
-            service.reader.start()
+        service.reader.start()
         async with mcp.run():
             yield
         service.stopping = True

@@ -1,4 +1,4 @@
-"""The arguments of ``kg-memory serve``, ``kg-memory keys`` and ``kg-memory mcp``."""
+"""The arguments of ``kg-memory serve``, ``worker``, ``keys`` and ``mcp``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ examples:
   kg-memory serve
   kg-memory serve --host 0.0.0.0 --port 8080 --allow-host memory.example.com
   curl http://127.0.0.1:8420/v1/namespaces/ann/stats
+"""
+WORKER_EPILOG = """\
+Start as many as are needed, on any machine that reaches the database. One at a time reads a namespace, in its order;
+what one that was killed was reading goes to another after ten seconds.
+
+examples:
+  kg-memory serve --no-read --url falkor://db:6379
+  kg-memory worker --url falkor://db:6379
 """
 KEYS_EPILOG = """\
 The key is shown once: the database has only its hash. In a pattern of namespaces * stands for any characters.
@@ -34,8 +42,10 @@ HOST, PORT = "127.0.0.1", 8420
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add ``serve``, ``keys`` and ``mcp``, each made by *command*."""
+    """Add ``serve``, ``worker``, ``keys`` and ``mcp``, each made by *command*."""
     _add_serve(command("serve", "kg_memory.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
+    about = "read what servers save, beside them"
+    _add_worker(command("worker", "kg_memory.server.worker:run", about, WORKER_EPILOG))
     about = "make, list and revoke the keys of the server"
     _add_keys(command("keys", "kg_memory.server.command:keys", about, KEYS_EPILOG))
     about = "serve one namespace to an agent over MCP"
@@ -49,10 +59,15 @@ def _add_serve(command: ArgumentParser) -> None:
     command.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=about)
     about = "the pages of another server that may ask, such as https://app.example.com"
     command.add_argument("--allow-origin", action="append", default=[], metavar="URL", help=about)
-    about = "save episodes, and let another server on the same database read them"
+    about = "save episodes, and let kg-memory worker or another server read them"
     command.add_argument("--no-read", action="store_true", help=about)
     about = "requests a second that one key may make (default: 100)"
     command.add_argument("--rate", type=float, default=100.0, metavar="N", help=about)
+
+
+def _add_worker(command: ArgumentParser) -> None:
+    about = "namespaces that are read at a time (default: 4)"
+    command.add_argument("--at-once", type=int, default=4, metavar="N", help=about)
 
 
 def _add_keys(command: ArgumentParser) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, KGMemoryError, ModelUnavailable
-from kg_memory.memory.adding import Progress
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.telemetry import describe_error
+from kg_memory.server.leases import Lease, Leases
 
 logger = logging.getLogger("kg_memory.server")
 
@@ -18,20 +22,44 @@ OUTAGES = (DatabaseUnavailable, ModelUnavailable, EmbeddingUnavailable)
 LONGEST_PAUSE = 60.0
 GATHERING = 0.05
 """Seconds in which what is saved together is read together, where no plan waits for longer."""
+TAKEN = 1.0
+"""Seconds after which a namespace is tried again that another process reads."""
+TURN = 200
+"""The most episodes of a namespace that are read before the others have their turn."""
+
+Turn = Callable[[str], AbstractContextManager[None]]
+"""Made for a namespace, and held while it is read."""
+
+
+class Waker(Protocol):
+    """Has what is saved read: here, or in another process."""
+
+    def start(self, only: str | None = None) -> None:
+        """Begin."""
+
+    def wake(self, namespace: str) -> None:
+        """Have what is unread in *namespace* read, soon."""
+
+    async def stop(self, seconds: float) -> None:
+        """Finish within so many seconds."""
 
 
 class _StoppedError(Exception):
-    """The server stops: what is not read yet stays saved."""
+    """The server stops, or another process reads the namespace by now: what is not read yet stays saved."""
 
 
 class Reader:
     """Reads what is saved and not read yet, in so many namespaces at once.
 
-    Whatever stops it, episodes stay saved: the next start reads the rest. Its methods belong to one event loop.
+    Of all readers of a database one at a time reads a namespace: they share *leases*. Whatever stops it, episodes stay
+    saved: the next start reads the rest. Its methods belong to one event loop.
     """
 
-    def __init__(self, memory: GraphMemory, at_once: int = 4) -> None:
-        self._memory, self._slots = memory, asyncio.Semaphore(at_once)
+    def __init__(
+        self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None, turn: Turn = lambda _: nullcontext()
+    ) -> None:
+        self._memory, self._slots, self._turn = memory, asyncio.Semaphore(at_once), turn
+        self._leases = leases or Leases(memory.driver.store.database)
         self._due: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._start: asyncio.Task[None] | None = None
@@ -43,7 +71,7 @@ class Reader:
         Until then `wake` does nothing.
         """
         self._started = True
-        self._start = asyncio.create_task(self._wake_all(only))
+        self._start = asyncio.create_task(self.look(only))
 
     def wake(self, namespace: str) -> None:
         """Read what is unread in *namespace*, soon."""
@@ -63,7 +91,8 @@ class Reader:
         if left:
             logger.warning("the server stopped while it read %d namespaces: the next start reads the rest", len(left))
 
-    async def _wake_all(self, only: str | None) -> None:
+    async def look(self, only: str | None = None) -> None:
+        """Look for unread episodes, in any namespace or in that *only*, and read them."""
         try:
             for namespace in [only] if only else await self._memory.data.anamespaces():
                 if self._stopping:
@@ -81,22 +110,38 @@ class Reader:
                 await asyncio.sleep(pause)
                 self._due.discard(namespace)
                 try:
-                    async with self._slots:
-                        await self._memory.episodes.aresume(namespace=namespace, progress=self._check)
+                    pause = await self._take_turn(namespace)
                 except OUTAGES as error:
                     failures += 1
                     pause = min(LONGEST_PAUSE, 2.0**failures)
                     logger.warning("reading is tried again in %.0f s: %s", pause, describe_error(error))
                     self._due.add(namespace)
                 except _StoppedError:
-                    raise
+                    if self._stopping:
+                        raise
+                    self._due.add(namespace)
                 except Exception as error:  # noqa: BLE001 - they stay saved, and the next call tries again
                     logger.warning("episodes stay saved and unread: %s", describe_error(error))
                 else:
-                    pause, failures = GATHERING, 0
+                    failures = 0
         finally:
             self._tasks.pop(namespace, None)
 
-    def _check(self, _: Progress) -> None:
-        if self._stopping:
+    async def _take_turn(self, namespace: str) -> float:
+        """Read some of what is unread in *namespace*, and return after how many seconds to go on, if it is due."""
+        async with self._slots, self._leases.hold(namespace) as lease:
+            if lease is None:
+                self._due.add(namespace)
+                return TAKEN
+            with self._turn(namespace):
+                read = await self._memory.episodes.aresume(
+                    namespace=namespace, limit=TURN, progress=lambda _: self._check(lease)
+                )
+        waiting = sum(result.status == EpisodeStatus.WAITING for result in read)
+        if len(read) == TURN > waiting:
+            self._due.add(namespace)
+        return GATHERING
+
+    def _check(self, lease: Lease) -> None:
+        if self._stopping or lease.lost:
             raise _StoppedError

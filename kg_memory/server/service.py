@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server.access import Guard, RateLimit
 from kg_memory.server.keys import KeyRing
-from kg_memory.server.reader import Reader
+from kg_memory.server.reader import Reader, Waker
+from kg_memory.server.worker import Outbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Options:
     rate: float = 100.0
     """Requests a second of a key; of those that it did not use it may make those of four seconds at once."""
     read: bool = True
-    """Whether the server reads what is saved; without, another server or `resume` does."""
+    """Whether the server reads what is saved; without, workers, other servers or `resume` do."""
     stop_seconds: float = 10.0
     """Seconds for which reading goes on when the server stops."""
 
@@ -43,12 +44,13 @@ class Service:
     memory: GraphMemory
     options: Options
     guard: Guard = field(init=False)
-    reader: Reader = field(init=False)
+    reader: Waker = field(init=False)
     stopping: bool = False
     listeners: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Make the parts."""
-        ring = KeyRing(self.memory.driver.store.database)
+        database = self.memory.driver.store.database
+        ring = KeyRing(database)
         self.guard = Guard(ring, RateLimit(self.options.rate))
-        self.reader = Reader(self.memory)
+        self.reader = Reader(self.memory) if self.options.read else Outbox(database)

@@ -1,0 +1,61 @@
+"""Leases: of all processes that share a database, one at a time reads a namespace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from kg_memory.errors import KGMemoryError
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.ingestion.interrupted import READER
+
+PREFIX = "kg-reading:"
+"""The beginning of the keys that hold leases: each has the holder, and runs out by itself."""
+SECONDS = 10.0
+"""For how long a lease holds that is not renewed: so long nobody reads what a killed process was reading."""
+RENEWALS = 3
+"""The times that a lease is renewed before it would run out."""
+RENEW = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0"
+GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
+
+
+@dataclass(slots=True)
+class Lease:
+    """A lease on a namespace, which is `lost` where it ran out before it was renewed."""
+
+    lost: bool = False
+
+
+class Leases:
+    """The leases of this object on namespaces of *database*."""
+
+    def __init__(self, database: Database, seconds: float = SECONDS) -> None:
+        self._database, self._seconds = database, seconds
+        self._holder = f"{READER.id}/{id(self)}"
+
+    @asynccontextmanager
+    async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
+        """Hold the lease on *namespace*, and renew it meanwhile; ``None`` where another process holds it."""
+        key, lease = PREFIX + graph_key(namespace), Lease()
+        if await self._database.acommand("SET", key, self._holder, "NX", "PX", self._milliseconds) is None:
+            yield None
+            return
+        renewing = asyncio.create_task(self._renew(key, lease))
+        try:
+            yield lease
+        finally:
+            renewing.cancel()
+            with suppress(KGMemoryError):  # it runs out
+                await asyncio.shield(self._database.acommand("EVAL", GIVE_BACK, 1, key, self._holder))
+
+    @property
+    def _milliseconds(self) -> int:
+        return int(self._seconds * 1000)
+
+    async def _renew(self, key: str, lease: Lease) -> None:
+        while not lease.lost:
+            await asyncio.sleep(self._seconds / RENEWALS)
+            with suppress(KGMemoryError):  # the database may be back at the next time
+                lease.lost = not await self._database.acommand("EVAL", RENEW, 1, key, self._holder, self._milliseconds)

@@ -1,0 +1,156 @@
+"""Workers: what is saved is read by one of them at a time, in its order, whoever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.falkor.connect import graph_key
+from kg_memory.server.leases import PREFIX, Leases
+from kg_memory.server.reader import Reader
+from kg_memory.server.worker import GROUP, STREAM, Outbox, Worker
+from tests.cli_home import COMMAND, home_of_the_module  # noqa: F401 - a fixture
+
+NAMESPACES = [f"tenant{number}" for number in range(4)]
+CITIES = "Oslo Bergen Paris Rome Madrid Berlin Vienna Prague Lisbon Dublin London Warsaw Athens Zurich Geneva".split()
+SAID = len(CITIES)
+
+
+def messages(count: int) -> list[dict[str, str]]:
+    """Each ends what the one before it states."""
+    return [
+        {"content": f"I moved to {city}.", "speaker": "Ann", "at": f"2024-01-{day:02}", "thread": "t"}
+        for day, city in enumerate(CITIES[:count], 1)
+    ]
+
+
+async def until(true: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not await asyncio.to_thread(true):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+def memory(home) -> Iterator[GraphMemory]:
+    settings = Settings(data_dir=home, idle_seconds=0, model="offline")
+    with GraphMemory.open(settings=settings, embeddings="offline") as opened:
+        yield opened
+        opened.driver.store.database.command("DEL", STREAM)
+        for namespace in opened.data.namespaces():
+            opened.driver.store.database.delete(graph_key(namespace))
+
+
+@contextmanager
+def working() -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([*COMMAND, "worker"], stderr=subprocess.PIPE, text=True)
+    try:
+        assert "Reading what is saved" in process.stderr.readline()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def done(memory: GraphMemory, namespace: str) -> int:
+    return len(memory.episodes.list(namespace=namespace, status="done", limit=1000))
+
+
+def periods(memory: GraphMemory, namespace: str) -> list[tuple[object, ...]]:
+    facts = memory.facts.list(namespace=namespace, limit=100)
+    return [(fact.sentence, fact.valid_at, fact.invalid_at, len(fact.sources)) for fact in facts]
+
+
+async def test_nothing_is_lost_doubled_or_out_of_order_when_a_worker_is_killed(memory):
+    database = memory.driver.store.database
+    outbox = Outbox(database)
+    with working() as first, working() as second:
+        for namespace in NAMESPACES:
+            memory.episodes.save(messages(SAID), namespace=namespace)
+            outbox.wake(namespace)
+        await outbox.stop(10)
+        await until(lambda: any(done(memory, namespace) for namespace in NAMESPACES))
+        first.kill()
+        await until(lambda: all(done(memory, namespace) == SAID for namespace in NAMESPACES))
+        await until(lambda: not database.command("XLEN", STREAM))
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(30) == 0
+    alone = memory.add_many(messages(SAID), namespace="alone")
+    assert {result.status for result in alone} == {"done"}
+    expected = periods(memory, "alone")
+    assert len(expected) == SAID
+    for namespace in NAMESPACES:
+        assert periods(memory, namespace) == expected
+        assert len(memory.episodes.list(namespace=namespace, limit=100)) == SAID
+    assert database.command("XPENDING", STREAM, GROUP)["pending"] == 0
+
+
+async def test_one_reader_at_a_time_has_a_namespace_until_its_lease_runs_out(memory):
+    database = memory.driver.store.database
+    mine, other = Leases(database, 0.3), Leases(database, 0.3)
+    async with mine.hold("ann") as lease:
+        await asyncio.sleep(0.5)  # renewed meanwhile
+        async with other.hold("ann") as refused, other.hold("bob") as free:
+            assert refused is None
+            assert free is not None
+        assert not lease.lost
+        database.command("DEL", PREFIX + graph_key("ann"))  # as where it ran out while the process was stopped
+        async with other.hold("ann") as taken:
+            assert taken is not None
+            await until(lambda: lease.lost)
+    async with other.hold("ann") as again:
+        assert again is not None, "what another one holds by now is not given back"
+
+
+async def test_a_reader_waits_for_another_process_and_reads_what_that_left(memory):
+    memory.episodes.save(messages(3), namespace="ann")
+    reader = Reader(memory)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(Leases(memory.driver.store.database).hold("ann"))
+        reader.start()
+        await asyncio.sleep(0.5)
+        assert done(memory, "ann") == 0
+    await until(lambda: done(memory, "ann") == 3)
+    await reader.stop(10)
+
+
+async def test_a_hint_is_enough_and_stays_until_what_it_tells_of_is_read(memory):
+    database = memory.driver.store.database
+    worker = Worker(memory, look_seconds=3600, lease_seconds=0.5)
+    running = asyncio.create_task(worker.run())
+    await until(lambda: database.command("EXISTS", STREAM))
+    outbox = Outbox(database)
+    async with Leases(database, 0.5).hold("ann"):
+        memory.episodes.save(messages(2), namespace="ann")
+        outbox.wake("ann")
+        outbox.wake("ann")
+        await until(lambda: database.command("XPENDING", STREAM, GROUP)["pending"])
+        assert done(memory, "ann") == 0
+    await until(lambda: done(memory, "ann") == 2)
+    await until(lambda: not database.command("XLEN", STREAM))
+    worker.stop()
+    await running
+    assert database.command("XINFO", "CONSUMERS", STREAM, GROUP) == []
+
+
+async def test_hints_of_a_worker_that_was_killed_go_to_another(memory):
+    database = memory.driver.store.database
+    database.command("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM")
+    database.command("XADD", STREAM, "*", "namespace", "ann")
+    database.command("XREADGROUP", "GROUP", GROUP, "killed", "STREAMS", STREAM, ">")
+    worker = Worker(memory, look_seconds=3600, lease_seconds=0.5)
+    running = asyncio.create_task(worker.run())
+    await until(lambda: len(database.command("XINFO", "CONSUMERS", STREAM, GROUP)) == 2)
+    memory.episodes.save(messages(2), namespace="ann")
+    await until(lambda: done(memory, "ann") == 2)
+    await until(lambda: not database.command("XLEN", STREAM))
+    worker.stop()
+    await running
