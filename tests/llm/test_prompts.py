@@ -110,6 +110,11 @@ RULES = [
     ),
     (prompts.COMMUNITY, ["Use only what the items say", "two to three short sentences", "key terms", "true now"]),
     (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now", "only as past"]),
+    (prompts.MANAGE_MEMORIES, ["wants rules set aside", "goes stale", "no day and no year", "nothing but nulls"]),
+    (prompts.ADMIT, ["want rules set aside", "gets 0 for each", "remember that I eat no meat"]),
+    (prompts.TIDY, ["wants rules set aside", "goes stale", "disputed", "or the note is rejected"]),
+    (prompts.SESSION, ["wants rules set aside", "only as exactly as they say it"]),
+    (prompts.REVIEW, ["word for word", "what still holds", "prompt withholds"]),
 ]
 
 
