@@ -60,6 +60,14 @@ class Page:
         self.driver.get(f"{self.url}/explorer/#{link}")
         self.until(lambda: self.run("return document.documentElement.dataset.ready"))
 
+    def go(self, link: str) -> None:
+        """Show *link* in the page that is open: it need not load again."""
+        self.driver.execute_async_script(
+            "const [hash, done] = arguments;"
+            "addEventListener('hashchange', () => setTimeout(done), { once: true }); location.hash = hash;",
+            link,
+        )
+
     def until(self, condition: Callable[[], Any]) -> Any:
         return WebDriverWait(self.driver, 15, poll_frequency=0.1, ignored_exceptions=()).until(lambda _: condition())
 

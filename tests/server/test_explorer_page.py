@@ -50,13 +50,14 @@ def test_no_view_breaks_a_rule_of_accessibility(page: Page, offline: GraphMemory
         "view=search&q=Nora",
         "view=saved",
     )
+    page.open("ns=demo")
     for link in (*links, "view=changes&compare=true&at=2023-12-24T00:00:00.000Z"):
-        page.open(f"ns=demo&{link}&pane=panel")
+        page.go(f"ns=demo&{link}&pane=panel")
         page.until(lambda: page.text("#panel .view") and "Loading" not in page.text("#panel"))
         assert page.violations() == [], link
         assert page.run("return document.documentElement.scrollWidth <= innerWidth"), link
     for pane in ("graph", "time", "side") if width < 500 else ():
-        page.open(f"ns=demo&pane={pane}")
+        page.go(f"ns=demo&pane={pane}")
         assert page.violations() == [], pane
     page.press("?")
     assert page.violations() == []
