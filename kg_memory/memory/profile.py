@@ -86,6 +86,8 @@ def _to_states(
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for row in rows:
         id_, count, valid_at = row["id"], counts.get(row["id"]), instant(row["valid_at"])
+        if count is not None and not count["statements"]:
+            continue  # only messages that have expired state it
         mark = ""
         others = linked.get((id_, row["valid_at"]))
         if others and find_links(row, others)["disputed_by"]:

@@ -9,7 +9,7 @@ import pytest
 from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
-from kg_memory.errors import AnswerError, ModelUnavailable, SettingsError
+from kg_memory.errors import AnswerError, InputError, ModelUnavailable, SettingsError
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.models.graph import EpisodeStatus
 
@@ -68,6 +68,21 @@ def test_pages_and_filters_hold_for_facts_too(make, user):
     assert len(store.search(("u", user), query="Ann", filter={"text": "Ann knows Bob"})) == 1
     assert len(store.search(("u", user), query=" ")) == len(store.search(("u", user))) == 3
     assert store.search(("u", user), query="Ann", limit=0) == []
+
+
+def test_facts_are_those_that_were_believed_at_a_time(make, memory, user):
+    make(True).put(("u", user), "k", {"text": "Ann knows Bob"})
+    [bob] = memory.facts.list(namespace=f"u.{user}")
+    memory.facts.add("Ann", "KNOWS", "Carl", namespace=f"u.{user}")
+
+    def known(**options):
+        found = make(True, **options).search(("u", user), query="Ann knows", filter={"kind": "fact"})
+        return {item.value["fact"] for item in found}
+
+    assert known() == {"Ann knows Bob", "Ann knows Carl"}
+    assert known(believed_at=bob.created_at) == {"Ann knows Bob"}
+    with pytest.raises(InputError, match="believed_at"):
+        make(True, believed_at="soon")
 
 
 def test_all_texts_are_remembered_where_no_field_is_named_and_without_an_index(make, memory, user):

@@ -276,6 +276,8 @@ def test_a_message_that_expired_is_not_found_and_the_next_sweep_forgets_it(world
     assert {fact.sentence for fact in served.facts} == {"Ann lives in Oslo", "Ann lives in Rome"}
     context = str(verbs.context("Where did Ann live? Paris zebulon"))
     assert "Paris zebulon" not in context
+    assert "Paris" not in str(verbs.profile("Ann", as_of="2021-06-01"))
+    assert "Rome" in str(verbs.profile("Ann", as_of="2019-06-01"))
     assert world.episodes.list(limit=3)[0].expires_at < datetime.now(UTC)
     assert verbs.privacy.evict(expired_episodes=True, dry_run=True).texts == {gone.episode: "I moved to Paris zebulon."}
     done = verbs.privacy.evict(expired_episodes=True)

@@ -65,12 +65,15 @@ class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
     """Reads a conversation, compares it with existing memories, and returns how all of them should be.
 
     The input has ``messages``, and may have ``existing`` memories and ``max_steps``, how often the model may look at
-    the result again. The existing ones come first, in their order, each as it is, changed, or a `RemoveDoc`.
+    the result again. The existing ones come first, in their order, each as it is, changed, or a `RemoveDoc`. Nothing is
+    stored. *schemas* are the pydantic models of the memories. *instructions* say what the application wants remembered.
+    Errors: `SettingsError`.
     """
 
     def __init__(
         self,
         model: BaseChatModel | str,
+        /,
         *,
         schemas: Sequence[Schema] = (Memory,),
         instructions: str = "",
@@ -193,29 +196,8 @@ class _State:
         return memories
 
 
-def create_memory_manager(
-    model: BaseChatModel | str,
-    /,
-    *,
-    schemas: Sequence[Schema] = (Memory,),
-    instructions: str = "",
-    enable_inserts: bool = True,
-    enable_updates: bool = True,
-    enable_deletes: bool = False,
-) -> MemoryManager:
-    """Return a `MemoryManager`: it changes memories that you hand in, and stores nothing.
-
-    *schemas* are the pydantic models of the memories. *instructions* say what the application wants remembered.
-    Errors: `SettingsError`.
-    """
-    return MemoryManager(
-        model,
-        schemas=schemas,
-        instructions=instructions,
-        enable_inserts=enable_inserts,
-        enable_updates=enable_updates,
-        enable_deletes=enable_deletes,
-    )
+create_memory_manager = MemoryManager
+"""The name by which LangMem makes a `MemoryManager`."""
 
 
 class ThreadExtractor(Runnable[Any, BaseModel]):

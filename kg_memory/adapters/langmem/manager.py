@@ -56,7 +56,11 @@ class MemoryPhase(TypedDict, total=False):
 class MemoryStoreManager(Runnable[Any, list[Record]]):
     """Reads a conversation and updates the memories in a store; returns what it put there.
 
-    Its input is that of a `MemoryManager`, without ``existing``: it searches for these itself.
+    Its input is that of a `MemoryManager`, without ``existing``: it searches for these itself. The *store* is a memory
+    or a LangGraph store; left out, that of the graph that runs. It looks at the *query_limit* memories nearest to the
+    conversation, found by its last messages, or by the queries that *query_model* writes. *default*, or what
+    *default_factory* makes of the config, is stored where there is no memory yet. Each of *phases* looks at the result
+    once more. Errors: `SettingsError`.
     """
 
     def __init__(
@@ -222,42 +226,8 @@ class MemoryStoreManager(Runnable[Any, list[Record]]):
         return item
 
 
-def create_memory_store_manager(
-    model: BaseChatModel | str,
-    /,
-    *,
-    schemas: Sequence[Schema] | None = None,
-    instructions: str = "",
-    default: str | Mapping[str, Any] | BaseModel | None = None,
-    default_factory: Callable[[Config], Any] | None = None,
-    enable_inserts: bool = True,
-    enable_deletes: bool = False,
-    query_model: BaseChatModel | str | None = None,
-    query_limit: int = 5,
-    namespace: Labels | str = NAMESPACE,
-    store: Store | None = None,
-    phases: Sequence[MemoryPhase] | None = None,
-) -> MemoryStoreManager:
-    """Return a `MemoryStoreManager` on *store*, a memory or a LangGraph store; left out, that of the graph that runs.
-
-    It looks at the *query_limit* memories nearest to the conversation, found by its last messages, or by the queries
-    that *query_model* writes. *default*, or what *default_factory* makes of the config, is stored where there is no
-    memory yet. Each of *phases* looks at the result once more. Errors: `SettingsError`.
-    """
-    return MemoryStoreManager(
-        model,
-        schemas=schemas,
-        instructions=instructions,
-        default=default,
-        default_factory=default_factory,
-        enable_inserts=enable_inserts,
-        enable_deletes=enable_deletes,
-        query_model=query_model,
-        query_limit=query_limit,
-        namespace=namespace,
-        store=store,
-        phases=phases,
-    )
+create_memory_store_manager = MemoryStoreManager
+"""The name by which LangMem makes a `MemoryStoreManager`."""
 
 
 class MemorySearcher(Runnable[Any, list[SearchItem]]):

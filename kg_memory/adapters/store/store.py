@@ -21,7 +21,7 @@ from langgraph.store.base import (
 )
 
 from kg_memory.adapters.calls import Call, call, in_thread, twins
-from kg_memory.adapters.namespace import validate_memory
+from kg_memory.adapters.namespace import validate_memory, validate_search_options
 from kg_memory.adapters.store import read, write
 from kg_memory.adapters.store.driver import Sweeper, Sweeping, Together, add_direction, open_item_driver
 from kg_memory.adapters.store.facts import (
@@ -39,6 +39,7 @@ from kg_memory.adapters.store.read import FURTHEST, Look
 from kg_memory.adapters.store.write import Change
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.falkor.store_schema import ITEMS
+from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.runtime.flow import Flow
@@ -62,7 +63,7 @@ class KGStore(Closing, BaseStore):
     in the memory's namespace ``"users.ann"``. A search of just that namespace with a query finds facts beside items:
     their keys begin with ``fact:``, their value has the sentence, dates and sources. They belong to the graph, so
     `get` does not know them, and what is remembered stays when its item is deleted or expires; see
-    `GraphMemory.forget`.
+    `GraphMemory.forget`. With *believed_at* they are what was believed then; items are as they are now.
     """
 
     supports_ttl = True
@@ -75,6 +76,7 @@ class KGStore(Closing, BaseStore):
         index: IndexConfig | bool = True,
         ttl: TTLConfig | None = None,
         remember: Rule = False,
+        believed_at: Time | None = None,
     ) -> None:
         self.name = validate_namespace(name)
         self.ttl_config = ttl
@@ -82,6 +84,7 @@ class KGStore(Closing, BaseStore):
         fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])
         self._fields = fields
         self._remembering = Remembering(remember, fields)
+        self._how = validate_search_options(believed_at=believed_at)
         self.memory = GraphMemory() if memory is None else validate_memory(memory)
         self._owns_memory = memory is None
         self.embeddings = _embeddings(self.index_config, self.memory)
@@ -105,7 +108,8 @@ class KGStore(Closing, BaseStore):
                 results[place] = answer
         for place, op in batch.graph_searches.items():
             where = graph_namespace(op.namespace_prefix)
-            recalled = yield from call(self.memory, "search", str(op.query), namespace=where, limit=_end(op))
+            how = {"namespace": where, "limit": _end(op), **self._how}
+            recalled = yield from call(self.memory, "search", str(op.query), **how)
             merging = self._merge_facts(op, results[place], recalled.facts)
             results[place] = yield from call(self._driver, "run", merging, self.name)
         if batch.changes:

@@ -44,10 +44,12 @@ RETURN f.id AS id, own, f.predicate AS predicate, f.sentence AS sentence, f.conf
 
 STATEMENTS = f"""{_FACTS}MATCH (x)-[st:STATES]->(f)
 WHERE x.created_at <= $believed_at
-WITH f, count(st) AS statements, sum(CASE WHEN st.weak = true THEN 1 ELSE 0 END) AS weak
-WHERE statements > 1 OR weak > 0
+WITH f, sum(CASE WHEN {part.UNEXPIRED} THEN 1 ELSE 0 END) AS statements,
+  sum(CASE WHEN {part.UNEXPIRED} AND st.weak = true THEN 1 ELSE 0 END) AS weak
+WHERE statements <> 1 OR weak > 0
 RETURN f.id AS id, statements, weak
 """
+"""The number of statements of facts in episodes that have not expired; a fact without a row is stated once."""
 
 RIVALS = f"""{_FACTS}MATCH (f)-[:JUDGED]->(v)
 WHERE v.ruling IN ['supersedes', 'waiting']
