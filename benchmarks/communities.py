@@ -201,7 +201,7 @@ def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figur
     asked: Counter[int] = Counter()
     with opened(url) as memory:
         memory.communities.refresh(namespace=namespace)
-        connection = memory.driver.store.database.client().connection
+        connection = memory.driver.store.database.client()
         ShadowGraph(before, connection).copy(key)
         for one, other in unknown(data, count):
             memory.driver.store.database.command("DEL", key)

@@ -63,7 +63,7 @@ def turn(memory: GraphMemory, place: int, namespace: str) -> dict[str, float]:
 
 def used(memory: GraphMemory) -> int:
     """Return the bytes that the server uses."""
-    return int(memory.driver.store.database.client().connection.info("memory")["used_memory"])
+    return int(memory.driver.store.database.client().info("memory")["used_memory"])
 
 
 def measure(sizes: list[int], turns: int, tenants: int) -> dict[str, dict[str, float]]:

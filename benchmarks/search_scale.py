@@ -206,7 +206,7 @@ class Size:
         self.figures |= {f"recall_{name}": statistics.mean(shares) for name, shares in recalls.items()}
 
     def _rss(self) -> float:
-        info = self.memory.driver.store.database.client().connection.info("memory")
+        info = self.memory.driver.store.database.client().info("memory")
         return float(info["used_memory_rss"]) / 2**20
 
     def _say(self, what: str) -> None:

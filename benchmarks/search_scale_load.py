@@ -12,7 +12,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from falkordb import FalkorDB
+import redis
 
 from benchmarks.search_scale_data import DAY, THREAD, Data, Matrix, Row, identifier, postings
 from kg_memory.falkor.connect import Database, graph_key
@@ -117,7 +117,7 @@ def load_graph(writer: Writer, data: Data, texts: Texts, say: Say, *, meaning: b
 class Writer:
     """Writes rows to one graph, batch by batch."""
 
-    def __init__(self, client: FalkorDB, key: str) -> None:
+    def __init__(self, client: redis.Redis, key: str) -> None:
         self.client, self.key = client, key
 
     def write(
@@ -131,7 +131,7 @@ class Writer:
             if numbers is not None:
                 texts = [f"{{embedding:{vector(next(numbers))},{text[1:]}" for text in texts]
             told = f"CYPHER rows=[{','.join(texts)}] {query}"
-            self.client.connection.execute_command("GRAPH.QUERY", self.key, told, "--compact")
+            self.client.execute_command("GRAPH.QUERY", self.key, told, "--compact")
 
 
 def literal(value: Any) -> str:

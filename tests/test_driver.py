@@ -311,7 +311,7 @@ async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_anothe
         database = Database(host)
         driver = open_driver(Scripted(), HashEmbeddings(), database)
         await driver.arun(write("CREATE (:Episode)"), namespace)
-        os.kill(database.client().connection.info()["process_id"], signal.SIGKILL)
+        os.kill(database.client().info()["process_id"], signal.SIGKILL)
         with pytest.raises(DatabaseUnavailable):
             await driver.arun(write("CREATE (:Episode)"), namespace)
         host.move(server)

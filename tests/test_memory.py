@@ -393,7 +393,7 @@ def test_after_the_embedded_server_was_killed_the_next_verb_works_and_nothing_is
     memory = GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
     verbs = Verbs(memory, "n", asynchronous=asynchronous)
     verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
-    os.kill(memory.driver.store.database.client().connection.info()["process_id"], signal.SIGKILL)
+    os.kill(memory.driver.store.database.client().info()["process_id"], signal.SIGKILL)
     with pytest.raises(DatabaseUnavailable):
         verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
     assert verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01").new

@@ -149,11 +149,11 @@ def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check
         names = memory.data.namespaces()
         paused = [name for name in names if memory.stats(namespace=name).paused]
         database = memory.driver.store.database
-        modules, plans = database.command("MODULE", "LIST"), _query_plans(database)
+        versions, plans = database.versions(), _query_plans(database)
     seconds = time.monotonic() - began
-    number = next(int(module["ver"]) for module in modules if module["name"] == "graph")
-    version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    summary = f"FalkorDB {version}, open after {seconds:.1f} s, {len(names)} namespaces"
+    numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
+    servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
+    summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(names)} namespaces"
     if paused:
         summary += f", of which paused: {', '.join(paused[:_MOST_NAMED])}{' ...' if len(paused) > _MOST_NAMED else ''}"
     if plans is None or plans >= QUERY_PLANS:

@@ -69,9 +69,9 @@ class GraphStore:
         with _require_vector_index():
             return (yield from _send(self.database, key, query))
 
-    def command(self, *words: str | int) -> Flow[Any]:
-        """Run a command of the server itself."""
-        return self.database.command_flow(*words)
+    def command(self, *words: str | int, at: str) -> Flow[Any]:
+        """Run a command of the server that holds the key *at*."""
+        return self.database.command_flow(*words, at=at)
 
     def fit(self, key: str, *, write: bool) -> bool:
         """Return whether the graph *key* exists, made before the first *write*; a read of a missing one finds nothing.

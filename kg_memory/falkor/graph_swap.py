@@ -16,11 +16,14 @@ from uuid import uuid4
 import redis
 
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.falkor.connect import ADVICE, LOST_CONNECTION, Database
+from kg_memory.falkor.connect import ADVICE, Database
+from kg_memory.falkor.servers import LOST_CONNECTION
 from kg_memory.falkor.wire import translate_error
 
 T = TypeVar("T")
 PREFIX = "kg-aside:"
+SAME_SLOT = "{{{key}}}"
+"""The part of a name that puts it on the same server of a cluster as the graph *key*."""
 CANNOT_FORK = "could not fork"
 COPY_ATTEMPTS = 600
 COPY_PAUSE = 0.05
@@ -77,17 +80,18 @@ class ShadowGraph:
 
 
 @contextmanager
-def shadow_graph(database: Database) -> Iterator[ShadowGraph]:
-    """Yield a shadow graph, and remove it at the end unless it replaced another graph."""
+def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
+    """Yield a shadow graph beside the graph *key*, and remove it at the end unless it replaced another graph."""
+    database.command("EXISTS", key, at=key)  # finds the server to which a cluster may have moved it
     with _map_errors():
-        shared = database.client().connection
-        connection = shared.client()
-    name = PREFIX + uuid4().hex
+        connection = database.client(key).client()
+    owner = uuid4().hex
+    name = PREFIX + SAME_SLOT.format(key=key) + owner
     try:
         with _map_errors():
-            connection.client_setname(name)
-            for key in orphans(connection.execute_command("GRAPH.LIST"), connection.client_list()):
-                connection.delete(key)
+            connection.client_setname(PREFIX + owner)
+            for orphan in orphans(connection.execute_command("GRAPH.LIST"), connection.client_list()):
+                connection.delete(orphan)
         yield ShadowGraph(name, connection)
     finally:
         with suppress(redis.RedisError, OSError):
@@ -103,7 +107,7 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
     *take* gets the key, and is called again with the key of a copy if somebody wrote meanwhile. A copy at once would
     take longer for a graph with vectors than to read it, and as much memory again.
     """
-    with shadow_graph(database) as copy:
+    with shadow_graph(database, key) as copy:
         copy.watch(key)
         result = take(key)
         if not copy.is_unchanged():
@@ -115,7 +119,8 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
     """Return which of *graphs* are shadow graphs that belong to none of *clients*: their process was killed."""
     names = {client["name"] for client in clients}
-    return sorted(key for key in graphs if key.startswith(PREFIX) and key not in names)
+    shadows = (key for key in graphs if key.startswith(PREFIX))
+    return sorted(key for key in shadows if PREFIX + key.removeprefix(PREFIX).rpartition("}")[2] not in names)
 
 
 @contextmanager

@@ -144,7 +144,7 @@ def ensure(database: Database, key: str, dimension: int, model: str) -> None:
     Errors: `EmbeddingMismatch` when it has those of another; `SchemaError` when it is newer than this package.
     """
     if not check(database, key, dimension, model):
-        with index_lock(database):
+        with index_lock(database, key):
             vector_indices = (vector_index(label, dimension) for label in EMBEDDED)
             _run_all(database, key, (*RANGE_INDICES, *vector_indices, MAKE_RELATIONS))
             wait(database, key)
@@ -210,7 +210,7 @@ def migrate(database: Database, key: str, meta: Row) -> None:
     """Migrate the graph *key* with that *meta* to the present version."""
     if meta["version"] == VERSION:
         return
-    with index_lock(database):
+    with index_lock(database, key):
         now = database.query(key, READ_META, {}, write=False)
         if not now or now[0]["version"] == VERSION:
             return  # another process was first, or deleted it
@@ -255,16 +255,17 @@ def unless_there() -> Iterator[None]:
 
 
 @contextmanager
-def index_lock(database: Database) -> Iterator[None]:
-    """Be the only client of the server that creates graphs and indices: FalkorDB crashes when two do so at once."""
-    with database.map_errors():
-        lock = Lock(database.client().connection, LOCK, timeout=LOCK_SECONDS, sleep=0.02, thread_local=False)
+def index_lock(database: Database, key: str) -> Iterator[None]:
+    """Be the only client that creates graphs and indices on the server of *key*: FalkorDB crashes by two at once."""
+    name = database.name_beside(LOCK, key)
+    with database.map_errors(key):
+        lock = Lock(database.client(key), name, timeout=LOCK_SECONDS, sleep=0.02, thread_local=False)
         lock.acquire()
     try:
         with _keep_lock(lock):
             yield
     finally:
-        with suppress(redis.exceptions.LockError), database.map_errors():
+        with suppress(redis.exceptions.LockError), database.map_errors(key):
             lock.release()
 
 

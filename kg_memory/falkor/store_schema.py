@@ -61,7 +61,7 @@ def ensure(database: Database, key: str, schema: Schema) -> None:
     Errors: `SchemaError` when it is newer than this package.
     """
     if not check(database, key):
-        with index_lock(database):
+        with index_lock(database, key):
             for statement in schema.statements:
                 with unless_there():
                     database.query(key, statement, {}, write=True)
@@ -91,7 +91,7 @@ def fit_vectors(database: Database, key: str, model: str, dimension: int | None)
     """
     meta = database.query(key, READ_META, {}, write=False)[0]
     if meta["model"] is None and dimension is not None:
-        with index_lock(database):
+        with index_lock(database, key):
             meta = database.query(key, READ_META, {}, write=False)[0]
             if meta["model"] is None:  # else another process was first, perhaps with another model
                 with unless_there():

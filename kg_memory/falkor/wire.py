@@ -145,8 +145,8 @@ _DECODERS: Mapping[int, Callable[[Any], Any]] = {
 
 # Errors
 
-FORMER_PRIMARY = (redis.ReadOnlyError,)
-"""Raised by a server that was the primary before: the URL may lead to another one by now."""
+FORMER_PRIMARY = (redis.ReadOnlyError, redis.exceptions.ClusterDownError)
+"""Raised by a server that was the primary before, or is cut off: another one may be by now."""
 _OTHER_DIMENSION = "Vector dimension mismatch"
 _TIMED_OUT = "Query timed out"
 _NO_WRITES = "MISCONF"
@@ -164,6 +164,10 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
             state, remedy = "is out of memory and takes no writes", "raise its maxmemory, then try again"
         case redis.ReadOnlyError():
             state, remedy = "is a replica and takes no writes", "set url to its primary, and replica_url to this one"
+        case redis.exceptions.AskError():
+            state, remedy = "has moved the graph to another server of the cluster", "try again"
+        case redis.exceptions.ClusterDownError() | redis.exceptions.TryAgainError():
+            state, remedy = "is a cluster that does not serve this graph at present", "try again after the failover"
         case redis.ResponseError() if message.startswith(_NO_WRITES):
             state, remedy = "takes no writes", "free some space on its disk; it then goes on by itself"
         case redis.ResponseError():
@@ -209,13 +213,8 @@ class PipelinedReads:
 
         Errors: redis-py's, when the server is lost.
         """
-        pool = getattr(client, "connection_pool", None)
-        if pool is None:  # a cluster's client has none
-            pipeline = _fill(client.pipeline(transaction=False), key, queries)
-            answers: list[Any] = pipeline.execute(raise_on_error=False)
-            return answers
         with self._deal(queries) as lanes:
-            return _run_lanes(pool, key, lanes)
+            return _run_lanes(client.connection_pool, key, lanes)
 
     async def gather(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
         """`run` on the running event loop."""

@@ -85,7 +85,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
             done += stored
             if progress:
                 progress(done, total)
-        with schema.index_lock(database):
+        with schema.index_lock(database, key):
             with schema.unless_there():
                 database.query(key, schema.vector_index(label, dimension), {}, write=True)
             schema.wait(database, key)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from kg_memory.errors import InputError
-from kg_memory.falkor.connect import SCHEMES, Database
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.servers import SCHEMES
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.maintenance.transfer.drawing import export_cytoscape, export_graphml
 from kg_memory.maintenance.transfer.export import ExportOptions, Progress, export

@@ -59,8 +59,8 @@ class Store(Protocol):
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Run *query* on the graph *key* by calls, and return its rows."""
 
-    def command(self, *words: str | int) -> Flow[Any]:
-        """Run a command of the server itself by calls, and return its reply."""
+    def command(self, *words: str | int, at: str) -> Flow[Any]:
+        """Run a command of the server that holds the key *at* by calls, and return its reply."""
 
 
 class Scorer(Protocol):
@@ -256,8 +256,8 @@ class Driver(Generic[S]):
                 return (yield from self._score(question, texts))
             case Ask():
                 return (yield Call(partial(self.model.answer, effect), partial(self.model.aanswer, effect)))
-            case Command(words):
-                return (yield from self.store.command(*words))
+            case Command(words, at):
+                return (yield from self.store.command(*words, at=at))
             case Call():
                 return (yield effect)
             case Work(task):

@@ -130,9 +130,10 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Do a command of the server itself, beside all graphs; answered by its reply."""
+    """Do a command of the server that holds the key *at*, beside all graphs; answered by its reply."""
 
     words: tuple[str | int, ...]
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +219,9 @@ def now() -> Flow[int]:
     return micros
 
 
-def command(*words: str | int) -> Flow[Any]:
-    """Do a command of the server itself and return its reply."""
-    reply = yield Command(words)
+def command(*words: str | int, at: str) -> Flow[Any]:
+    """Do a command of the server that holds the key *at* and return its reply."""
+    reply = yield Command(words, at)
     return reply
 
 

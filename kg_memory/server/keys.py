@@ -79,14 +79,14 @@ class KeyRing:
             created_at=datetime.now(UTC),
             sha256=_hash(secret),
         )
-        yield from self._database.command_flow("HSET", KEYS, id_, stored.model_dump_json())
+        yield from self._database.command_flow("HSET", KEYS, id_, stored.model_dump_json(), at=KEYS)
         return _without_hash(stored), secret
 
     create, acreate = both(create_flow)
 
     def list_flow(self) -> Flow[list[ApiKey]]:
         """Return all keys, the latest first; those that were revoked are among them."""
-        texts: Iterable[str] = yield from self._database.command_flow("HVALS", KEYS)
+        texts: Iterable[str] = yield from self._database.command_flow("HVALS", KEYS, at=KEYS)
         keys = [_without_hash(_StoredKey.model_validate_json(text)) for text in texts]
         return sorted(keys, key=lambda key: key.created_at, reverse=True)
 
@@ -98,7 +98,7 @@ class KeyRing:
         if stored is None:
             raise InputError(f"no key has the id {id_!r}; `kg-memory keys list` shows the ids")
         revoked = stored if stored.revoked_at else stored.model_copy(update={"revoked_at": datetime.now(UTC)})
-        yield from self._database.command_flow("HSET", KEYS, id_, revoked.model_dump_json())
+        yield from self._database.command_flow("HSET", KEYS, id_, revoked.model_dump_json(), at=KEYS)
         return _without_hash(revoked)
 
     revoke, arevoke = both(revoke_flow)
@@ -121,12 +121,12 @@ class KeyRing:
 
     def exist_flow(self) -> Flow[bool]:
         """Return whether any key was ever made: a revoked key opens nothing."""
-        return bool((yield from self._database.command_flow("EXISTS", KEYS)))
+        return bool((yield from self._database.command_flow("EXISTS", KEYS, at=KEYS)))
 
     exist, aexist = both(exist_flow)
 
     def _read(self, id_: str) -> Flow[_StoredKey | None]:
-        text = yield from self._database.command_flow("HGET", KEYS, id_)
+        text = yield from self._database.command_flow("HGET", KEYS, id_, at=KEYS)
         return None if text is None else _StoredKey.model_validate_json(text)
 
 

@@ -39,7 +39,7 @@ class Leases:
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
         """Hold the lease on *namespace*, and renew it meanwhile; ``None`` where another process holds it."""
         key, lease = PREFIX + graph_key(namespace), Lease()
-        if await self._database.acommand("SET", key, self._holder, "NX", "PX", self._milliseconds) is None:
+        if await self._database.acommand("SET", key, self._holder, "NX", "PX", self._milliseconds, at=key) is None:
             yield None
             return
         renewing = asyncio.create_task(self._renew(key, lease))
@@ -48,7 +48,7 @@ class Leases:
         finally:
             renewing.cancel()
             with suppress(KGMemoryError):  # it runs out
-                await asyncio.shield(self._database.acommand("EVAL", GIVE_BACK, 1, key, self._holder))
+                await asyncio.shield(self._database.acommand("EVAL", GIVE_BACK, 1, key, self._holder, at=key))
 
     @property
     def _milliseconds(self) -> int:
@@ -58,4 +58,5 @@ class Leases:
         while not lease.lost:
             await asyncio.sleep(self._seconds / RENEWALS)
             with suppress(KGMemoryError):  # the database may be back at the next time
-                lease.lost = not await self._database.acommand("EVAL", RENEW, 1, key, self._holder, self._milliseconds)
+                words = ("EVAL", RENEW, 1, key, self._holder, self._milliseconds)
+                lease.lost = not await self._database.acommand(*words, at=key)

@@ -68,7 +68,7 @@ class Outbox:
             while self._due:
                 namespace = next(iter(self._due))
                 del self._due[namespace]
-                await self._database.acommand("XADD", STREAM, "MAXLEN", "~", LONGEST, "*", FIELD, namespace)
+                await self._database.acommand("XADD", STREAM, "MAXLEN", "~", LONGEST, "*", FIELD, namespace, at=STREAM)
         except KGMemoryError as error:
             logger.warning("workers read what is saved when they look next: %s", describe_error(error))
 
@@ -109,7 +109,7 @@ class Worker:
         with suppress(KGMemoryError):
             await self._take_off()
             if not any(self._hints.values()):  # a consumer that is removed takes its hints along
-                await self._database.acommand("XGROUP", "DELCONSUMER", STREAM, GROUP, READER.id)
+                await self._database.acommand("XGROUP", "DELCONSUMER", STREAM, GROUP, READER.id, at=STREAM)
 
     async def _follow(self) -> None:
         looked, pause = time.monotonic(), 1.0
@@ -124,11 +124,22 @@ class Worker:
                     await self._reader.look()
                 await self._take_off()
                 left = await self._database.acommand(
-                    "XAUTOCLAIM", STREAM, GROUP, READER.id, self._patience, "0-0", "COUNT", AT_ONCE
+                    "XAUTOCLAIM", STREAM, GROUP, READER.id, self._patience, "0-0", "COUNT", AT_ONCE, at=STREAM
                 )
                 self._take(left[1])
                 told = await self._database.acommand(
-                    "XREADGROUP", "GROUP", GROUP, READER.id, "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, ">"
+                    "XREADGROUP",
+                    "GROUP",
+                    GROUP,
+                    READER.id,
+                    "COUNT",
+                    AT_ONCE,
+                    "BLOCK",
+                    500,
+                    "STREAMS",
+                    STREAM,
+                    ">",
+                    at=STREAM,
                 )
                 for _, hints in _pairs(told):
                     self._take(hints)
@@ -141,7 +152,7 @@ class Worker:
 
     async def _make_group(self) -> None:
         try:
-            await self._database.acommand("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM")
+            await self._database.acommand("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM", at=STREAM)
         except QueryError as error:
             if "BUSYGROUP" not in str(error):
                 raise
@@ -169,8 +180,8 @@ class Worker:
     async def _take_off(self) -> None:
         """Take hints of what is read off the stream."""
         while read := self._read[:AT_ONCE]:
-            await self._database.acommand("XACK", STREAM, GROUP, *read)
-            await self._database.acommand("XDEL", STREAM, *read)
+            await self._database.acommand("XACK", STREAM, GROUP, *read, at=STREAM)
+            await self._database.acommand("XDEL", STREAM, *read, at=STREAM)
             del self._read[: len(read)]
 
 

@@ -190,7 +190,7 @@ def test_a_falkordb_that_loses_data_is_refused_unless_it_is_asked_for(server, mo
 
 
 def kill(database: Database) -> None:
-    os.kill(database.client().connection.info()["process_id"], signal.SIGKILL)
+    os.kill(database.client().info()["process_id"], signal.SIGKILL)
 
 
 ONE: tuple[str, str, dict[str, Any]] = ("kg:x", "MERGE (n:One) RETURN 1 AS n", {})
@@ -234,7 +234,7 @@ def test_a_database_that_was_closed_stays_closed_and_lets_the_server_go(tmp_path
 
 
 def connected(database: Database) -> int:
-    return len(database.client().connection.client_list())
+    return len(database.client().client_list())
 
 
 def falls_to(number: int, database: Database) -> None:
@@ -286,12 +286,12 @@ def test_connections_of_a_loop_that_was_closed_without_its_generators_go_too(ser
 async def test_however_many_ask_first_there_is_one_client_for_a_loop(server, namespace, monkeypatch):
     made = []
 
-    class Counted(connect.AsyncFalkorDB):
+    class Counted(redis.asyncio.Redis):
         def __init__(self, **given: Any) -> None:
             made.append(self)
             super().__init__(**given)
 
-    monkeypatch.setattr(connect, "AsyncFalkorDB", Counted)
+    monkeypatch.setattr(redis.asyncio, "Redis", Counted)
     database = Database(Fixed(server.url))
     await asyncio.gather(*(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True) for _ in range(10)))
     assert len(made) == 1

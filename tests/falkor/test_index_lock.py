@@ -19,7 +19,7 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database
 from kg_memory.memory.open import NamedServer
 schema.LOCK_SECONDS = 0.4
-with schema.index_lock(Database(NamedServer(sys.argv[1]))):
+with schema.index_lock(Database(NamedServer(sys.argv[1])), "kg:x"):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -35,11 +35,11 @@ def test_whatever_takes_long_is_made_alone(server, database):
     order = []
 
     def second() -> None:
-        with schema.index_lock(other):
+        with schema.index_lock(other, "kg:x"):
             order.append("second")
 
     waiting = threading.Thread(target=second)
-    with schema.index_lock(database):
+    with schema.index_lock(database, "kg:x"):
         waiting.start()
         time.sleep(1.5)  # several times as long as a lock that nobody renews
         order.append("first")
@@ -55,17 +55,17 @@ def test_who_was_killed_while_making_keeps_nobody_waiting_for_long(server, datab
     )
     assert holder.stdout.readline() == "held\n"
     os.kill(holder.pid, signal.SIGKILL)
-    with schema.index_lock(database):
+    with schema.index_lock(database, "kg:x"):
         assert holder.wait(10) == -signal.SIGKILL
     holder.stdin.close()
     holder.stdout.close()
 
 
 def test_what_fails_while_making_lets_the_next_one_in(database):
-    with pytest.raises(ZeroDivisionError), schema.index_lock(database):
+    with pytest.raises(ZeroDivisionError), schema.index_lock(database, "kg:x"):
         raise ZeroDivisionError
     begin = time.monotonic()
-    with schema.index_lock(database):
+    with schema.index_lock(database, "kg:x"):
         assert time.monotonic() - begin < schema.LOCK_SECONDS
 
 
@@ -74,6 +74,6 @@ def test_where_no_thread_starts_any_more_it_is_made_all_the_same(database, monke
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with schema.index_lock(database):
+    with schema.index_lock(database, "kg:x"):
         assert database.command("EXISTS", schema.LOCK) == 1
     assert database.command("EXISTS", schema.LOCK) == 0

@@ -12,7 +12,8 @@ import pytest
 
 from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor import embedded
-from kg_memory.falkor.connect import CONNECTIONS, Database, graph_key
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.servers import CONNECTIONS
 from kg_memory.falkor.wire import LANES
 from tests.falkor.test_connect import ONE, Embedded, kill
 from tests.scripted import At
@@ -43,7 +44,7 @@ async def test_answers_come_in_the_order_of_the_queries(database: Database, key:
 
 
 def clients(database: Database) -> set[str]:
-    return {item["id"] for item in database.client().connection.client_list()}
+    return {item["id"] for item in database.client().client_list()}
 
 
 async def test_a_reading_takes_several_connections(server: embedded.Server, key: str) -> None:

@@ -112,9 +112,9 @@ def drive(request, driver, database, namespace):
         try:
             return await driver.for_reads().arun(flow, namespace)
         finally:
-            on_this_loop = database._replica._link
-            if on_this_loop is not None and (client := on_this_loop.loops.pop()):
-                await client.aclose()
+            for server in database._replica._connected():
+                if client := server.loops.pop():
+                    await client.aclose()
 
     if request.param == "sync":
         return lambda flow: driver.for_reads().run(flow, namespace)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import redis
+from falkordb import FalkorDB
 
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.wire import decode_rows
@@ -17,7 +18,7 @@ KEY = "kg:replies"
 @pytest.fixture
 def graph(database: Database) -> Any:
     """A graph of its own."""
-    made = database.client().select_graph(KEY)
+    made = FalkorDB(connection_pool=database.client().connection_pool).select_graph(KEY)
     made.query("CREATE (:Thing {name: 'a'})")
     yield made
     made.delete()

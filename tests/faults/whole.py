@@ -119,7 +119,7 @@ class Tenant:
 
     def forget(self, key: str = KEY) -> None:
         """Delete the graph, and the lock that a dead maker of graphs held, as if its time had run out."""
-        self._direct().client().connection.delete(key, LOCK)
+        self._direct().client().delete(key, LOCK)
 
     def keep(self) -> None:
         """Keep the graph as it is now, to begin again with it."""
@@ -132,7 +132,7 @@ class Tenant:
         self._copy(self.COPY, self.KEY)
 
     def _copy(self, source: str, target: str) -> None:
-        ShadowGraph(target, self._direct().client().connection).copy(source)
+        ShadowGraph(target, self._direct().client()).copy(source)
 
     def flaws(self) -> list[dict[str, Any]]:
         return flaws(self.look)

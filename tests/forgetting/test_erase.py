@@ -75,8 +75,8 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
 
 def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
-    database = memory.driver.store.database
-    with graph_swap.shadow_graph(database) as alive, graph_swap.shadow_graph(database) as dead:
+    database, key = memory.driver.store.database, graph_key(namespace)
+    with graph_swap.shadow_graph(database, key) as alive, graph_swap.shadow_graph(database, key) as dead:
         alive.copy(graph_key(namespace))
         dead.copy(graph_key(namespace))
         dead._connection.client_setname("")  # as if its connection were no more
@@ -89,10 +89,10 @@ def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkey
     database = memory.driver.store.database.__class__
     real = database.command_flow
 
-    def command(self: Any, *words: str) -> Any:
+    def command(self: Any, *words: str, at: str = "") -> Any:
         if words[0] == refused:
             raise QueryError("FalkorDB refused a query: NOPERM this user has no permissions")
-        return real(self, *words)
+        return real(self, *words, at=at)
 
     monkeypatch.setattr(database, "command_flow", command)
     added = memory.add(SAID, speaker="Ann", namespace=namespace)

@@ -46,7 +46,7 @@ def exported(memory: GraphMemory, namespace: str = "default", **how: Any) -> byt
 
 def left_aside(database: Database) -> list[str]:
     """Return the graphs that were made aside and are still there."""
-    return [key for key in database.client().list_graphs() if key.startswith(PREFIX)]
+    return [key for key in database.client().execute_command("GRAPH.LIST") if key.startswith(PREFIX)]
 
 
 def lines(data: bytes) -> Iterator[str]:

@@ -23,7 +23,7 @@ GRAPH = "of graphiti"
 def there(memory: GraphMemory) -> Iterator[GraphMemory]:
     """A memory beside which Graphiti has its graph."""
     database = memory.driver.store.database
-    database.client().connection.delete(GRAPH)
+    database.client().delete(GRAPH)
     graphiti_graph.put(lambda cypher, **params: database.query(GRAPH, cypher, params, write=True))
     yield memory
     database.delete(GRAPH)

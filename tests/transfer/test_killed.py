@@ -35,7 +35,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
     (tmp_path / "in.jsonl").write_bytes(exported(scripted, "other"))
     scripted.data.import_(tmp_path / "in.jsonl", namespace=NEW)
     new = whole(scripted, NEW)
-    connection = scripted.driver.store.database.client().connection
+    connection = scripted.driver.store.database.client()
     with Proxy(plan, server.socket) as proxy, Nursery(proxy.url, str(tmp_path), serving=SERVE) as lives:
         plan.strike = lives.kill
 

@@ -66,10 +66,10 @@ class AuditNote:
 
 def read_salt() -> Flow[str]:
     """Return the salt of the log, made where there is none yet."""
-    salt = yield from command("GET", SALT)
+    salt = yield from command("GET", SALT, at=SALT)
     if salt is None:
-        yield from command("SET", SALT, secrets.token_hex(32), "NX")
-        salt = yield from command("GET", SALT)
+        yield from command("SET", SALT, secrets.token_hex(32), "NX", at=SALT)
+        salt = yield from command("GET", SALT, at=SALT)
     return str(salt)
 
 
@@ -93,7 +93,7 @@ def append(content: Content, since: int = 0) -> Flow[AuditEntry]:
         checked = last
         before = _hash_of((yield from _read_texts([last]))[0]) if last else FIRST
         sealed = seal({**content, "number": last + 1, "before": before})
-        if (yield from command("HSETNX", LOG, str(last + 1), sealed)):
+        if (yield from command("HSETNX", LOG, str(last + 1), sealed, at=LOG)):
             return AuditEntry.model_validate_json(sealed)
     raise DatabaseUnavailable(f"gave up writing to the log after {ATTEMPTS} conflicts; retry later")
 
@@ -105,8 +105,8 @@ def seal(content: Content) -> str:
 
 def last_number() -> Flow[int]:
     """Return the number of the last entry."""
-    last = int((yield from command("HLEN", LOG)))
-    while (yield from command("HEXISTS", LOG, str(last + 1))):  # as after entries were removed
+    last = int((yield from command("HLEN", LOG, at=LOG)))
+    while (yield from command("HEXISTS", LOG, str(last + 1), at=LOG)):  # as after entries were removed
         last += 1
     return last
 
@@ -162,7 +162,7 @@ def _read_texts(numbers: Iterable[int]) -> Flow[list[str | None]]:
     fields = [str(number) for number in numbers]
     if not fields:
         return []
-    texts: list[str | None] = yield from command("HMGET", LOG, *fields)
+    texts: list[str | None] = yield from command("HMGET", LOG, *fields, at=LOG)
     return texts
 
 
@@ -194,19 +194,19 @@ def point_to(key: str, note: AuditNote, since: int) -> Flow[None]:
     """Record that the notes of a receipt are, or will be, in the graph *key*, and that its owner is at work."""
     at = yield from now()
     pointer = {"key": key, "seen": at, "since": since, "note": asdict(note)}
-    yield from command("HSET", POINTERS, note.receipt, json.dumps(pointer))
+    yield from command("HSET", POINTERS, note.receipt, json.dumps(pointer), at=POINTERS)
 
 
 def put_note(key: str, note: AuditNote) -> Flow[None]:
     """Put *note* into the graph *key*."""
-    yield from command("GRAPH.QUERY", key, prepend_parameters(NOTE, {"note": note.to_json()}))
+    yield from command("GRAPH.QUERY", key, prepend_parameters(NOTE, {"note": note.to_json()}), at=key)
 
 
 def settle(key: str, receipt: str) -> Flow[None]:
     """Remove the notes of *receipt*, which is in the log, and its pointer."""
-    if (yield from command("EXISTS", key)):
-        yield from command("GRAPH.QUERY", key, prepend_parameters(SETTLE, {"receipt": receipt}))
-    yield from command("HDEL", POINTERS, receipt)
+    if (yield from command("EXISTS", key, at=key)):
+        yield from command("GRAPH.QUERY", key, prepend_parameters(SETTLE, {"receipt": receipt}), at=key)
+    yield from command("HDEL", POINTERS, receipt, at=POINTERS)
 
 
 def take_over_notes(own: str | None = None) -> Flow[int]:
@@ -215,7 +215,7 @@ def take_over_notes(own: str | None = None) -> Flow[int]:
     Notes in the graph *own* are taken over also where no pointer leads to them.
     """
     time = yield from now()
-    stored = yield from command("HGETALL", POINTERS)
+    stored = yield from command("HGETALL", POINTERS, at=POINTERS)
     pointers = {receipt: json.loads(text) for receipt, text in stored.items()}
     for receipt, pointer in pointers.items():
         if time - pointer["seen"] >= ABANDONED:
@@ -239,7 +239,7 @@ def _take_over(receipt: str, pointer: Content) -> Flow[None]:
 
 
 def _read_notes(key: str) -> Flow[list[Content]]:
-    reply = yield from command("GRAPH.RO_QUERY", key, NOTES)
+    reply = yield from command("GRAPH.RO_QUERY", key, NOTES, at=key)
     return [json.loads(row[0]) for row in (reply[1] if reply else ())]
 
 

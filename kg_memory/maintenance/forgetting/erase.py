@@ -46,31 +46,34 @@ def sweep_server(key: str, mark: str) -> Flow[None]:
 
     The stream is deleted once the query with *mark* is in it.
     """
-    for copy in orphans((yield from command("GRAPH.LIST")), (yield from command("CLIENT LIST"))):
-        yield from command("DEL", copy)
+    graphs = yield from _try_command(key, "GRAPH.LIST")
+    clients = yield from _try_command(key, "CLIENT LIST")
+    if graphs is not None and clients is not None:  # else nobody can tell which copies are still used
+        for copy in orphans(graphs, clients):
+            yield from command("DEL", copy, at=copy)
     stream = STREAM.format(key)
-    setting = yield from _try_command("GRAPH.CONFIG", "GET", "CMD_INFO")
+    setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")
     if setting is None or setting[1]:
-        yield from command("GRAPH.RO_QUERY", key, f'CYPHER mark="{mark}" RETURN $mark')
+        yield from command("GRAPH.RO_QUERY", key, f'CYPHER mark="{mark}" RETURN $mark', at=key)
         since = time.monotonic()
-        while time.monotonic() - since < LONGEST_STREAM and (yield from command("EXISTS", key)):
-            if mark in str((yield from command("XREVRANGE", stream, "+", "-", "COUNT", 50))):
+        while time.monotonic() - since < LONGEST_STREAM and (yield from command("EXISTS", key, at=key)):
+            if mark in str((yield from command("XREVRANGE", stream, "+", "-", "COUNT", 50, at=key))):
                 break
             yield from work(lambda: time.sleep(PAUSE))
-    yield from command("DEL", stream)
+    yield from command("DEL", stream, at=key)
 
 
 def rewrite_files(key: str) -> Flow[Erasure]:
-    """Have the server rewrite its files without what is gone."""
+    """Have the server of the graph *key* rewrite its files without what is gone."""
     try:
-        yield from _try_command("GRAPH.SLOWLOG", key, "RESET")
-        yield from command("SLOWLOG", "RESET")
-        state = yield from _wait_until_idle()
+        yield from _try_command(key, "GRAPH.SLOWLOG", key, "RESET")
+        yield from command("SLOWLOG", "RESET", at=key)
+        state = yield from _wait_until_idle(key)
         if state["aof_enabled"]:
-            state = yield from _rewrite("BGREWRITEAOF")
-        if (yield from _makes_snapshots()):
-            state = yield from _rewrite("BGSAVE")
-        replicas = (yield from command("INFO", "replication")).get("connected_slaves", 0)
+            state = yield from _rewrite(key, "BGREWRITEAOF")
+        if (yield from _makes_snapshots(key)):
+            state = yield from _rewrite(key, "BGSAVE")
+        replicas = (yield from command("INFO", "replication", at=key)).get("connected_slaves", 0)
     except DatabaseError as error:
         return Erasure(advice=f"{ADVICE} ({error})")
     if state.get("aof_last_bgrewrite_status") != "ok" or state.get("rdb_last_bgsave_status") != "ok":
@@ -78,16 +81,16 @@ def rewrite_files(key: str) -> Flow[Erasure]:
     return Erasure(advice=ADVICE_FOR_REPLICAS) if replicas else Erasure(done=True, advice="")
 
 
-def _rewrite(how: str) -> Flow[Row]:
-    yield from command(how)
-    return (yield from _wait_until_idle())
+def _rewrite(key: str, how: str) -> Flow[Row]:
+    yield from command(how, at=key)
+    return (yield from _wait_until_idle(key))
 
 
-def _wait_until_idle() -> Flow[Row]:
+def _wait_until_idle(key: str) -> Flow[Row]:
     """Wait until the server rewrites nothing, and return the state of its files."""
     since = time.monotonic()
     while True:
-        state: Row = yield from command("INFO", "persistence")
+        state: Row = yield from command("INFO", "persistence", at=key)
         if not any(state.get(name) for name in BUSY):
             return state
         if time.monotonic() - since > LONGEST:
@@ -95,16 +98,16 @@ def _wait_until_idle() -> Flow[Row]:
         yield from work(lambda: time.sleep(PAUSE))
 
 
-def _makes_snapshots() -> Flow[bool]:
+def _makes_snapshots(key: str) -> Flow[bool]:
     """Return whether the server makes snapshots, or does not say."""
-    setting = yield from _try_command("CONFIG", "GET", "save")
+    setting = yield from _try_command(key, "CONFIG", "GET", "save")
     return not isinstance(setting, dict) or bool(setting.get("save"))
 
 
-def _try_command(*words: str) -> Flow[Any]:
-    """Return the reply to a command, or ``None`` where the server does not know or allow it."""
+def _try_command(key: str, *words: str) -> Flow[Any]:
+    """Return the reply to a command at the server of *key*, or ``None`` where it does not know or allow it."""
     try:
-        reply = yield from command(*words)
+        reply = yield from command(*words, at=key)
     except QueryError:
         return None
     return reply

@@ -147,7 +147,7 @@ def forget_everything(
     yield from audit.point_to(run.key, note, run.since)
     yield from work(delete)
     yield from clear_process_caches()
-    is_there = yield from command("EXISTS", run.key)
+    is_there = yield from command("EXISTS", run.key, at=run.key)
     search = Search(Traces(), searched=1)
     if is_there:  # somebody writes to it again
         search.traces.ids.update(run.deleted.episodes)

@@ -127,7 +127,7 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
     Errors: `InputError` if it has contents that are not to be replaced, or was written meanwhile.
     """
     database = driver.store.database
-    with shadow_graph(database) as shadow:
+    with shadow_graph(database, key) as shadow:
         if not replace:
             shadow.watch(key)
         has_contents = any(row["some"] for row in database.query(key, HAS_CONTENTS, {}, write=False))

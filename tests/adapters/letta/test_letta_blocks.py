@@ -207,7 +207,7 @@ def test_nothing_of_a_block_is_left_when_everything_goes(blocks, user, memory, n
     done = memory.privacy.forget(everything=True, namespace=namespace)
     assert (len(done.episodes), done.residue) == (3, ())
     database = memory.driver.store.database
-    graphs = database.client().list_graphs()
+    graphs = database.client().execute_command("GRAPH.LIST")
     assert graph_key(namespace) not in graphs
     for graph in graphs:
         look = partial(database.query, graph, params={}, write=False)

@@ -1,0 +1,296 @@
+"""The Redis servers behind a URL: one, the primary that a Sentinel names, or the masters of a Redis Cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from inspect import signature
+from itertools import count
+from operator import itemgetter
+from typing import Any
+from urllib.parse import urlsplit
+
+import redis
+import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
+from redis.backoff import NoBackoff
+from redis.crc import key_slot
+from redis.retry import Retry
+
+from kg_memory.errors import DatabaseUnavailable, SettingsError
+from kg_memory.falkor.wire import PipelinedReads, QueryBatch
+from kg_memory.runtime.effects import Call
+from kg_memory.runtime.lifecycle import PerLoop
+
+SCHEMES = ("falkor://", "falkors://", "unix://")
+CONNECTIONS = 16
+OPENING = 10.0
+"""Seconds in which a server must answer the first command: later ones may take as long as they do."""
+LOST_CONNECTION = (redis.ConnectionError, redis.TimeoutError, OSError)
+
+# No retries: redis-py would repeat a write that timed out although it was applied.
+_OPTIONS: dict[str, Any] = {
+    "decode_responses": True,
+    "socket_connect_timeout": OPENING,
+    "retry": Retry(NoBackoff(), 0),
+}
+if "driver_info" in signature(AbstractConnection).parameters:
+    # Else redis-py reads its own version from disk at each connection, on the event loop.
+    _OPTIONS["driver_info"] = None
+_POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socket_timeout": None}
+
+
+class Server:
+    """The connections to one server: a pool for threads, and one for each event loop."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.checked = False
+        """Whether its version is known to be one that may be used."""
+        self.client: Any = redis.Redis(
+            connection_pool=redis.BlockingConnectionPool.from_url(url, **_options(url), **_POOL)
+        )
+        self.loops: PerLoop[_LoopClient] = PerLoop(partial(_LoopClient, url))
+        self._reads = PipelinedReads(CONNECTIONS)
+
+    @property
+    def address(self) -> str:
+        """The host and port, or the socket, without a password."""
+        parts = urlsplit(self.url)
+        return parts.netloc.rpartition("@")[2] or parts.path
+
+    def call(self, words: Sequence[str | int], *, asking: bool = False, **options: Any) -> Call:
+        """Return the call of a command; *options* are those of `Call`.
+
+        With *asking*, the server answers for a graph that is just being moved to it.
+        """
+        if asking:
+            return Call(partial(_ask, self.client, words), partial(self._ask, words), **options)
+        return Call(partial(self.client.execute_command, *words), partial(self._execute, words), **options)
+
+    async def _execute(self, words: Sequence[str | int]) -> Any:
+        client: Any = await self.loops.get().client()
+        return await client.execute_command(*words)
+
+    async def _ask(self, words: Sequence[str | int]) -> Any:
+        return await _ask(await self.loops.get().client(), words)
+
+    def read_all(self, key: str, queries: QueryBatch, **options: Any) -> Call:
+        """Return the call that answers *queries* on the graph *key*; see `PipelinedReads`."""
+        return Call(partial(self._reads.run, self.client, key, queries), partial(self._gather, key, queries), **options)
+
+    async def _gather(self, key: str, queries: QueryBatch) -> list[Any]:
+        loop_client = self.loops.get()
+        return await loop_client.reads.gather(await loop_client.client(), key, queries)
+
+    def close(self) -> None:
+        self.client.close()
+        self.client.connection_pool.disconnect()
+
+
+def _ask(client: Any, words: Sequence[str | int]) -> Any:
+    """Send a command behind ASKING, on the same connection."""
+    pipeline = client.pipeline(transaction=False)
+    pipeline.execute_command("ASKING")
+    pipeline.execute_command(*words)
+    if isinstance(client, redis.Redis):
+        return pipeline.execute()[1]
+
+    async def execute() -> Any:
+        return (await pipeline.execute())[1]
+
+    return execute()
+
+
+class _LoopClient:
+    """The async client of one event loop, made once by however many tasks ask for it."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.reads = PipelinedReads(CONNECTIONS)
+        self._lock = asyncio.Lock()
+        self._generator: AsyncGenerator[redis.asyncio.Redis, None] | None = None
+        self._client: redis.asyncio.Redis | None = None
+
+    async def client(self) -> redis.asyncio.Redis:
+        async with self._lock:
+            if self._client is None:
+                self._generator = _yield_client(self._url)
+                self._client = await anext(self._generator)
+            return self._client
+
+    async def aclose(self) -> None:
+        async with self._lock:
+            if self._client is not None:
+                await self._client.connection_pool.disconnect()
+            if self._generator is not None:
+                await self._generator.aclose()
+
+
+async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
+    """Yield a client of the running event loop.
+
+    It is a generator because a loop finalises its generators when it ends, and those without references: so sockets
+    are closed on their own loop, and keep no loop alive.
+    """
+    pool = redis.asyncio.BlockingConnectionPool.from_url(url, **_options(url), **_POOL)
+    try:
+        yield redis.asyncio.Redis(connection_pool=pool)
+    finally:
+        await pool.disconnect(inuse_connections=False)
+
+
+class Servers:
+    """A single server, or the masters of a cluster, each of which holds the graphs of some slots.
+
+    *known* are the servers that are connected already, by their URLs.
+    """
+
+    def __init__(self, url: str, slots: Iterable[Any] = (), known: Mapping[str, Server] | None = None) -> None:
+        self.url = url
+        self._known = dict(known or {})
+        self.learn(slots)
+
+    def learn(self, slots: Iterable[Any]) -> None:
+        """Take over *slots*, the reply to CLUSTER SLOTS."""
+        ranges: list[tuple[int, int, list[str]]] = []
+        for first, last, *nodes in sorted(slots):
+            ranges.append((first, last, [_at(self.url, host, port) for host, port, *_ in nodes]))
+        self._ranges = ranges
+
+    @property
+    def is_cluster(self) -> bool:
+        return bool(self._ranges)
+
+    def of(self, key: str) -> Server:
+        """Return the server that holds the graph *key*.
+
+        Errors: `DatabaseUnavailable` if the cluster has none.
+        """
+        ranges = self._ranges
+        if not ranges:
+            return self._server(self.url)
+        slot = key_slot(key.encode("utf-8", "surrogatepass"))
+        place = bisect_right(ranges, slot, key=itemgetter(0)) - 1
+        if place < 0 or slot > ranges[place][1]:
+            raise DatabaseUnavailable(
+                f"no server of the cluster holds slot {slot}, that of {key!r}; see CLUSTER NODES, then try again"
+            )
+        return self._server(ranges[place][2][0])
+
+    def name_beside(self, name: str, key: str) -> str:
+        """Return *name*, in a cluster with an ending that puts it on the server of *key*: one for all its keys."""
+        if not self._ranges:
+            return name
+        endings = (f"{name}{{{number}}}" for number in count())
+        return next(name for name in endings if self.of(name) is self.of(key))
+
+    def at(self, host: str, port: int) -> Server:
+        """Return the server at that address, to which another one pointed."""
+        return self._server(_at(self.url, host, port))
+
+    def all(self) -> list[Server]:
+        """Return the server, or every master of the cluster."""
+        return [self._server(url) for url in dict.fromkeys(nodes[0] for _, _, nodes in self._ranges)] or [
+            self._server(self.url)
+        ]
+
+    def urls(self) -> list[str]:
+        """Return the URLs of all nodes, replicas too; those that are connected come first."""
+        return list(dict.fromkeys([*self._known, *(url for _, _, nodes in self._ranges for url in nodes), self.url]))
+
+    def connected(self) -> Mapping[str, Server]:
+        """Return the servers that were used, by URL."""
+        return dict(self._known)
+
+    def drop(self, server: Server) -> bool:
+        """Drop a *server* that was lost; return whether it was still among these."""
+        if self._known.get(server.url) is not server:
+            return False
+        del self._known[server.url]
+        return True
+
+    def _server(self, url: str) -> Server:
+        server = self._known.get(url)
+        return server if server is not None else self._known.setdefault(url, Server(url))
+
+
+def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
+    """Return the servers behind the first of *urls* that answers."""
+    for url in urls[:-1]:
+        try:
+            return _find(url, known)
+        except (*LOST_CONNECTION, DatabaseUnavailable):
+            continue
+    return _find(urls[-1], known)
+
+
+def _find(url: str, known: Mapping[str, Server]) -> Servers:
+    pool = redis.ConnectionPool.from_url(url, **_options(url), socket_timeout=OPENING)
+    client: Any = redis.Redis(connection_pool=pool)
+    with closing(pool):
+        match _to_dict(client.execute_command("HELLO"))["mode"]:
+            case "cluster":
+                return Servers(url, client.execute_command("CLUSTER", "SLOTS"), known)
+            case "sentinel":
+                return Servers(_at(url, *_primary(client)), (), known)
+        return Servers(url, (), known)
+
+
+def _primary(sentinel: Any) -> tuple[str, int]:
+    names = [_to_dict(primary)["name"] for primary in sentinel.execute_command("SENTINEL", "MASTERS")]
+    if len(names) != 1:
+        raise SettingsError(f"the Sentinel must watch one primary, it watches {names}; name one's own server in url")
+    host, port = sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", names[0])
+    return host, int(port)
+
+
+def _to_dict(reply: Any) -> Mapping[str, Any]:
+    """Return a *reply* that is a map, or by the older protocol a list of names and values."""
+    return reply if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))
+
+
+# URLs
+
+
+def redis_urls(url: str) -> list[str]:
+    """Return the URLs as redis-py writes them: one for each host, as in ``falkor://a:6379,b:6379``.
+
+    Errors: `SettingsError` for a URL that is none.
+    """
+    urls = _split(url) if isinstance(url, str) and url.startswith(SCHEMES) else []
+    try:
+        valid = bool(urls) and all(urlsplit(one).port != 0 for one in urls)
+    except ValueError:  # the port is not a number, or there is no host
+        valid = False
+    if not valid:
+        raise SettingsError(
+            f"the URL must begin with one of {', '.join(SCHEMES)}, got {url!r}; use falkor://host:6379, falkors:// for "
+            "TLS, or unix:///path, or leave it out for the embedded database in data_dir"
+        )
+    return [one.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1) for one in urls]
+
+
+def _split(url: str) -> list[str]:
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    if "," not in hosts:
+        return [url]
+    return [parts._replace(netloc=f"{user}{at}{host}").geturl() for host in hosts.split(",")]
+
+
+def _at(url: str, host: str | None, port: int) -> str:
+    """Return *url* with another address; without a *host*, at the same one, as a server alone in a cluster says."""
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    name = host or parts.hostname or ""
+    name = f"[{name}]" if ":" in name else name
+    return parts._replace(netloc=f"{user}{at}{name}:{port}").geturl()
+
+
+def _options(url: str) -> dict[str, Any]:
+    """Return the options of connections to *url*, which may set others itself."""
+    return _OPTIONS | {"ssl_check_hostname": True} if url.startswith("rediss://") else _OPTIONS

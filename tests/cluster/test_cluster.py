@@ -1,0 +1,229 @@
+"""A memory on a Redis Cluster: namespaces are spread over its masters."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import time
+
+import pytest
+
+from kg_memory.cli import main
+from kg_memory.errors import DatabaseUnavailable, DatabaseVersionError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.graph_swap import PREFIX
+from kg_memory.maintenance.forgetting.erase import STREAM
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.server.keys import KeyRing
+from tests.cluster.conftest import Cluster, Node, slot_of, until
+from tests.scripted import HashEmbeddings, Scripted
+
+SAID = "Ann lives in Oslo"
+
+
+ASKED = "Where does Ann live?"
+
+
+def opened(url: str, settings) -> GraphMemory:
+    return GraphMemory(settings.with_(url=url), model=Scripted(), embeddings=HashEmbeddings())
+
+
+@pytest.fixture
+def memory(cluster: Cluster, settings):
+    with opened(cluster.url, settings) as memory:
+        yield memory
+
+
+def found(memory: GraphMemory, namespace: str) -> list[str]:
+    return [fact.sentence for fact in memory.search(ASKED, namespace=namespace).facts]
+
+
+@pytest.fixture
+def spread(cluster: Cluster, namespace: str) -> list[str]:
+    """Namespaces on three masters."""
+    found = {}
+    for number in range(100):
+        name = f"{namespace}-{number}"
+        found.setdefault(cluster.master(name).port, name)
+    assert len(found) == 3
+    return list(found.values())
+
+
+def test_namespaces_are_spread_over_the_masters(memory, cluster, spread):
+    for name in spread:
+        memory.add(SAID, at="2024-01-01", namespace=name)
+        assert found(memory, name) == [SAID]
+        assert graph_key(name) in cluster.master(name).graphs()
+    assert set(spread) <= set(memory.data.namespaces())
+    assert [memory.stats(namespace=name).episodes for name in spread] == [1, 1, 1]
+
+
+async def test_however_many_tasks_begin_at_once_none_fails(cluster, settings, namespace):
+    names = [f"{namespace}+{number}" for number in range(20)]
+    async with opened(cluster.url, settings) as memory:
+        await asyncio.gather(*(memory.aadd(SAID, at="2024-01-01", namespace=name) for name in names))
+        results = await asyncio.gather(*(memory.asearch(ASKED, namespace=name) for name in names))
+    assert [[fact.sentence for fact in result.facts] for result in results] == [[SAID]] * 20
+
+
+def test_an_export_is_imported_on_another_server(memory, cluster, spread):
+    source, target, _ = spread
+    memory.add(SAID, at="2024-01-01", namespace=source)
+    memory.add("Bob lives in Rome", at="2024-01-01", namespace=target)
+    file = io.BytesIO()
+    memory.data.export(file, namespace=source)
+    memory.data.import_(io.BytesIO(file.getvalue()), namespace=target, replace=True)
+    assert found(memory, target) == [SAID]
+    assert not any(graph.startswith(PREFIX) for node in cluster.nodes for graph in node.graphs())
+
+
+def test_a_graph_is_embedded_anew_on_its_server(memory, cluster, spread, settings):
+    memory.add(SAID, at="2024-01-01", namespace=spread[1])
+    other = HashEmbeddings()
+    other.model = "another"
+    with GraphMemory(settings.with_(url=cluster.url), model=Scripted(), embeddings=other) as second:
+        assert second.data.reembed(namespace=spread[1]) > 0
+        assert found(second, spread[1]) == [SAID]
+
+
+def test_what_is_forgotten_is_gone_from_the_server_that_held_it(memory, cluster, spread):
+    for name in spread:
+        node = cluster.master(name)
+        node.redis.config_set("slowlog-log-slower-than", 0)
+        added = memory.add("Zebulonia lives in Oslo", at="2024-01-01", namespace=name)
+        done = memory.privacy.forget(episode=added.episode, namespace=name, erase=True)
+        assert (done.erased, "replicas" in done.advice) == (False, True)
+        kept = node.redis.execute_command("XRANGE", STREAM.format(graph_key(name)), "-", "+")
+        assert "Zebulonia" not in f"{kept}{node.redis.slowlog_get(1000)}"
+        assert b"Zebulonia" not in b"".join(path.read_bytes() for path in node.folder.rglob("*") if path.is_file())
+    assert len(memory.privacy.audit()) >= 3
+    assert memory.privacy.verify().entries >= 3
+
+
+def test_keys_of_the_server_are_kept_in_the_cluster(memory):
+    ring = KeyRing(memory.driver.store.database)
+    key, secret = ring.create("tests")
+    assert ring.find(secret) == key
+
+
+def test_the_doctor_looks_at_every_server(cluster, monkeypatch, capsys):
+    monkeypatch.setenv("KG_MEMORY_URL", cluster.url)
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
+    main(["doctor", "--json"])
+    [check] = [check for check in json.loads(capsys.readouterr().out)["checks"] if check["what"] == "database"]
+    assert check["state"] != "wrong"
+    assert "on 3 servers" in check["found"]
+
+
+def test_a_server_without_the_module_is_told_to_its_namespaces_only(tmp_path, settings, namespace):
+    nodes = [Node(tmp_path / "whole"), Node(tmp_path / "bare", module=False)]
+    try:
+        nodes[0].cluster("MEET", "127.0.0.1", nodes[1].port, nodes[1].bus)
+        for node, first, last in zip(nodes, (0, 8192), (8191, 16383), strict=True):
+            node.cluster("ADDSLOTSRANGE", first, last)
+        until(lambda: all(node.cluster("INFO")["cluster_state"] == "ok" for node in nodes))
+        names = [f"{namespace}-{number}" for number in range(20)]
+        with opened(nodes[0].url, settings) as memory:
+            for name in names:
+                if slot_of(name) < 8192:
+                    memory.add(SAID, at="2024-01-01", namespace=name)
+                    assert found(memory, name) == [SAID]
+                else:
+                    with pytest.raises(DatabaseVersionError, match=f"{nodes[1].port}.* no FalkorDB module"):
+                        memory.add(SAID, at="2024-01-01", namespace=name)
+    finally:
+        for node in nodes:
+            node.close()
+
+
+# --- graphs that move ---
+
+
+@pytest.fixture
+def moving(memory, cluster, spread):
+    """A namespace whose graph is on another server than the cluster says, until it is told so; then it is."""
+    name, source, target = spread[0], cluster.master(spread[0]), cluster.master(spread[1])
+    memory.add(SAID, at="2024-01-01", namespace=name)
+    slot = slot_of(name)
+    target.cluster("SETSLOT", slot, "IMPORTING", source.id)
+    source.cluster("SETSLOT", slot, "MIGRATING", target.id)
+    keys = source.redis.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100)
+    source.redis.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 10000, "KEYS", *keys)
+    return name, lambda: [node.cluster("SETSLOT", slot, "NODE", target.id) for node in (target, source)]
+
+
+def test_a_graph_is_followed_while_and_after_it_moves(memory, moving):
+    name, settle = moving
+    assert found(memory, name) == [SAID]  # ASK
+    memory.add("Bob lives in Rome", at="2024-01-01", namespace=name)
+    settle()
+    assert SAID in found(memory, name)  # MOVED
+    memory.add("Cid lives in Riga", at="2024-01-01", namespace=name)
+    assert memory.stats(namespace=name).episodes == 3
+
+
+async def test_a_graph_is_followed_by_many_tasks_at_once(cluster, settings, moving):
+    name, settle = moving
+    async with opened(cluster.url, settings) as memory:
+        for _ in range(2):
+            results = await asyncio.gather(*(memory.asearch(ASKED, namespace=name) for _ in range(20)))
+            assert all(SAID in [fact.sentence for fact in result.facts] for result in results)
+            await memory.aadd("Bob lives in Rome", at="2024-01-01", namespace=name)
+            settle()
+
+
+# --- failover ---
+
+
+@pytest.fixture
+def written(memory, cluster, spread):
+    """The three namespaces, each with a fact, and first the one on the server that the URL names, with its node."""
+    for name in spread:
+        memory.add(SAID, at="2024-01-01", namespace=name)
+    names = sorted(spread, key=lambda name: cluster.master(name).url != cluster.url)
+    for name in names:
+        cluster.master(name).redis.wait(1, 5000)
+    return names, cluster.master(names[0])
+
+
+def test_a_killed_master_is_told_and_its_replica_takes_over(memory, cluster, written):
+    names, node = written
+    node.kill()
+    began = time.monotonic()
+    errors = []
+    while time.monotonic() - began < 20:
+        over = cluster.master(names[0]) is not node
+        try:
+            memory.add("Bob lives in Rome", at="2024-01-02", namespace=names[0])
+            break
+        except DatabaseUnavailable as error:
+            assert not over, "the replica has taken over"
+            errors.append(str(error))
+        for name in names[1:]:
+            assert found(memory, name) == [SAID], "the others go on"
+    assert errors
+    assert all("check that the server runs" in error for error in errors)
+    assert SAID in found(memory, names[0])
+    assert {episode.content for episode in memory.episodes.list(namespace=names[0])} == {SAID, "Bob lives in Rome"}
+
+
+async def test_a_killed_master_is_told_to_asyncio_too(cluster, settings, written):
+    names, node = written
+    async with opened(cluster.url, settings) as memory:
+        assert [fact.sentence for fact in (await memory.asearch(ASKED, namespace=names[0])).facts] == [SAID]
+        node.kill()
+        with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
+            await memory.asearch(ASKED, namespace=names[0])
+        await asyncio.to_thread(until, lambda: cluster.master(names[0]) is not node)
+        results = await asyncio.gather(*(memory.asearch(ASKED, namespace=name) for name in names * 5))
+        assert [[fact.sentence for fact in result.facts] for result in results] == [[SAID]] * 15
+
+
+def test_a_url_may_name_several_servers(cluster, settings, written):
+    names, node = written
+    node.kill()
+    until(lambda: cluster.master(names[0]) is not node)
+    url = f"falkor://127.0.0.1:{node.port},127.0.0.1:{cluster.master(names[0]).port}"
+    with opened(url, settings) as memory:
+        assert [found(memory, name) for name in names] == [[SAID]] * 3
