@@ -29,7 +29,7 @@ CHAT = [
 # --- help and usage ---
 
 
-def test_the_help_names_every_command_and_imports_little() -> None:
+def test_the_help_names_every_command_and_imports_little(home: Path) -> None:
     shown = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
     commands = (
         "setup demo ingest ask facts around entities episodes stats reembed doctor history timeline changes evolution "
@@ -39,6 +39,15 @@ def test_the_help_names_every_command_and_imports_little() -> None:
         assert f"  {name} " in shown
     heavy = "import sys; import kg_memory.cli; print([m for m in ('langgraph', 'openai', 'rich') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", heavy], text=True).strip() == "[]"
+    looks = """
+import sys
+from kg_memory import GraphMemory, Settings
+settings = Settings(data_dir=sys.argv[1], idle_seconds=0, model="offline")
+with GraphMemory.open(settings=settings, embeddings="offline") as memory:
+    assert not memory.facts.list() and not memory.stats().messages
+print([m for m in ("langgraph", "langsmith", "openai", "jieba") if m in sys.modules])
+"""
+    assert subprocess.check_output([sys.executable, "-c", looks, str(home)], text=True).strip() == "[]"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
-"""The communities graph, `detect -> compare -> summarise -> save`, and when it runs by itself."""
+"""The communities graph: `detect -> compare -> summarise -> save`."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
@@ -20,20 +18,17 @@ from kg_memory.communities.records import (
     Update,
 )
 from kg_memory.communities.summarise import summarise
-from kg_memory.errors import DatabaseUnavailable, KGMemoryError
+from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.runtime.answer_cache import GraphCache
-from kg_memory.runtime.effects import Vector, embed, now, read, write
+from kg_memory.runtime.effects import Vector, embed, read, write
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import make_node
-from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
-
-log = logging.getLogger("kg_memory.communities")
 
 TRIES = 5
 """The most attempts to save while others save too; the next attempt finds their communities unchanged."""
@@ -127,18 +122,3 @@ def _row(group: Group, summary: Summary, vector: Vector) -> Row:
         "parts": [] if lowest else group["members"],
         "terms": to_terms(terms),
     }
-
-
-def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether a refresh is due after *interval* episodes (C34); of several callers only one gets ``True``."""
-    instant = yield from now()
-    return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))
-
-
-@contextmanager
-def log_failure() -> Iterator[None]:
-    """Log the error of a refresh that runs by itself: the episode is stored, and the next refresh catches up."""
-    try:
-        yield
-    except KGMemoryError as error:
-        log.warning("the communities were not found anew, and stay as they are: %s", describe_error(error))

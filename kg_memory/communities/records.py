@@ -1,12 +1,16 @@
-"""The state of a refresh, small and JSON-plain, and the communities as users get them."""
+"""The state of a refresh, small and JSON-plain, when one is due, and the communities as users get them."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import add
 from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
+from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm import prompts
@@ -15,10 +19,13 @@ from kg_memory.models.operations import CommunityRefresh, StepUsage, Usage
 from kg_memory.models.results import CommunityCard
 from kg_memory.runtime import config
 from kg_memory.runtime.config import describe_key, setting_field
-from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
+
+log = logging.getLogger("kg_memory.communities")
 
 Row = dict[str, Any]
 """A row of a query, or JSON in the state."""
@@ -142,3 +149,18 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
 def _community(row: Row) -> Community:
     inside = {name: tuple(row[name]) for name in ("members", "parts")}
     return rows.to_community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})
+
+
+def claim_refresh(interval: int) -> Flow[bool]:
+    """Return whether a refresh is due after *interval* episodes (C34); of several callers only one gets ``True``."""
+    instant = yield from now()
+    return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))
+
+
+@contextmanager
+def log_failure() -> Iterator[None]:
+    """Log the error of a refresh that runs by itself: the episode is stored, and the next refresh catches up."""
+    try:
+        yield
+    except KGMemoryError as error:
+        log.warning("the communities were not found anew, and stay as they are: %s", describe_error(error))

@@ -8,21 +8,13 @@ from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 
-from kg_memory.errors import (
-    BudgetSpent,
-    DatabaseError,
-    EmbeddingMismatch,
-    EmbeddingUnavailable,
-    ModelUnavailable,
-    SettingsError,
-)
-from kg_memory.falkor.queries import episodes as queries
-from kg_memory.falkor.queries.usage import NO_USAGE
+from kg_memory.errors import DatabaseError
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.dedupe import dedupe
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import facts
+from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.link import link
 from kg_memory.ingestion.receive import receive
@@ -38,15 +30,11 @@ from kg_memory.ingestion.state import (
     on_state,
 )
 from kg_memory.ingestion.summarise import summarise
-from kg_memory.models.graph import EpisodeStatus
-from kg_memory.runtime.effects import write
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 
 STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise)
-OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch, SettingsError)
-"""Errors that the next episode would meet too: the episode waits until they are mended, and has not failed."""
 
 
 def build(driver: Driver, settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
@@ -102,11 +90,3 @@ def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flo
         answers_kept = not stumbled or isinstance(error, OUTAGES)
         return (yield from mark_failed(state["episode"]["id"], step, error, answers_kept=answers_kept))
     return None
-
-
-def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
-    """Note on the stored *episode* that *step* met *error*, and return its status: it waits, or failed."""
-    status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
-    row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
-    yield from write(queries.MARK, id=episode, **row, **NO_USAGE)
-    return status.value

@@ -1,4 +1,4 @@
-"""Episodes whose reading ended the process: counted at the next attempt, and given up after some.
+"""Episodes whose reading failed, or ended the process: that is counted at the next attempt, and given up after some.
 
 A text that crashes native code or exhausts the memory would otherwise end every process that resumes it.
 """
@@ -10,9 +10,18 @@ import os
 import socket
 from uuid import uuid4
 
-from kg_memory.errors import EpisodeAborted
+from kg_memory.errors import (
+    BudgetSpent,
+    EmbeddingMismatch,
+    EmbeddingUnavailable,
+    EpisodeAborted,
+    ModelUnavailable,
+    SettingsError,
+)
 from kg_memory.falkor.queries import episodes as queries
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
+from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.effects import write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import renew_in_children
@@ -21,6 +30,9 @@ MAX_INTERRUPTIONS = 3
 """The most attempts to read an episode during which the process may end."""
 FOREIGN_SECONDS = 600
 """An attempt of another machine that began before so many seconds has ended: whether it runs cannot be seen."""
+
+OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch, SettingsError)
+"""Errors that the next episode would meet too: the episode waits until they are mended, and has not failed."""
 
 
 class Reader:
@@ -76,3 +88,11 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
     if count > saved["interrupted"]:
         yield from write(queries.INTERRUPTED, id=id_, interrupted=count)
     return count
+
+
+def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
+    """Note on the stored *episode* that *step* met *error*, and return its status: it waits, or failed."""
+    status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
+    row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
+    yield from write(queries.MARK, id=episode, **row, **NO_USAGE)
+    return status.value

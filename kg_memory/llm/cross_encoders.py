@@ -13,8 +13,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
-from langchain_core.cross_encoders import BaseCrossEncoder
-
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.llm.prompts import SCORE
@@ -26,6 +24,7 @@ from kg_memory.runtime.flow import Flow, arun, every, run
 
 if TYPE_CHECKING:
     import httpx
+    from langchain_core.cross_encoders import BaseCrossEncoder
 
 MODEL_BATCH = 20
 """Texts per question to a language model."""

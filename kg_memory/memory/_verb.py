@@ -6,18 +6,16 @@ import inspect
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from functools import cached_property, wraps
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
-from kg_memory.communities.graph import build as build_communities
 from kg_memory.falkor.graph_store import FalkorDriver
-from kg_memory.ingestion.graph import make_pipeline as ingestion_pipeline
-from kg_memory.maintenance.review.graph import build as build_review
-from kg_memory.retrieval.graph import make_pipeline as retrieval_pipeline
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.graph import Pipeline
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
+
+if TYPE_CHECKING:
+    from kg_memory.runtime.graph import Pipeline
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,7 +23,10 @@ G = TypeVar("G", bound="Group")
 
 
 class Engine:
-    """The driver, the settings and the pipelines that all groups of verbs of one memory share."""
+    """The driver, the settings and the pipelines that all groups of verbs of one memory share.
+
+    A pipeline is imported when it is used: LangGraph takes long to import, and a mere look needs none of it.
+    """
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
         self.driver, self.settings = driver, settings
@@ -33,22 +34,30 @@ class Engine:
     @cached_property
     def ingestion(self) -> Pipeline:
         """The ingestion pipeline."""
-        return ingestion_pipeline(self.driver, self.settings)
+        from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
+
+        return make_pipeline(self.driver, self.settings)
 
     @cached_property
     def received_ingestion(self) -> Pipeline:
         """The ingestion pipeline for episodes that are received already; the summaries are left to its caller."""
-        return ingestion_pipeline(self.driver, self.settings, received=True)
+        from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
+
+        return make_pipeline(self.driver, self.settings, received=True)
 
     @cached_property
     def retrieval(self) -> Pipeline:
         """The retrieval pipeline."""
-        return retrieval_pipeline(self.driver.for_reads(), self.settings)
+        from kg_memory.retrieval.graph import make_pipeline  # noqa: PLC0415
+
+        return make_pipeline(self.driver.for_reads(), self.settings)
 
     @cached_property
     def communities(self) -> Any:
         """The compiled communities graph."""
-        return build_communities(self.driver, self.settings).compile(name="communities")
+        from kg_memory.communities.graph import build  # noqa: PLC0415
+
+        return build(self.driver, self.settings).compile(name="communities")
 
 
 class Graphs:
@@ -75,7 +84,9 @@ class Graphs:
     @cached_property
     def review(self) -> Any:
         """The review graph, to be compiled with a checkpointer of yours: it stops for a person's decisions."""
-        return build_review(self._engine.driver, self._engine.settings)
+        from kg_memory.maintenance.review.graph import build  # noqa: PLC0415
+
+        return build(self._engine.driver, self._engine.settings)
 
 
 class Group:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.communities.graph import claim_refresh
-from kg_memory.communities.graph import log_failure as log_refresh_failure
+from kg_memory.communities.records import claim_refresh
+from kg_memory.communities.records import log_failure as log_refresh_failure
 from kg_memory.errors import BudgetSpent, EmbeddingError, EpisodeAborted, InputError, KGMemoryError, ModelError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries.search import EPISODES_BY_ID
-from kg_memory.ingestion.graph import OUTAGES, mark_failed
+from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.prefetch import Window, ask_ahead
 from kg_memory.ingestion.questions import all_waiting, wait
 from kg_memory.ingestion.receive import receive, validate_episode

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, Self
-
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING, Any, Self
 
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.memory import open as opening
@@ -32,7 +29,6 @@ from kg_memory.memory.facts import Facts
 from kg_memory.memory.listing import During, Time
 from kg_memory.memory.maintainer import start_maintenance
 from kg_memory.memory.mapping import FactMapping
-from kg_memory.memory.open import Reranker
 from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
 from kg_memory.memory.profile import SchemaInput, read_limits, read_profile
@@ -55,6 +51,12 @@ from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
 from kg_memory.text.topics import read_schema
 from kg_memory.validation import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+
+    from kg_memory.memory.open import Reranker
 
 
 class GraphMemory(Group, Closing):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 
 from kg_memory.errors import SettingsError
 from kg_memory.falkor import binaries, embedded, start_errors
@@ -26,6 +25,13 @@ from kg_memory.runtime.effects import Model
 from kg_memory.runtime.flow import SIDE_BY_SIDE
 from kg_memory.settings import OFFLINE, Settings
 
+if TYPE_CHECKING:
+    from langchain_core.cross_encoders import BaseCrossEncoder
+    from langchain_core.language_models import BaseChatModel
+
+    Reranker = CrossEncoder | BaseCrossEncoder | BaseChatModel | str
+    """The kinds of rerankers that a memory takes."""
+
 logger = logging.getLogger("kg_memory")
 
 RULES: Model = OfflineModel()
@@ -41,9 +47,6 @@ NEAR, LOCAL_NEAR = 0.85, 0.95
 COMPARE, LOCAL_COMPARE = 0.5, 0.85
 """Cosines of sentences from which two facts are compared. By the local model, contradictory pairs reach down to 0.853,
 and half of all pairs of facts about one person in LoCoMo are below 0.85."""
-
-Reranker = CrossEncoder | BaseCrossEncoder | BaseChatModel | str
-"""The kinds of rerankers that a memory takes."""
 
 
 class NamedServer:
@@ -118,12 +121,8 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
 
     The default is OpenAI's when there is a key, or the server at `base_url`; else the offline reader.
     """
-    if isinstance(option, BaseChatModel):
-        return _chat(option, settings)
-    if isinstance(option, Model):
-        return option
     if option is not None and not isinstance(option, str):
-        raise SettingsError(f"the model is a {type(option).__name__}: pass a LangChain chat model, a name or 'offline'")
+        return _given_model(option, settings)
     name = option or settings.model
     if name is None and (settings.api_key or settings.base_url):
         name = OPENAI_MODEL
@@ -132,6 +131,16 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
             logger.warning("no model and no OPENAI_API_KEY: reading offline, by rules; set KG_MEMORY_MODEL to choose")
         return RULES
     return _chat(name, settings)
+
+
+def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
+    from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - takes 0.3 s to import
+
+    if isinstance(option, BaseChatModel):
+        return _chat(option, settings)
+    if isinstance(option, Model):
+        return option
+    raise SettingsError(f"the model is a {type(option).__name__}: pass a LangChain chat model, a name or 'offline'")
 
 
 def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
@@ -151,17 +160,8 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
 
     A text is the URL of a rerank endpoint, or the name of a chat model.
     """
-    if isinstance(option, BaseChatModel):
-        return ModelCrossEncoder(_chat(option, settings))
-    if isinstance(option, BaseCrossEncoder):
-        return LangChainCrossEncoder(option)
-    if isinstance(option, CrossEncoder):
-        return option
     if option is not None and not isinstance(option, str):
-        raise SettingsError(
-            f"the reranker is a {type(option).__name__}: pass the URL of a rerank endpoint, a LangChain chat model "
-            "or cross-encoder, a name, or an object with name, scores and ascores"
-        )
+        return _given_scorer(option, settings)
     named = option or settings.rerank_url or settings.rerank_model
     if named is None:
         return ModelCrossEncoder(model)
@@ -170,6 +170,22 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
 
         return RerankServer(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
     return ModelCrossEncoder(RULES if named == OFFLINE else _chat(named, settings))
+
+
+def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, settings: Settings) -> CrossEncoder:
+    from langchain_core.cross_encoders import BaseCrossEncoder  # noqa: PLC0415 - takes 0.3 s to import
+    from langchain_core.language_models import BaseChatModel  # noqa: PLC0415
+
+    if isinstance(option, BaseChatModel):
+        return ModelCrossEncoder(_chat(option, settings))
+    if isinstance(option, BaseCrossEncoder):
+        return LangChainCrossEncoder(option)
+    if isinstance(option, CrossEncoder):
+        return option
+    raise SettingsError(
+        f"the reranker is a {type(option).__name__}: pass the URL of a rerank endpoint, a LangChain chat model "
+        "or cross-encoder, a name, or an object with name, scores and ascores"
+    )
 
 
 def embeddings(option: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:

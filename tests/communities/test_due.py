@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.communities.graph import claim_refresh
+from kg_memory.communities.records import claim_refresh
 from kg_memory.errors import ModelUnavailable
 
 SAID = [{"content": f"P{each} knows P{each + 1}", "at": "2024-01-01"} for each in range(7)]

@@ -153,8 +153,12 @@ CALL {{
   RETURN count(v) AS reviews
 }}
 OPTIONAL MATCH (m:Meta {{id: 'schema'}})
-RETURN labels.Episode - blocks AS episodes, messages, blocks, waiting, failed, all_skipped - blocks AS skipped,
-  labels.Entity - evicted_entities AS entities, labels.Fact - evicted_facts AS facts, current_facts,
-  labels.Community AS communities, reviews, m.paused IS NOT NULL AS paused
+RETURN coalesce(labels.Episode, 0) - blocks AS episodes, messages, blocks, waiting, failed,
+  all_skipped - blocks AS skipped, coalesce(labels.Entity, 0) - evicted_entities AS entities,
+  coalesce(labels.Fact, 0) - evicted_facts AS facts, current_facts,
+  coalesce(labels.Community, 0) AS communities, reviews, m.paused IS NOT NULL AS paused
 """
-"""Counts of what a namespace holds; those of whole labels are the ones that the database keeps."""
+"""Counts of what a namespace holds; those of whole labels are the ones that the database keeps.
+
+A graph that is being made has not all labels yet.
+"""
