@@ -64,11 +64,19 @@ class Database:
     """Connections to one FalkorDB server, or to the masters of a cluster, each of which holds some of the graphs.
 
     It asks *host* for the URL at the first query, and again after a server went away. Once closed, it stays closed.
-    *advice* returns what to do when a server cannot be reached.
+    *advice* returns what to do when a server cannot be reached. *timeout* is how many seconds an answer may take.
     """
 
-    def __init__(self, host: Host, *, allow_old: bool = False, advice: Callable[[], str] = lambda: ADVICE) -> None:
+    def __init__(
+        self,
+        host: Host,
+        *,
+        allow_old: bool = False,
+        advice: Callable[[], str] = lambda: ADVICE,
+        timeout: float | None = None,
+    ) -> None:
         self._host = host
+        self._timeout = timeout
         self._advice = advice
         self._allow_old = allow_old
         self._opening = threading.Lock()
@@ -260,7 +268,7 @@ class Database:
     def _open(self) -> Servers:
         former = self._former
         with self._map_errors():
-            urls = redis_urls(self._host.url())
+            urls = redis_urls(self._host.url(), self._timeout)
             if former is not None:
                 urls = [*former.urls(), *urls]
             servers = find_servers(urls, former.connected() if former is not None else {})

@@ -13,6 +13,8 @@ from kg_memory.runtime.telemetry import describe_error
 
 RETRY_AFTER = 30.0
 """Seconds for which a replica that failed gets no queries."""
+ANSWERED_IN = 5.0
+"""Seconds in which a replica answers a read, else the primary does: it may be frozen."""
 REPLICA_ERRORS = (DatabaseUnavailable, QueryError, EmbeddingMismatch)
 """The errors of a replica that is down, or behind in its indices or vectors: the primary answers then."""
 
@@ -27,7 +29,7 @@ class Replicated(Database):
 
     def __init__(self, host: Host, replica: Host, *, allow_old: bool = False) -> None:
         super().__init__(host, allow_old=allow_old)
-        self._replica = Database(replica, allow_old=allow_old)
+        self._replica = Database(replica, allow_old=allow_old, timeout=ANSWERED_IN)
         self._stale = _ReplicaFirst(self, self._replica)
 
     @property

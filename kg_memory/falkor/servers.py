@@ -256,8 +256,10 @@ def _to_dict(reply: Any) -> Mapping[str, Any]:
 # URLs
 
 
-def redis_urls(url: str) -> list[str]:
+def redis_urls(url: str, timeout: float | None = None) -> list[str]:
     """Return the URLs as redis-py writes them: one for each host, as in ``falkor://a:6379,b:6379``.
+
+    *timeout* is how many seconds an answer may take.
 
     Errors: `SettingsError` for a URL that is none.
     """
@@ -271,7 +273,8 @@ def redis_urls(url: str) -> list[str]:
             f"the URL must begin with one of {', '.join(SCHEMES)}, got {url!r}; use falkor://host:6379, falkors:// for "
             "TLS, or unix:///path, or leave it out for the embedded database in data_dir"
         )
-    return [one.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1) for one in urls]
+    limit = "" if timeout is None else f"{'&' if '?' in url else '?'}socket_timeout={timeout}"
+    return [one.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1) + limit for one in urls]
 
 
 def _split(url: str) -> list[str]:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from kg_memory.errors import DatabaseError, QueryError
-from kg_memory.falkor.graph_swap import orphans
+from kg_memory.falkor.graph_swap import PREFIX, orphans
 from kg_memory.falkor.rows import Row
 from kg_memory.runtime.effects import Call, command, work
 from kg_memory.runtime.flow import Flow
@@ -41,16 +41,20 @@ class Erasure:
     advice: str = ADVICE
 
 
-def sweep_server(key: str, mark: str) -> Flow[None]:
-    """Delete copies of graphs that a killed export left, and the stream of the latest queries on the graph *key*.
+def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
+    """Erase what the server of the graph *key* keeps of it besides: streams, copies, and with *rewrite* files too.
 
-    The stream is deleted once the query with *mark* is in it.
+    The stream of the latest queries is deleted once the query with *mark* is in it.
     """
-    graphs = yield from _try_command(key, "GRAPH.LIST")
-    clients = yield from _try_command(key, "CLIENT LIST")
-    if graphs is not None and clients is not None:  # else nobody can tell which copies are still used
-        for copy in orphans(graphs, clients):
-            yield from command("DEL", copy, at=copy)
+    try:
+        yield from _delete_stream(key, mark)
+        yield from _delete_copies(key)
+        return (yield from _rewrite_files(key)) if rewrite else Erasure()
+    except DatabaseError as error:  # what was removed is entered into the log all the same
+        return Erasure(advice=f"{ADVICE} ({error})")
+
+
+def _delete_stream(key: str, mark: str) -> Flow[None]:
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")
     if setting is None or setting[1]:
@@ -63,19 +67,24 @@ def sweep_server(key: str, mark: str) -> Flow[None]:
     yield from command("DEL", stream, at=key)
 
 
-def rewrite_files(key: str) -> Flow[Erasure]:
+def _delete_copies(key: str) -> Flow[None]:
+    """Delete copies of graphs that a killed export left."""
+    graphs = yield from command("GRAPH.LIST", at=key)
+    if any(graph.startswith(PREFIX) for graph in graphs):
+        for copy in orphans(graphs, (yield from command("CLIENT LIST", at=key))):
+            yield from command("DEL", copy, at=copy)
+
+
+def _rewrite_files(key: str) -> Flow[Erasure]:
     """Have the server of the graph *key* rewrite its files without what is gone."""
-    try:
-        yield from _try_command(key, "GRAPH.SLOWLOG", key, "RESET")
-        yield from command("SLOWLOG", "RESET", at=key)
-        state = yield from _wait_until_idle(key)
-        if state["aof_enabled"]:
-            state = yield from _rewrite(key, "BGREWRITEAOF")
-        if (yield from _makes_snapshots(key)):
-            state = yield from _rewrite(key, "BGSAVE")
-        replicas = (yield from command("INFO", "replication", at=key)).get("connected_slaves", 0)
-    except DatabaseError as error:
-        return Erasure(advice=f"{ADVICE} ({error})")
+    yield from _try_command(key, "GRAPH.SLOWLOG", key, "RESET")
+    yield from command("SLOWLOG", "RESET", at=key)
+    state = yield from _wait_until_idle(key)
+    if state["aof_enabled"]:
+        state = yield from _rewrite(key, "BGREWRITEAOF")
+    if (yield from _makes_snapshots(key)):
+        state = yield from _rewrite(key, "BGSAVE")
+    replicas = (yield from command("INFO", "replication", at=key)).get("connected_slaves", 0)
     if state.get("aof_last_bgrewrite_status") != "ok" or state.get("rdb_last_bgsave_status") != "ok":
         return Erasure()
     return Erasure(advice=ADVICE_FOR_REPLICAS) if replicas else Erasure(done=True, advice="")

@@ -17,7 +17,7 @@ from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.forgetting import audit, cypher
 from kg_memory.maintenance.forgetting.audit import AuditNote
 from kg_memory.maintenance.forgetting.delete import Batch, Deleted, delete_batch, describe, plan_batch, redact
-from kg_memory.maintenance.forgetting.erase import Erasure, clear_process_caches, rewrite_files, sweep_server
+from kg_memory.maintenance.forgetting.erase import clear_process_caches, erase_leftovers
 from kg_memory.maintenance.forgetting.residue import Search, Traces, search_residue
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, select_episodes
 from kg_memory.models.operations import ForgetReceipt
@@ -171,9 +171,8 @@ def _search(run: Run, traces: Traces) -> Flow[None]:
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
     """Erase what else the server keeps, enter it all into the log, and return the receipt."""
-    yield from sweep_server(run.key, run.receipt)
     erases = run.settings.url is None if run.request.erase is None else run.request.erase
-    erasure = (yield from rewrite_files(run.key)) if erases else Erasure()
+    erasure = yield from erase_leftovers(run.key, run.receipt, rewrite=erases)
     receipt = _build_receipt(run).model_copy(update={"erased": erasure.done, "advice": erasure.advice})
     entry = yield from audit.append(_to_entry(run, receipt), run.since)
     yield from audit.settle(run.key, run.receipt)

@@ -1,0 +1,270 @@
+"""How a server is reached: by TLS, by a user with few rights, through a Sentinel, and when it does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import redis
+
+from kg_memory.errors import DatabaseUnavailable
+from kg_memory.falkor import binaries, replica, servers
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.open import NamedServer
+from tests.cluster.conftest import Cluster, Node, free_ports, slot_of, until
+from tests.cluster.test_cluster import SAID, found, opened
+from tests.falkor.test_replica import running
+
+# --- TLS ---
+
+
+class Certificates:
+    """An authority, a certificate of this machine's address, and one of a client."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._make("ca", "-addext", "basicConstraints=critical,CA:TRUE")
+        for name, address in (("server", "IP:127.0.0.1"), ("elsewhere", "DNS:db.example.com"), ("client", "DNS:ann")):
+            self._make(
+                name, "-CA", self.file("ca.crt"), "-CAkey", self.file("ca.key"), "-addext", f"subjectAltName={address}"
+            )
+
+    def file(self, name: str) -> str:
+        return str(self._folder / name)
+
+    def _make(self, name: str, *options: str) -> None:
+        key = (
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-keyout",
+            self.file(f"{name}.key"),
+        )
+        command = ("openssl", "req", "-x509", *key, "-out", self.file(f"{name}.crt"), "-subj", f"/CN={name}", *options)
+        subprocess.run(command, check=True, capture_output=True)
+
+    def query(self, *, client: bool = True) -> str:
+        own = f"&ssl_certfile={self.file('client.crt')}&ssl_keyfile={self.file('client.key')}" if client else ""
+        return f"?ssl_ca_certs={self.file('ca.crt')}{own}"
+
+    @contextmanager
+    def before(self, port: int, own: int, name: str = "server") -> Iterator[None]:
+        """Accept TLS of clients with a certificate on the port *own*, and pass on what they send to *port*.
+
+        The redis-server of the tests has no TLS of its own.
+        """
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.file("ca.crt"))
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(self.file(f"{name}.crt"), self.file(f"{name}.key"))
+        with ExitStack() as opened, socket.create_server(("127.0.0.1", own)) as listening:
+
+            def pump(source: socket.socket, target: socket.socket) -> None:
+                with suppress(OSError):
+                    while data := source.recv(65536):
+                        target.sendall(data)
+                for end in (source, target):
+                    with suppress(OSError):
+                        end.shutdown(socket.SHUT_RDWR)
+
+            def serve(plain: socket.socket) -> None:
+                with suppress(OSError):
+                    secure = opened.enter_context(context.wrap_socket(plain, server_side=True))
+                    inner = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+                    threading.Thread(target=pump, args=(secure, inner), daemon=True).start()
+                    pump(inner, secure)
+
+            def accept() -> None:
+                with suppress(OSError):
+                    while True:
+                        threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
+
+            threading.Thread(target=accept, daemon=True).start()
+            yield
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("server") / "data", "--repl-diskless-sync-delay", "0") as started:
+        yield started
+
+
+async def use(url: str, settings, namespace: str) -> None:
+    """Write and read there, sync and async."""
+    with opened(url, settings) as memory:
+        await asyncio.to_thread(memory.add, SAID, at="2024-01-01", namespace=namespace)
+        assert await asyncio.to_thread(found, memory, namespace) == [SAID]
+    async with opened(url, settings) as memory:
+        [fact] = (await memory.asearch("Where does Ann live?", namespace=namespace)).facts
+        assert fact.sentence == SAID
+
+
+async def test_a_server_is_reached_by_tls_with_certificates(certificates, node, settings, namespace):
+    [own] = free_ports(1)
+    with certificates.before(node.port, own):
+        await use(f"falkors://127.0.0.1:{own}{certificates.query()}", settings, namespace)
+
+
+async def test_a_cluster_is_reached_by_tls_with_certificates_and_a_password(
+    certificates, tmp_path, settings, namespace
+):
+    ports = free_ports(2)
+    nodes = [Node(tmp_path / str(port), "--cluster-announce-port", str(port)) for port in ports]
+    try:
+        nodes[0].cluster("MEET", "127.0.0.1", nodes[1].port, nodes[1].bus)
+        for one, first, last in zip(nodes, (0, 8192), (8191, 16383), strict=True):
+            one.cluster("ADDSLOTSRANGE", first, last)
+            one.redis.execute_command("ACL", "SETUSER", "ann", "on", ">p@ss", "~*", "+@all")
+        until(lambda: all(one.cluster("INFO")["cluster_state"] == "ok" for one in nodes))
+        with ExitStack() as proxies:
+            for one, port in zip(nodes, ports, strict=True):
+                proxies.enter_context(certificates.before(one.port, port))
+            url = f"falkors://ann:p%40ss@127.0.0.1:{ports[0]}{certificates.query()}"
+            for half in (range(8192), range(8192, 16384)):
+                name = next(f"{namespace}-{n}" for n in range(99) if slot_of(f"{namespace}-{n}") in half)
+                await use(url, settings, name)
+        assert all(one.graphs() for one in nodes)
+    finally:
+        for one in nodes:
+            one.close()
+
+
+@pytest.mark.parametrize("wrong", ["name", "authority", "client"])
+def test_a_certificate_that_does_not_fit_is_refused(certificates, node, wrong):
+    [own] = free_ports(1)
+    with certificates.before(node.port, own, "elsewhere" if wrong == "name" else "server"):
+        query = "" if wrong == "authority" else certificates.query(client=wrong != "client")
+        with pytest.raises(DatabaseUnavailable):
+            Database(NamedServer(f"falkors://127.0.0.1:{own}{query}")).client()
+
+
+@pytest.mark.parametrize("scheme", ["falkor", "falkors"])
+def test_a_port_that_does_not_answer_is_told(monkeypatch, scheme):
+    monkeypatch.setattr(servers, "OPENING", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        began = time.monotonic()
+        with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
+            Database(NamedServer(f"{scheme}://127.0.0.1:{mute.getsockname()[1]}")).client()
+        assert time.monotonic() - began < 3
+
+
+def test_tls_to_a_plain_port_is_told(monkeypatch, node):
+    monkeypatch.setattr(servers, "OPENING", 0.3)
+    with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
+        Database(NamedServer(f"falkors://127.0.0.1:{node.port}")).client()
+
+
+# --- Users ---
+
+KEYS = ("~kg*", "~telemetry{kg*")
+USED = (
+    "+graph.query +graph.ro_query +graph.list +graph.delete +module|list +cluster|slots +exists"
+    " +set +get +pexpire +evalsha +script|load +del"
+).split()
+COPIES = "+graph.copy +client|setname +client|list +watch +unwatch +multi +exec +rename".split()
+FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +xrevrange".split()
+ERASING = "+graph.config|get +graph.slowlog +slowlog|reset +info +config|get +bgrewriteaof +bgsave".split()
+
+
+@pytest.fixture
+def granted(cluster: Cluster, settings):
+    """A memory for a user with those rights only."""
+    with ExitStack() as stack:
+
+        def open_with(*rights: str) -> GraphMemory:
+            for node in cluster.nodes:
+                node.redis.execute_command("ACL", "SETUSER", "ann", "reset", "on", ">secret", *KEYS, *rights)
+            return stack.enter_context(opened(cluster.url.replace("//", "//ann:secret@"), settings))
+
+        yield open_with
+
+
+def test_a_user_may_be_let_to_do_no_more_than_is_needed(granted, cluster, namespace):
+    memory = granted(*USED)
+    added = memory.add(SAID, at="2024-01-01", namespace=namespace)
+    assert found(memory, namespace) == [SAID]
+    assert memory.data.namespaces() == [namespace]
+    memory = granted(*USED, *COPIES)
+    file = io.BytesIO()
+    memory.data.export(file, namespace=namespace)
+    memory.data.import_(io.BytesIO(file.getvalue()), namespace=namespace, replace=True)
+    memory = granted(*USED, *COPIES, *FORGETTING, *ERASING)
+    done = memory.privacy.forget(episode=added.episode, namespace=namespace, erase=True)
+    assert "replicas" in done.advice
+
+
+def test_what_is_forgotten_without_the_right_to_erase_is_in_the_log(granted, cluster, namespace):
+    memory = granted(*USED, *FORGETTING)
+    added = memory.add(SAID, at="2024-01-01", namespace=namespace)
+    cluster.master(namespace).redis.execute_command(
+        "GRAPH.COPY", graph_key(namespace), f"kg-aside:{{{graph_key(namespace)}}}x"
+    )
+    done = memory.privacy.forget(episode=added.episode, namespace=namespace, erase=True)
+    assert "permissions" in done.advice
+    assert not done.erased
+    assert len(memory.privacy.audit()) == 1
+
+
+# --- Sentinel, and a server that froze ---
+
+
+@pytest.fixture
+def sentinel(tmp_path, node):
+    [port] = free_ports(1)
+    (tmp_path / "sentinel.conf").write_text(
+        f"port {port}\nbind 127.0.0.1\nsentinel monitor own 127.0.0.1 {node.port} 1\n"
+    )
+    command = [str(binaries.fetch().redis_server), str(tmp_path / "sentinel.conf"), "--sentinel"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    with closing(redis.Redis(port=port)) as client:
+
+        def answers() -> bool:
+            try:
+                return client.ping()
+            except redis.ConnectionError:
+                return False
+
+        until(answers)
+        yield f"falkor://127.0.0.1:{port}"
+    process.kill()
+    process.wait()
+
+
+async def test_a_sentinel_is_asked_for_its_primary(sentinel, settings, namespace):
+    await use(sentinel, settings, namespace)
+
+
+def test_a_replica_that_froze_is_left_alone(tmp_path, node, settings, namespace, monkeypatch):
+    monkeypatch.setattr(replica, "ANSWERED_IN", 0.3)
+    with running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port)) as copy:
+        until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
+        with opened(node.url(), settings.with_(replica_url=copy.url())) as memory:
+            memory.add(SAID, at="2024-01-01", namespace=namespace)
+            assert found(memory, namespace) == [SAID]
+            process = copy.redis.info()["process_id"]
+            os.kill(process, signal.SIGSTOP)
+            try:
+                began = time.monotonic()
+                assert found(memory, namespace) == [SAID]
+                assert time.monotonic() - began < 3
+            finally:
+                os.kill(process, signal.SIGCONT)
