@@ -1,8 +1,8 @@
 # Needs only Python 3.11 to 3.13 and make. Everything else goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-# One more than most machines of continuous integration have processors: each costs ten seconds, and some tests wait.
-RUN_TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Two more than most machines of continuous integration have processors, as many tests wait for a server.
+RUN_TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The suite for LangGraph stores, a distribution of its own.
 CONFORMANCE := packages/store-conformance-langgraph
