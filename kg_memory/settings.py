@@ -73,6 +73,9 @@ class Settings:
     replica_url: str | None = None
     """A replica of the server at `url` for searches, which may miss the most recent messages. A replica that fails is
     left alone for half a minute, and the server at `url` answers."""
+    wait_replicas: int = 0
+    """The number of replicas that must have a write before it is acknowledged. With 0, a primary that is lost may take
+    the latest writes with it."""
     data_dir: Path | None = None
     """Folder of the embedded database; by default in the platform's user data folder."""
     xdg_data_home: str | None = None
@@ -322,7 +325,9 @@ _SCHEMES: Mapping[str, tuple[str, ...]] = {
     "rerank_url": _HTTP,
     "replica_url": ("falkor://", "falkors://", "unix://"),
 }
-_COUNTS = "idle_seconds window_seconds previous_messages reflections max_skip_turns community_refresh_interval".split()
+_COUNTS = """
+    wait_replicas idle_seconds window_seconds previous_messages reflections max_skip_turns community_refresh_interval
+    """.split()
 _SIZES = """
     model_timeout requests_per_minute tokens_per_minute parallel window max_content chunk_size max_entities max_facts
     candidates note_link_most note_link_seconds max_community_bytes

@@ -150,12 +150,18 @@ def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check
         paused = [name for name in names if memory.stats(namespace=name).paused]
         database = memory.driver.store.database
         versions, plans = database.versions(), _query_plans(database)
+        wait = settings.wait_replicas
+        lacking = [address for address, number in database.replicas().items() if number < wait] if wait else []
     seconds = time.monotonic() - began
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
     summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(names)} namespaces"
     if paused:
         summary += f", of which paused: {', '.join(paused[:_MOST_NAMED])}{' ...' if len(paused) > _MOST_NAMED else ''}"
+    if wait:
+        summary += f", each write waits for {wait} of its replicas"
+    if lacking:
+        return Check("database", "wrong", summary, f"too few replicas to acknowledge a write: {', '.join(lacking)}")
     if plans is None or plans >= QUERY_PLANS:
         return Check("database", "ok", summary)
     more = (

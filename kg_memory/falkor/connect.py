@@ -37,6 +37,7 @@ from kg_memory.runtime.lifecycle import renew_in_children
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
 MISSING_GRAPH = "empty key"
+WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL"))
 REDIRECTIONS = 8
 """The most times that a query follows a graph that moves between the servers of a cluster."""
 ADVICE = "check that the server runs and the URL is right, then try again"
@@ -65,6 +66,7 @@ class Database:
 
     It asks *host* for the URL at the first query, and again after a server went away. Once closed, it stays closed.
     *advice* returns what to do when a server cannot be reached. *timeout* is how many seconds an answer may take.
+    Each write waits for *wait_replicas* replicas.
     """
 
     def __init__(
@@ -74,9 +76,11 @@ class Database:
         allow_old: bool = False,
         advice: Callable[[], str] = lambda: ADVICE,
         timeout: float | None = None,
+        wait_replicas: int = 0,
     ) -> None:
         self._host = host
         self._timeout = timeout
+        self.wait_replicas = wait_replicas
         self._advice = advice
         self._allow_old = allow_old
         self._opening = threading.Lock()
@@ -112,11 +116,15 @@ class Database:
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
         words = query_command(key, cypher, params, write=write)
-        queries = ((cypher, params),)
+        queries, replicas = ((cypher, params),), self.wait_replicas if write else 0
         rows: list[Row] | None = yield from self._route(
             key,
             lambda server, asking: server.call(
-                words, asking=asking, read=decode_rows, span=partial(self._span, server, key, queries, write=write)
+                words,
+                asking=asking,
+                replicas=replicas,
+                read=decode_rows,
+                span=partial(self._span, server, key, queries, write=write),
             ),
         )
         return rows or []
@@ -153,9 +161,13 @@ class Database:
 
     def command_flow(self, *words: str | int, at: str = "") -> Flow[Any]:
         """Do a command of the server that holds the key *at*, and return its reply; errors as `query`."""
+        replicas = self.wait_replicas if words[0] in WRITES else 0
         return (
             yield from self._route(
-                at, lambda server, asking: server.call(words, asking=asking, span=partial(self._bare_span, server))
+                at,
+                lambda server, asking: server.call(
+                    words, asking=asking, replicas=replicas, span=partial(self._bare_span, server)
+                ),
             )
         )
 
@@ -222,6 +234,14 @@ class Database:
                 keys.update(server.client.execute_command("GRAPH.LIST"))
         names = (key.removeprefix(KEY_PREFIX) for key in keys if key.startswith(KEY_PREFIX))
         return sorted(unquote(name, errors="surrogatepass") for name in names)
+
+    def replicas(self) -> dict[str, int]:
+        """Return how many replicas each server has, by its address. Errors: as `versions`."""
+        counts = {}
+        for server in self._connect().all():
+            with self._map_errors(server):
+                counts[server.address] = int(server.client.info("replication")["connected_slaves"])
+        return counts
 
     def versions(self) -> dict[str, int]:
         """Return the version of FalkorDB on each server, by its address.

@@ -29,6 +29,8 @@ SCHEMES = ("falkor://", "falkors://", "unix://")
 CONNECTIONS = 16
 OPENING = 10.0
 """Seconds in which a server must answer the first command: later ones may take as long as they do."""
+REPLICATED_IN = 5.0
+"""Seconds in which replicas must have a write that waits for them."""
 LOST_CONNECTION = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 # No retries: redis-py would repeat a write that timed out although it was applied.
@@ -62,21 +64,31 @@ class Server:
         parts = urlsplit(self.url)
         return parts.netloc.rpartition("@")[2] or parts.path
 
-    def call(self, words: Sequence[str | int], *, asking: bool = False, **options: Any) -> Call:
-        """Return the call of a command; *options* are those of `Call`.
+    def call(self, words: Sequence[str | int], *, asking: bool = False, replicas: int = 0, **options: Any) -> Call:
+        """Return the call of a command, which is answered once that many *replicas* have what it wrote.
 
-        With *asking*, the server answers for a graph that is just being moved to it.
+        With *asking*, the server answers for a graph that is just being moved to it. *options* are those of `Call`.
         """
+        commands: list[Sequence[str | int]] = [words]
         if asking:
-            return Call(partial(_ask, self.client, words), partial(self._ask, words), **options)
+            commands.insert(0, ["ASKING"])
+        if replicas:
+            commands.append(["WAIT", replicas, round(REPLICATED_IN * 1000)])
+        if len(commands) > 1:
+            return Call(
+                lambda: _settle(_fill(self.client, commands).execute(raise_on_error=False), replicas),
+                partial(self._execute_all, commands, replicas),
+                **options,
+            )
         return Call(partial(self.client.execute_command, *words), partial(self._execute, words), **options)
 
     async def _execute(self, words: Sequence[str | int]) -> Any:
         client: Any = await self.loops.get().client()
         return await client.execute_command(*words)
 
-    async def _ask(self, words: Sequence[str | int]) -> Any:
-        return await _ask(await self.loops.get().client(), words)
+    async def _execute_all(self, commands: Sequence[Sequence[str | int]], replicas: int) -> Any:
+        pipeline = _fill(await self.loops.get().client(), commands)
+        return _settle(await pipeline.execute(raise_on_error=False), replicas)
 
     def read_all(self, key: str, queries: QueryBatch, **options: Any) -> Call:
         """Return the call that answers *queries* on the graph *key*; see `PipelinedReads`."""
@@ -91,18 +103,27 @@ class Server:
         self.client.connection_pool.disconnect()
 
 
-def _ask(client: Any, words: Sequence[str | int]) -> Any:
-    """Send a command behind ASKING, on the same connection."""
+def _fill(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
+    """Return a pipeline of *commands*, which go over one connection."""
     pipeline = client.pipeline(transaction=False)
-    pipeline.execute_command("ASKING")
-    pipeline.execute_command(*words)
-    if isinstance(client, redis.Redis):
-        return pipeline.execute()[1]
+    for words in commands:
+        pipeline.execute_command(*words)
+    return pipeline
 
-    async def execute() -> Any:
-        return (await pipeline.execute())[1]
 
-    return execute()
+def _settle(replies: list[Any], replicas: int) -> Any:
+    """Return the reply to the command among *replies*, the last of which is to WAIT where it must have *replicas*."""
+    reply = replies[-2 if replicas else -1]
+    if isinstance(reply, Exception):
+        raise reply
+    if replicas and isinstance(replies[-1], Exception):
+        raise replies[-1]
+    if replicas and replies[-1] < replicas:
+        raise DatabaseUnavailable(
+            f"FalkorDB applied a write, but {replies[-1]} of {replicas} replicas had it within {REPLICATED_IN:g} s; "
+            "see that they run, or lower wait_replicas"
+        )
+    return reply
 
 
 class _LoopClient:

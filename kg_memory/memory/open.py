@@ -108,12 +108,14 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
 
     Errors: `SettingsError` for a replica of the embedded server, which has none.
     """
-    primary, old = host(settings, on_wait), settings.allow_old_falkordb
+    primary, old, wait = host(settings, on_wait), settings.allow_old_falkordb, settings.wait_replicas
+    if wait and settings.url is None:
+        raise SettingsError("wait_replicas is set but url is not: the embedded server has no replicas")
     if settings.replica_url is None:
-        return Database(primary, allow_old=old, advice=primary.advice)
+        return Database(primary, allow_old=old, advice=primary.advice, wait_replicas=wait)
     if settings.url is None:
         raise SettingsError("replica_url is set but url is not: set url to the server that it is a replica of")
-    return Replicated(primary, NamedServer(settings.replica_url), allow_old=old)
+    return Replicated(primary, NamedServer(settings.replica_url), allow_old=old, wait_replicas=wait)
 
 
 def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import signal
+import threading
 import time
 
 import pytest
 
 from kg_memory.cli import main
 from kg_memory.errors import DatabaseUnavailable, DatabaseVersionError
+from kg_memory.falkor import servers
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.graph_swap import PREFIX
 from kg_memory.maintenance.forgetting.erase import STREAM
@@ -25,8 +28,8 @@ SAID = "Ann lives in Oslo"
 ASKED = "Where does Ann live?"
 
 
-def opened(url: str, settings) -> GraphMemory:
-    return GraphMemory(settings.with_(url=url), model=Scripted(), embeddings=HashEmbeddings())
+def opened(url: str, settings, **changes) -> GraphMemory:
+    return GraphMemory(settings.with_(url=url, **changes), model=Scripted(), embeddings=HashEmbeddings())
 
 
 @pytest.fixture
@@ -110,10 +113,13 @@ def test_keys_of_the_server_are_kept_in_the_cluster(memory):
 def test_the_doctor_looks_at_every_server(cluster, monkeypatch, capsys):
     monkeypatch.setenv("KG_MEMORY_URL", cluster.url)
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
-    main(["doctor", "--json"])
-    [check] = [check for check in json.loads(capsys.readouterr().out)["checks"] if check["what"] == "database"]
-    assert check["state"] != "wrong"
-    assert "on 3 servers" in check["found"]
+    for wait, wrong in ((0, False), (1, False), (2, True)):
+        monkeypatch.setenv("KG_MEMORY_WAIT_REPLICAS", str(wait))
+        main(["doctor", "--json"])
+        [check] = [check for check in json.loads(capsys.readouterr().out)["checks"] if check["what"] == "database"]
+        assert (check["state"] == "wrong") == wrong
+        assert "on 3 servers" in check["found"]
+        assert (f"waits for {wait} of its replicas" in check["found"]) == (wait > 0)
 
 
 def test_a_server_without_the_module_is_told_to_its_namespaces_only(tmp_path, settings, namespace):
@@ -227,3 +233,55 @@ def test_a_url_may_name_several_servers(cluster, settings, written):
     url = f"falkor://127.0.0.1:{node.port},127.0.0.1:{cluster.master(names[0]).port}"
     with opened(url, settings) as memory:
         assert [found(memory, name) for name in names] == [[SAID]] * 3
+
+
+# --- what an acknowledgement means ---
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_write_that_no_replica_has_is_not_acknowledged(cluster, settings, namespace, monkeypatch, asynchronous):
+    monkeypatch.setattr(servers, "REPLICATED_IN", 0.3)
+    with opened(cluster.url, settings, wait_replicas=1) as memory:
+
+        def write() -> None:
+            if asynchronous:
+                asyncio.run(memory.aadd(SAID, at="2024-01-01", namespace=namespace))
+            else:
+                memory.add(SAID, at="2024-01-01", namespace=namespace)
+
+        memory.add("Bob lives in Rome", at="2024-01-01", namespace=namespace)
+        master = cluster.master(namespace)
+        replicas = [node for node in cluster.nodes if node.redis.info("replication").get("master_port") == master.port]
+        for node in replicas:
+            node.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(DatabaseUnavailable, match="0 of 1 replicas"):
+                write()
+        finally:
+            for node in replicas:
+                node.process.send_signal(signal.SIGCONT)
+        write()
+        assert memory.stats(namespace=namespace).episodes == 2
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_when_the_master_is_killed(cluster, settings, namespace, monkeypatch):
+    monkeypatch.setattr(servers, "REPLICATED_IN", 0.3)
+    acknowledged, last = [], 10_000
+    with opened(cluster.url, settings, wait_replicas=1) as memory:
+        node, deadline = cluster.master(namespace), time.monotonic() + 40
+        killing = threading.Timer(0.7, node.kill)
+        killing.start()
+        while len(acknowledged) < last:
+            assert time.monotonic() < deadline
+            name = f"m{len(acknowledged)}"
+            try:
+                memory.episodes.save([{"content": f"message {name}", "source_id": name}], namespace=namespace)
+                acknowledged.append(name)
+            except DatabaseUnavailable:  # then again with the same message
+                if last == 10_000 and cluster.master(namespace) is not node:
+                    cluster.heal()  # the new master has no replica until the killed one is back
+                    last = len(acknowledged) + 10
+        killing.join()
+        stored = [episode.source_id for episode in memory.episodes.list(namespace=namespace, limit=10_000)]
+    assert len(acknowledged) > 20
+    assert sorted(stored) == sorted(acknowledged)

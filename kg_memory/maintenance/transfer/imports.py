@@ -140,6 +140,7 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
             database.query(shadow.key, cypher.KEEP_NOTES, notes, write=True)
         if not shadow.replace(key):
             raise InputError(f"{target!r} was written meanwhile; choose another namespace, or replace it (--replace)")
+        database.command("DEL", shadow.key, at=key)  # waits for replicas, as every write does
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
