@@ -221,7 +221,7 @@ class Database:
 
     def explain(self, key: str, cypher: str, params: Params) -> str:
         """Return the execution plan of *cypher* as text."""
-        return "\n".join(self.command("GRAPH.EXPLAIN", key, prepend_parameters(cypher, params), at=key))
+        return "\n".join(self.command("GRAPH.EXPLAIN", key, prepend_parameters(cypher, params), at=key) or ())
 
     def namespaces(self) -> list[str]:
         """Return the namespaces that have a graph, sorted; one with a very long name as its hash.

@@ -111,6 +111,7 @@ async def test_reading_what_is_not_there_finds_nothing_and_makes_no_graph(databa
     key = graph_key(namespace)
     assert database.query(key, "MATCH (n) RETURN n", {}, write=False) == []
     assert await database.aquery(key, "MATCH (n) RETURN n", {}, write=False) == []
+    assert database.explain(key, "MATCH (n) RETURN n", {}) == ""
     database.delete(key)
     assert namespace not in database.namespaces()
 
