@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.servers import SCHEMES
 from kg_memory.maintenance.reembedding import reembed
-from kg_memory.maintenance.transfer.drawing import export_cytoscape, export_graphml
-from kg_memory.maintenance.transfer.export import ExportOptions, Progress, export
-from kg_memory.maintenance.transfer.file import Target
-from kg_memory.maintenance.transfer.graphiti import Graph, read_database, read_dump, select_group
-from kg_memory.maintenance.transfer.imports import ImportOptions, import_export, import_graphiti
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.importing import Move, import_records
 from kg_memory.memory.open import NamedServer
 from kg_memory.models.operations import ExportResult, ImportResult
 from kg_memory.runtime.effects import work
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
+if TYPE_CHECKING:
+    from kg_memory.maintenance.transfer.export import ExportOptions, Progress
+    from kg_memory.maintenance.transfer.file import Target
+    from kg_memory.maintenance.transfer.graphiti import Graph
+
 Form = Literal["jsonl", "graphml", "cytoscape"]
 GRAPHITI_GRAPH = "default_db"
 """Graphiti's default name of its graph."""
-FORMS: Mapping[str, Callable[[Database, ExportOptions, Target, Progress | None], ExportResult]] = {
-    "jsonl": export,
-    "graphml": export_graphml,
-    "cytoscape": export_cytoscape,
-}
-
-
 FROM_EXPORT = ""
 """The namespace of an import that names none: that of the export."""
 
 
 class Data(Group):
-    """Whole namespaces: exported, imported, embedded anew and listed."""
+    """Whole namespaces: exported, imported, embedded anew and listed.
+
+    The verbs import what reads and writes files when they are called: few commands need it.
+    """
 
     _group = "data"
 
@@ -60,13 +55,15 @@ class Data(Group):
         items are exported instead. *progress* is called with how many records of how many are done.
         Errors: `InputError`, also for a namespace that holds nothing; `DatabaseError`.
         """
-        if form not in FORMS:
-            raise InputError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+        from kg_memory.maintenance.transfer.export import ExportOptions  # noqa: PLC0415
+
+        if form not in get_args(Form):
+            raise InputError(f"form must be one of {', '.join(get_args(Form))}, got {form!r}")
         if store is not None and form != "jsonl":
             raise InputError(f"form must be jsonl for the items of a store, got {form!r}")
         name = validate_namespace(namespace if store is None else store)
         options = ExportOptions(name, embeddings, "items" if store else "memory")
-        return work(lambda: FORMS[form](self._engine.driver.store.database, options, target, progress))
+        return work(lambda: _exporter(form)(self._engine.driver.store.database, options, target, progress))
 
     export, aexport = verb(_export)
 
@@ -87,6 +84,8 @@ class Data(Group):
         file has none. *progress* is called with how many bytes of how many were read. Errors: `InputError` for a wrong
         line, with its number; `EmbeddingMismatch` where the vectors are of another model; `DatabaseError`.
         """
+        from kg_memory.maintenance.transfer.imports import ImportOptions, import_export  # noqa: PLC0415
+
         options = ImportOptions(namespace or None, replace, embeddings)
         return work(lambda: import_export(self._engine.driver, source, options, progress))
 
@@ -108,6 +107,8 @@ class Data(Group):
         ``apoc.export.json.all`` made of its Neo4j. *group* is the ``group_id`` to import, where there are several.
         Embeddings are made anew. For the rest see `import_`.
         """
+        from kg_memory.maintenance.transfer.graphiti import select_group  # noqa: PLC0415
+        from kg_memory.maintenance.transfer.imports import ImportOptions, import_graphiti  # noqa: PLC0415
 
         def bring() -> ImportResult:
             options = ImportOptions(namespace, replace)
@@ -137,6 +138,8 @@ class Data(Group):
         is stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.
         *progress* is called with how many records of how many are stored. Errors: `InputError` names a wrong record.
         """
+        from kg_memory.memory.importing import Move, import_records  # noqa: PLC0415
+
         return import_records(self._engine, Move(origin, source, group, read), namespace, progress)
 
     import_from, aimport_from = verb(_import_from)
@@ -156,7 +159,18 @@ class Data(Group):
     namespaces, anamespaces = verb(_namespaces)
 
 
+def _exporter(form: Form) -> Callable[[Database, ExportOptions, Target, Progress | None], ExportResult]:
+    from kg_memory.maintenance.transfer.drawing import export_cytoscape, export_graphml  # noqa: PLC0415
+    from kg_memory.maintenance.transfer.export import export  # noqa: PLC0415
+
+    if form == "jsonl":
+        return export
+    return export_graphml if form == "graphml" else export_cytoscape
+
+
 def _read_graphiti(source: str | Path, graph: str) -> Graph:
+    from kg_memory.maintenance.transfer.graphiti import read_database, read_dump  # noqa: PLC0415
+
     if not str(source).startswith(SCHEMES):
         return read_dump(Path(source))
     server = Database(NamedServer(str(source)), allow_old=True)
