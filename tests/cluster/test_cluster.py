@@ -278,10 +278,10 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_master_is_killed(clust
                 memory.episodes.save([{"content": f"message {name}", "source_id": name}], namespace=namespace)
                 acknowledged.append(name)
             except DatabaseUnavailable:  # then again with the same message
+                killing.join()
                 if last == 10_000 and cluster.master(namespace) is not node:
                     cluster.heal()  # the new master has no replica until the killed one is back
                     last = len(acknowledged) + 10
-        killing.join()
         stored = [episode.source_id for episode in memory.episodes.list(namespace=namespace, limit=10_000)]
     assert len(acknowledged) > 20
     assert sorted(stored) == sorted(acknowledged)
