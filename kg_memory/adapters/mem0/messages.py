@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,11 +59,6 @@ def _read_message(message: Any) -> Message:
     if not isinstance(name, str | None):
         raise InputError(f"the name of a message must be a text, got {name!r:.100}")
     return Message(message["role"].strip().lower(), name or None, plain_text(message["content"]))
-
-
-def only_spoken(messages: Sequence[Message]) -> list[Message]:
-    """Return those of *messages* that people and the assistant said; calls of tools are left out."""
-    return [message for message in messages if message.role in ROLES]
 
 
 def cut(text: str) -> Iterator[str]:
