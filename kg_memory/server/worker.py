@@ -109,7 +109,7 @@ class Worker:
         with suppress(KGMemoryError):
             await self._take_off()
             if not any(self._hints.values()):  # a consumer that is removed takes its hints along
-                await self._database.acommand("XGROUP", "DELCONSUMER", STREAM, GROUP, READER.id, at=STREAM)
+                await self._do("XGROUP", "DELCONSUMER", STREAM, GROUP, READER.id)
 
     async def _follow(self) -> None:
         looked, pause = time.monotonic(), 1.0
@@ -123,23 +123,10 @@ class Worker:
                     looked = time.monotonic()
                     await self._reader.look()
                 await self._take_off()
-                left = await self._database.acommand(
-                    "XAUTOCLAIM", STREAM, GROUP, READER.id, self._patience, "0-0", "COUNT", AT_ONCE, at=STREAM
-                )
+                left = await self._do("XAUTOCLAIM", STREAM, GROUP, READER.id, self._patience, "0-0", "COUNT", AT_ONCE)
                 self._take(left[1])
-                told = await self._database.acommand(
-                    "XREADGROUP",
-                    "GROUP",
-                    GROUP,
-                    READER.id,
-                    "COUNT",
-                    AT_ONCE,
-                    "BLOCK",
-                    500,
-                    "STREAMS",
-                    STREAM,
-                    ">",
-                    at=STREAM,
+                told = await self._do(
+                    "XREADGROUP", "GROUP", GROUP, READER.id, "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, ">"
                 )
                 for _, hints in _pairs(told):
                     self._take(hints)
@@ -152,10 +139,14 @@ class Worker:
 
     async def _make_group(self) -> None:
         try:
-            await self._database.acommand("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM", at=STREAM)
+            await self._do("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM")
         except QueryError as error:
             if "BUSYGROUP" not in str(error):
                 raise
+
+    async def _do(self, *words: str | int) -> Any:
+        """Do a command on the stream, at the server that has it."""
+        return await self._database.acommand(*words, at=STREAM)
 
     def _take(self, hints: Any) -> None:
         for id_, fields in hints:
@@ -180,8 +171,8 @@ class Worker:
     async def _take_off(self) -> None:
         """Take hints of what is read off the stream."""
         while read := self._read[:AT_ONCE]:
-            await self._database.acommand("XACK", STREAM, GROUP, *read, at=STREAM)
-            await self._database.acommand("XDEL", STREAM, *read, at=STREAM)
+            await self._do("XACK", STREAM, GROUP, *read)
+            await self._do("XDEL", STREAM, *read)
             del self._read[: len(read)]
 
 

@@ -19,6 +19,7 @@ from kg_memory.falkor.graph_swap import PREFIX
 from kg_memory.maintenance.forgetting.erase import STREAM
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server.keys import KeyRing
+from kg_memory.server.worker import Outbox, Worker
 from tests.cluster.conftest import Cluster, Node, slot_of, until
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -68,6 +69,18 @@ async def test_however_many_tasks_begin_at_once_none_fails(cluster, settings, na
         await asyncio.gather(*(memory.aadd(SAID, at="2024-01-01", namespace=name) for name in names))
         results = await asyncio.gather(*(memory.asearch(ASKED, namespace=name) for name in names))
     assert [[fact.sentence for fact in result.facts] for result in results] == [[SAID]] * 20
+
+
+async def test_a_worker_reads_what_is_saved_on_any_server(memory, spread):
+    worker, outbox = Worker(memory, look_seconds=3600), Outbox(memory.driver.store.database)
+    working = asyncio.create_task(worker.run())
+    for name in spread:
+        await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=name)
+        outbox.wake(name)
+    await asyncio.to_thread(until, lambda: all(found(memory, name) == [SAID] for name in spread))
+    await outbox.stop(10)
+    worker.stop()
+    await working
 
 
 def test_an_export_is_imported_on_another_server(memory, cluster, spread):
