@@ -71,6 +71,14 @@ def test_mem0_history_tells_each_change_and_nothing_that_was_deleted(tmp_path: P
     ]
 
 
+def test_a_deleted_mem0_memory_takes_no_other_with_it(tmp_path: Path):
+    gone = {**MEMORY, "id": "m2", "memory": "Lives in Paris", "is_deleted": True}
+    nameless = {key: value for key, value in MEMORY.items() if key != "id"}
+    told = [MEMORY, gone, {**nameless, "memory": "Likes tea"}, {**nameless, "memory": "A secret", "is_deleted": True}]
+    found = episodes(read_mem0, put(tmp_path / "m.json", told))
+    assert [each.content for each in found] == ["Lives in Oslo", "Likes tea"]
+
+
 def test_langmem_items_are_messages_or_records(tmp_path: Path):
     found = episodes(read_langmem, put(tmp_path / "l.json", [ITEM, SAID, TYPED]))
     assert [each.content for each in found] == ["Ann lives in Oslo", "Ann knows Bob", '{"age": 40, "name": "Ann"}']

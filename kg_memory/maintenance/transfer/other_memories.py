@@ -27,10 +27,10 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
     """
     owners: set[str] = set()
     deleted = Lookup()
-    for _, _, record in read_json_records(path, LIST_NAMES):
+    for number, _, record in read_json_records(path, LIST_NAMES):
         owners.add(_mem0_owner(record))
         if record.get("event") == "DELETE" or record.get("is_deleted"):
-            deleted.put(str(record.get("memory_id")), "")
+            deleted.put(_mem0_key(number, record), "")
     return partial(_mem0_records, path, choose_owner(owners, group, "user"), deleted)
 
 
@@ -38,7 +38,7 @@ def _mem0_records(path: Path, owner: str, deleted: Lookup, left_out: Counter[str
     for number, _, record in read_json_records(path, LIST_NAMES):
         if _mem0_owner(record) != owner:
             continue
-        if deleted.get(record.get("memory_id")) is not None:
+        if deleted.get(_mem0_key(number, record)) is not None:
             left_out["changes to memories that were deleted"] += 1
             continue
         place = f"{path}, record {number}"
@@ -60,6 +60,11 @@ def _mem0_episode(place: str, record: Row) -> EpisodeInput:
         source="mem0",
         source_id=_text_or_none(record.get("id") or record.get("memory_id")),
     )
+
+
+def _mem0_key(number: int, record: Row) -> str:
+    """Return the id of the memory of *record*, a memory or a change to one; without an id it is one of its own."""
+    return str(record.get("memory_id") or record.get("id") or f"record {number}")
 
 
 def _mem0_owner(record: Row) -> str:
