@@ -24,9 +24,14 @@ class Call:
     kwargs: dict[str, object] = field(default_factory=dict)
 
 
-def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
-    """Call ``owner.verb``, or ``owner.averb`` on an event loop, and return its result."""
-    return (yield Call(getattr(owner, verb), getattr(owner, f"a{verb}"), args, kwargs))
+def call(owner: object, path: str, *args: object, **kwargs: object) -> Flow[Any]:
+    """Call the verb of *owner* at *path*, or its ``a`` twin on an event loop, and return its result.
+
+    The path may lead through a group, such as ``facts.get``.
+    """
+    group, _, verb = path.rpartition(".")
+    target = getattr(owner, group) if group else owner
+    return (yield Call(getattr(target, verb), getattr(target, f"a{verb}"), args, kwargs))
 
 
 def in_thread(function: Callable[..., T], *args: object) -> Flow[T]:

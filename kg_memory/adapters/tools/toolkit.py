@@ -51,9 +51,7 @@ class Here:
 
     def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
         """Call the verb at *path*, such as ``facts.history``, in the namespace of the tool."""
-        group, _, verb = path.rpartition(".")
-        owner = getattr(self.memory, group) if group else self.memory
-        return (yield from call(owner, verb, *args, namespace=self.namespace, **kwargs))
+        return call(self.memory, path, *args, namespace=self.namespace, **kwargs)
 
 
 def tool(
