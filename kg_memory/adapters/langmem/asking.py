@@ -52,6 +52,13 @@ def ask(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answ
     return cast("Answer", (yield from call(model, "answer", Ask(prompt, fields))))
 
 
+def read_field(input_: Any, name: str) -> Any:
+    """Return the field *name* of what a runnable is given. Errors: `InputError` where it is missing."""
+    if not isinstance(input_, Mapping) or name not in input_:
+        raise InputError(f"the input must be a dict with {name!r}, got {input_!r:.80}")
+    return input_[name]
+
+
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:
     """Return *messages* as records with their role, name, words and calls of tools. Errors: `InputError`."""
     return [_write(message) for message in messages_of(messages)]

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from kg_memory.adapters.calls import twins
-from kg_memory.adapters.langmem.asking import ask, open_model, write_messages
+from kg_memory.adapters.langmem.asking import ask, open_model, read_field, write_messages
 from kg_memory.adapters.langmem.items import Record
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.prompts import EXTRACT_THREAD, MANAGE_MEMORIES, strict_schema
@@ -94,13 +94,13 @@ class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
         **kwargs: Any,
     ) -> Flow[list[ExtractedMemory]]:
         del config, kwargs
-        messages = write_messages(_require_messages(input))
+        messages = write_messages(read_field(input, "messages"))
         state = _State(list(self.read_existing(input.get("existing"))))
         for _ in range(validate_count("max_steps", input.get("max_steps") or 1)):
             form = self._forms[bool(state.existing)]
             if form is None or not (messages or state.existing):
                 break
-            fields = {"lists": _describe(form.answer), "kinds": self._kinds(), "existing": state.shown()}
+            fields = {"lists": list(form.answer.model_fields), "kinds": self._kinds(), "existing": state.shown()}
             changes = yield from ask(self._model, form, **fields, messages=messages, instructions=self.instructions)
             if not state.apply(changes):
                 break
@@ -168,21 +168,20 @@ class _State:
 
     def apply(self, changes: BaseModel) -> bool:
         """Make *changes*, and return whether there were any; numbers that no memory has are left out."""
-        numbers = {number: number - 1 for number, _ in self._numbered()}
+        numbers = {number for number, _ in self._numbered()}
         made = False
         for name in type(changes).model_fields:
             for change in getattr(changes, name):
-                if name == REMOVED:
-                    made |= change in numbers
-                    self._removed |= {self.existing[place].id for place in [numbers.get(change)] if place is not None}
-                elif name.startswith(NEW):
-                    made = True
+                if name.startswith(NEW):
                     self.existing.append(Existing(str(uuid4()), name.removeprefix(NEW), to_plain(change)))
-                elif change.id in numbers:
-                    made = True
-                    id_ = self.existing[numbers[change.id]].id
-                    kind = name.removeprefix(CHANGED)
-                    self.existing[numbers[change.id]] = Existing(id_, kind, to_plain(change.memory))
+                elif (number := change if name == REMOVED else change.id) not in numbers:
+                    continue
+                elif name == REMOVED:
+                    self._removed.add(self.existing[number - 1].id)
+                else:
+                    id_, kind = self.existing[number - 1].id, name.removeprefix(CHANGED)
+                    self.existing[number - 1] = Existing(id_, kind, to_plain(change.memory))
+                made = True
         return made
 
     def memories(self, schemas: Mapping[str, Schema]) -> list[ExtractedMemory]:
@@ -216,7 +215,7 @@ class ThreadExtractor(Runnable[Any, BaseModel]):
         **kwargs: Any,
     ) -> Flow[BaseModel]:
         del config, kwargs
-        messages = write_messages(_require_messages(input))
+        messages = write_messages(read_field(input, "messages"))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
         kind, instructions = self._schema.model_json_schema(), self._instructions
@@ -246,12 +245,6 @@ def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
         return memory.content
 
 
-def _require_messages(input_: Any) -> Any:
-    if not isinstance(input_, Mapping) or "messages" not in input_:
-        raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input_!r:.80}')
-    return input_["messages"]
-
-
 def _validate_schemas(schemas: Any) -> list[Schema]:
     """Return *schemas*. Errors: `SettingsError` for what a model cannot be asked for."""
     listed = list(schemas) if isinstance(schemas, list | tuple) else [schemas]
@@ -272,10 +265,6 @@ def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
     """Return the answer with just these *lists*."""
     made: type[Any] = create_model(name, **lists)
     return made
-
-
-def _describe(answer: Schema) -> list[str]:
-    return list(answer.model_fields)
 
 
 def to_plain(content: Any) -> Any:

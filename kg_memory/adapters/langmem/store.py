@@ -14,7 +14,6 @@ from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.langmem.items import (
     SOURCE,
     Content,
-    Labels,
     encode,
     fact_item,
     id_of_fact,
@@ -153,15 +152,17 @@ class EpisodeStore(BaseStore):
 
     def _newest(self, namespace: str, filter_: Mapping[str, Any], end: int) -> Flow[list[SearchItem]]:
         """Return the first items that fit the filter, those put last first."""
-        versions: dict[str, list[Episode]] = {}
+        items: list[SearchItem] = []
+        seen: set[str] = set()
         labels, skip = tuple(namespace.split(".")), 0
         while True:
             page = {"namespace": namespace, "limit": PAGE, "skip": skip}
             episodes: list[Episode] = yield from call(self.memory.episodes, "list", **page)
             keys = dict.fromkeys(key for key in map(key_of_episode, episodes) if key is not None)
-            versions |= yield from self._versions(namespace, [key for key in keys if key not in versions])
-            shown = [to_item(labels, key, versions[key]) for key in versions if _is_shown(versions[key])]
-            items = [item for item in shown if codec.matches(item.value, filter_)]
+            versions = yield from self._versions(namespace, [key for key in keys if key not in seen])
+            seen |= versions.keys()
+            shown = (to_item(labels, key, versions[key]) for key in versions if _is_shown(versions[key]))
+            items += (item for item in shown if codec.matches(item.value, filter_))
             if len(items) >= end or len(episodes) < PAGE:
                 return items
             skip += PAGE
@@ -275,7 +276,7 @@ def thread_here() -> str | None:
 
 def _graph(namespace: Sequence[str]) -> str:
     """Return the memory's namespace of items in *namespace*. Errors: `InputError`."""
-    labels: Labels = validate_labels(namespace)
+    labels = validate_labels(namespace)
     for label in labels:
         if not isinstance(label, str) or not label.strip() or "." in label:
             raise InputError(f"a label of a namespace must be a text without a '.', got {label!r} in {labels!r}")

@@ -13,8 +13,10 @@ from langgraph.store.base import BaseStore, SearchItem
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from kg_memory.adapters.calls import call, twins
+from kg_memory.adapters.langmem.extraction import to_plain
 from kg_memory.adapters.langmem.items import Record
-from kg_memory.adapters.langmem.place import Labels, Namespace, Store, store_here, validate_store
+from kg_memory.adapters.langmem.place import Namespace, Store, store_here, validate_store
+from kg_memory.adapters.store.codec import Labels
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
@@ -85,7 +87,7 @@ def create_manage_memory_tool(
         if action == "create":
             if content is None:
                 raise InputError("a new memory needs a content")
-            plain = _to_plain(content)
+            plain = to_plain(content)
             id_ = _new_key(plain)
             yield from call(here.store, "put", here.labels, id_, {"content": plain})
             return f"created memory {id_}"
@@ -97,7 +99,7 @@ def create_manage_memory_tool(
             return f"deleted memory {id}"
         if content is None:
             raise InputError("an update needs the content that is so from now on")
-        yield from call(here.store, "put", here.labels, str(id), _updated(item.value, _to_plain(content)))
+        yield from call(here.store, "put", here.labels, str(id), _updated(item.value, to_plain(content)))
         return f"updated memory {id}"
 
     actions: Any = Literal[permitted]
@@ -198,7 +200,3 @@ def _updated(value: Any, content: Any) -> Record:
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}
     return {"content": content}
-
-
-def _to_plain(content: Any) -> Any:
-    return content.model_dump(mode="json") if isinstance(content, BaseModel) else content
