@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from kg_memory.runtime.flow import Flow, arun, run
+from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,11 +52,15 @@ async def aperform(effect: Call) -> Any:
 
 
 def twins(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return the sync and the async form of *flow*, a function or method that yields `Call` effects."""
+    """Return the sync and the async form of *flow*, a function or method that yields `Call` effects.
+
+    What it does to `every` one of several runs side by side.
+    """
 
     @wraps(flow)
     def sync(*args: P.args, **kwargs: P.kwargs) -> T:
-        return run(flow(*args, **kwargs), perform)
+        with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="kg-memory-calls") as pool:
+            return run(flow(*args, **kwargs), perform, pool)
 
     @wraps(flow)
     async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -31,7 +33,7 @@ from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeStatus, Fact
 from kg_memory.models.results import SearchResults
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.flow import Flow, every
 from kg_memory.temporal.interval import instant
 from kg_memory.text.message_fields import parse_time
 from kg_memory.validation import validate_count
@@ -114,11 +116,10 @@ class EpisodeStore(BaseStore):
         end = validate_count("offset", op.offset, 0) + validate_count("limit", op.limit)
         codec.check(op.filter or {})
         query = (op.query or "").strip()
-        items: list[SearchItem] = []
-        for namespace in (yield from self._under(op.namespace_prefix)):
-            page = self._rank(namespace, query, end) if query else self._newest(namespace, op.filter or {}, end)
-            items += yield from page
-        passing = [item for item in items if codec.matches(item.value, op.filter or {})]
+        namespaces = yield from self._under(op.namespace_prefix)
+        find = partial(self._rank, query=query) if query else partial(self._newest, filter_=op.filter or {})
+        pages = yield from every(find(namespace, end=end) for namespace in namespaces)
+        passing = [item for item in chain.from_iterable(pages) if codec.matches(item.value, op.filter or {})]
         if query:
             passing.sort(key=lambda item: -(item.score or 0.0))
         else:
