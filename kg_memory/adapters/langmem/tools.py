@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore, SearchItem
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from kg_memory.adapters.calls import call, twins
+from kg_memory.adapters.calls import call
 from kg_memory.adapters.langmem.extraction import to_plain
 from kg_memory.adapters.langmem.items import Record
 from kg_memory.adapters.langmem.place import Namespace, Store, store_here, validate_store
 from kg_memory.adapters.store.codec import Labels
-from kg_memory.errors import InputError, MemoryPaused, SettingsError
+from kg_memory.adapters.tools.toolkit import build_tool, tell_model
+from kg_memory.errors import InputError, SettingsError
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -111,7 +112,7 @@ def create_manage_memory_tool(
         id=(str | None, Field(default=None, description="The id of the memory; for update and delete only.")),
     )
     description = "\n".join([instructions, *(HOW[action] for action in permitted)])
-    return _tool(name, description, arguments, manage, (kept, where), "content")
+    return build_tool(name, description, arguments, _at(kept, where, manage), "content")
 
 
 def create_search_memory_tool(
@@ -145,36 +146,17 @@ def create_search_memory_tool(
         text = json.dumps([item.dict() for item in items], ensure_ascii=False, default=str)
         return (text, items) if response_format == "content_and_artifact" else text
 
-    return _tool(name, f"{SEARCH} {instructions}".strip(), SearchArguments, search, (kept, where), response_format)
+    about = f"{SEARCH} {instructions}".strip()
+    return build_tool(name, about, SearchArguments, _at(kept, where, search), response_format)
 
 
-def _tool(
-    name: str,
-    description: str,
-    arguments: type[BaseModel],
-    flow: Callable[..., Flow[Any]],
-    place: tuple[BaseStore | None, Namespace],
-    response_format: Literal["content", "content_and_artifact"],
-) -> BaseTool:
-    kept, where = place
+def _at(kept: BaseStore | None, where: Namespace, flow: Callable[..., Flow[Any]]) -> Callable[..., Flow[Any]]:
+    """Return *flow*, told where each call is, with errors that the model can mend answered to it."""
 
     def answer(**values: Any) -> Flow[Any]:
-        here = Here(store_here(kept), where())
-        try:
-            return (yield from flow(here, **values))
-        except (InputError, MemoryPaused) as error:
-            raise ToolException(str(error)) from error
+        return tell_model(flow(Here(store_here(kept), where()), **values))
 
-    function, coroutine = twins(answer)
-    return StructuredTool(
-        name=name,
-        description=description,
-        args_schema=arguments,
-        func=function,
-        coroutine=coroutine,
-        response_format=response_format,
-        handle_tool_error=True,
-    )
+    return answer
 
 
 def _check(action: str, id_: str | None) -> None:
