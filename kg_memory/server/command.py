@@ -33,7 +33,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         from kg_memory.server.running import StoppingServer  # noqa: PLC0415
         from kg_memory.server.service import Options  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"serve needs {error.name}: pip install 'kg-memory[server]'") from None
+        raise MissingExtra(f"serve needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
     if not 0 <= arguments.port <= MOST_PORTS:
         raise InputError(f"port must be from 0 to {MOST_PORTS}, got {arguments.port}")
     memory = open_memory(arguments, screen)

@@ -190,5 +190,5 @@ def test_a_model_is_needed(name: str, module: str, tmp_path: Path) -> None:
 def test_a_library_that_is_not_installed(name: str, module: str) -> None:
     if find_spec(module) is not None:
         pytest.skip(f"{module} is installed")
-    with pytest.raises(MissingExtra, match=rf"{name} needs .*pip install 'kg-memory\[evaluate-{name}\]'"):
+    with pytest.raises(MissingExtra, match=rf"{name} needs .*pip install 'temporal-kg-memory\[evaluate-{name}\]'"):
         find_system(name)

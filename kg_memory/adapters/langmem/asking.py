@@ -40,7 +40,7 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
     try:
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtra("a model by its name needs langchain: pip install 'kg-memory[agents]'") from None
+        raise MissingExtra("a model by its name needs langchain: pip install 'temporal-kg-memory[agents]'") from None
     try:
         return ChatModel(init_chat_model(model))
     except (ValueError, ImportError) as error:
@@ -50,13 +50,6 @@ def open_model(model: BaseChatModel | str) -> ChatModel:
 def ask(model: ChatModel, prompt: Prompt[Answer], /, **fields: Any) -> Flow[Answer]:
     """Return the answer of *model* to *prompt*. Errors: `ModelError`."""
     return cast("Answer", (yield from call(model, "answer", Ask(prompt, fields))))
-
-
-def read_field(input_: Any, name: str) -> Any:
-    """Return the field *name* of what a runnable is given. Errors: `InputError` where it is missing."""
-    if not isinstance(input_, Mapping) or name not in input_:
-        raise InputError(f"the input must be a dict with {name!r}, got {input_!r:.80}")
-    return input_[name]
 
 
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from kg_memory.adapters.calls import twins
-from kg_memory.adapters.langmem.asking import ask, open_model, read_field, write_messages
+from kg_memory.adapters.langmem.asking import ask, open_model, write_messages
 from kg_memory.adapters.langmem.items import Record
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.prompts import EXTRACT_THREAD, MANAGE_MEMORIES, strict_schema
@@ -94,13 +94,13 @@ class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
         **kwargs: Any,
     ) -> Flow[list[ExtractedMemory]]:
         del config, kwargs
-        messages = write_messages(read_field(input, "messages"))
+        messages = write_messages(_require_messages(input))
         state = _State(list(self.read_existing(input.get("existing"))))
         for _ in range(validate_count("max_steps", input.get("max_steps") or 1)):
             form = self._forms[bool(state.existing)]
             if form is None or not (messages or state.existing):
                 break
-            fields = {"lists": list(form.answer.model_fields), "kinds": self._kinds(), "existing": state.shown()}
+            fields = {"lists": _describe(form.answer), "kinds": self._kinds(), "existing": state.shown()}
             changes = yield from ask(self._model, form, **fields, messages=messages, instructions=self.instructions)
             if not state.apply(changes):
                 break
@@ -168,20 +168,21 @@ class _State:
 
     def apply(self, changes: BaseModel) -> bool:
         """Make *changes*, and return whether there were any; numbers that no memory has are left out."""
-        numbers = {number for number, _ in self._numbered()}
+        numbers = {number: number - 1 for number, _ in self._numbered()}
         made = False
         for name in type(changes).model_fields:
             for change in getattr(changes, name):
-                if name.startswith(NEW):
+                if name == REMOVED:
+                    made |= change in numbers
+                    self._removed |= {self.existing[place].id for place in [numbers.get(change)] if place is not None}
+                elif name.startswith(NEW):
+                    made = True
                     self.existing.append(Existing(str(uuid4()), name.removeprefix(NEW), to_plain(change)))
-                elif (number := change if name == REMOVED else change.id) not in numbers:
-                    continue
-                elif name == REMOVED:
-                    self._removed.add(self.existing[number - 1].id)
-                else:
-                    id_, kind = self.existing[number - 1].id, name.removeprefix(CHANGED)
-                    self.existing[number - 1] = Existing(id_, kind, to_plain(change.memory))
-                made = True
+                elif change.id in numbers:
+                    made = True
+                    id_ = self.existing[numbers[change.id]].id
+                    kind = name.removeprefix(CHANGED)
+                    self.existing[numbers[change.id]] = Existing(id_, kind, to_plain(change.memory))
         return made
 
     def memories(self, schemas: Mapping[str, Schema]) -> list[ExtractedMemory]:
@@ -200,13 +201,10 @@ create_memory_manager = MemoryManager
 
 
 class ThreadExtractor(Runnable[Any, BaseModel]):
-    """Takes ``{"messages": [...]}`` and returns one record about them all: by default a title and a summary.
+    """Fills in one record about a whole conversation."""
 
-    Errors: `SettingsError`.
-    """
-
-    def __init__(self, model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = "") -> None:
-        [self._schema] = _validate_schemas([SummarizeThread if schema is None else schema])
+    def __init__(self, model: BaseChatModel | str, schema: Schema, instructions: str) -> None:
+        [self._schema] = _validate_schemas([schema])
         self._model, self._instructions = open_model(model), instructions
         records = Annotated[list[self._schema], Field(min_length=1, max_length=1)]  # type: ignore[name-defined]
         self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
@@ -218,7 +216,7 @@ class ThreadExtractor(Runnable[Any, BaseModel]):
         **kwargs: Any,
     ) -> Flow[BaseModel]:
         del config, kwargs
-        messages = write_messages(read_field(input, "messages"))
+        messages = write_messages(_require_messages(input))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
         kind, instructions = self._schema.model_json_schema(), self._instructions
@@ -229,8 +227,14 @@ class ThreadExtractor(Runnable[Any, BaseModel]):
     invoke, ainvoke = twins(_invoke)
 
 
-create_thread_extractor = ThreadExtractor
-"""The name by which LangMem makes a `ThreadExtractor`."""
+def create_thread_extractor(
+    model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = ""
+) -> ThreadExtractor:
+    """Return a runnable that takes ``{"messages": [...]}`` and returns one record: by default a title and a summary.
+
+    Errors: `SettingsError`.
+    """
+    return ThreadExtractor(model, SummarizeThread if schema is None else schema, instructions)
 
 
 def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
@@ -240,6 +244,12 @@ def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
         return memory.content if schema is None else schema.model_validate(memory.content)
     except ValidationError:
         return memory.content
+
+
+def _require_messages(input_: Any) -> Any:
+    if not isinstance(input_, Mapping) or "messages" not in input_:
+        raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input_!r:.80}')
+    return input_["messages"]
 
 
 def _validate_schemas(schemas: Any) -> list[Schema]:
@@ -262,6 +272,10 @@ def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
     """Return the answer with just these *lists*."""
     made: type[Any] = create_model(name, **lists)
     return made
+
+
+def _describe(answer: Schema) -> list[str]:
+    return list(answer.model_fields)
 
 
 def to_plain(content: Any) -> Any:

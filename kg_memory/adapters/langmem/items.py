@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from langgraph.store.base import Item, SearchItem
 
-from kg_memory.adapters.store.codec import Labels, key_of, to_json
-from kg_memory.adapters.store.facts import FACT
+from kg_memory.adapters.store.codec import key_of, to_json
 from kg_memory.models.graph import Episode, EpisodeKind, Fact
 
 SOURCE = "langmem/"
 """The source of an episode that is a version of a memory, before the key of the memory."""
+FACT = "fact:"
+"""The prefix of the keys of facts."""
+Labels = tuple[str, ...]
 Record = dict[str, Any]
 """A plain JSON object."""
 

@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore, Item, SearchItem
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.adapters.calls import call, twins
-from kg_memory.adapters.langmem.asking import ask, open_model, read_field, write_messages
+from kg_memory.adapters.langmem.asking import ask, open_model, write_messages
 from kg_memory.adapters.langmem.extraction import (
     Config,
     Existing,
@@ -23,12 +23,10 @@ from kg_memory.adapters.langmem.extraction import (
     to_model,
     to_plain,
 )
-from kg_memory.adapters.langmem.items import Record
-from kg_memory.adapters.langmem.place import Namespace, Store, store_here, validate_store
+from kg_memory.adapters.langmem.items import FACT, Record
+from kg_memory.adapters.langmem.place import Labels, Namespace, Store, store_here, validate_store
 from kg_memory.adapters.messages import messages_of, text_of
-from kg_memory.adapters.store.codec import Labels
-from kg_memory.adapters.store.facts import FACT
-from kg_memory.errors import MemoryPaused, SettingsError
+from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.prompts import RECALL_QUERIES
 from kg_memory.runtime.flow import Flow
@@ -41,6 +39,7 @@ SPARE = 3
 """Search for so many times the items that are asked for: a memory shows facts among them."""
 WINDOWS = (1, 2, 4)
 """Numbers of last messages that are a query each, where no model writes queries."""
+
 
 T = TypeVar("T", bound=Item)
 
@@ -113,7 +112,9 @@ class MemoryStoreManager(Runnable[Any, list[Record]]):
     ) -> Flow[list[Record]]:
         del kwargs
         store, namespace = self.store, self.namespace(config)
-        before = yield from self._related(store, namespace, read_field(input, "messages"))
+        if not isinstance(input, Mapping) or "messages" not in input:
+            raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input!r:.80}')
+        before = yield from self._related(store, namespace, input["messages"])
         try:
             if not before and self._default is not None:
                 before = [(yield from self._put_default(store, namespace, config))]
@@ -230,19 +231,9 @@ create_memory_store_manager = MemoryStoreManager
 
 
 class MemorySearcher(Runnable[Any, list[SearchItem]]):
-    """Takes ``{"messages": [...]}`` and returns items of the store, the best first, by queries that a model writes.
+    """Searches a store for what bears on a conversation, by queries that a model writes."""
 
-    *prompt* says what to look for. Errors: `SettingsError`.
-    """
-
-    def __init__(
-        self,
-        model: BaseChatModel | str,
-        prompt: str = "",
-        *,
-        namespace: Labels | str = NAMESPACE,
-        store: Store | None = None,
-    ) -> None:
+    def __init__(self, model: BaseChatModel | str, prompt: str, namespace: Labels | str, store: Store | None) -> None:
         self.namespace = Namespace(namespace)
         self._model, self._prompt, self._store = open_model(model), prompt, validate_store(store)
 
@@ -254,14 +245,24 @@ class MemorySearcher(Runnable[Any, list[SearchItem]]):
     ) -> Flow[list[SearchItem]]:
         del kwargs
         store, namespace = store_here(self._store), self.namespace(config)
-        queries = yield from write_queries(self._model, read_field(input, "messages"), self._prompt)
+        queries = yield from write_queries(self._model, input["messages"], self._prompt)
         return (yield from search_all(store, namespace, queries, 10))
 
     invoke, ainvoke = twins(_invoke)
 
 
-create_memory_searcher = MemorySearcher
-"""The name by which LangMem makes a `MemorySearcher`."""
+def create_memory_searcher(
+    model: BaseChatModel | str,
+    prompt: str = "",
+    *,
+    namespace: Labels | str = NAMESPACE,
+    store: Store | None = None,
+) -> MemorySearcher:
+    """Return a runnable that takes ``{"messages": [...]}`` and returns items of the store, the best first.
+
+    *prompt* says what to look for. Errors: `SettingsError`.
+    """
+    return MemorySearcher(model, prompt, namespace, store)
 
 
 def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:

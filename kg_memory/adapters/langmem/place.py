@@ -10,11 +10,11 @@ from langgraph.store.base import BaseStore
 
 from kg_memory.adapters.langmem.store import EpisodeStore
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here
-from kg_memory.adapters.store.codec import Labels
 from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 
+Labels = tuple[str, ...]
 Store = BaseStore | GraphMemory
 
 
@@ -56,19 +56,13 @@ def validate_store(store: object) -> BaseStore | None:
     raise SettingsError(f"store must be a GraphMemory or a LangGraph store, got {store!r:.80}")
 
 
-def find_store(store: BaseStore | None) -> BaseStore | None:
-    """Return *store*, or that of the graph that runs; None where there is none."""
-    if store is not None:
-        return store
-    try:
-        return validate_store(get_store())
-    except (RuntimeError, KeyError, AttributeError):
-        return None
-
-
 def store_here(store: BaseStore | None) -> BaseStore:
     """Return *store*, or that of the graph that runs. Errors: `SettingsError` where there is none."""
-    found = find_store(store)
-    if found is None:
+    if store is None:
+        try:
+            store = validate_store(get_store())
+        except (RuntimeError, KeyError, AttributeError):
+            store = None
+    if store is None:
         raise SettingsError("there is no store: pass store=memory, or call it in a graph compiled with a store")
-    return found
+    return store

@@ -11,11 +11,10 @@ from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
 from kg_memory.adapters.calls import call, twins
-from kg_memory.adapters.langmem.asking import ask, open_model, read_field, write_trajectories
+from kg_memory.adapters.langmem.asking import ask, open_model, write_trajectories
 from kg_memory.adapters.langmem.extraction import Config
-from kg_memory.adapters.langmem.items import Record
+from kg_memory.adapters.langmem.items import Labels, Record
 from kg_memory.adapters.langmem.rules import Rules
-from kg_memory.adapters.store.codec import Labels
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.prompts import CHOOSE_PROMPTS, REVIEW, REWRITE
@@ -66,8 +65,7 @@ class PromptOptimizer(Runnable[Any, str]):
         **kwargs: Any,
     ) -> Flow[str]:
         del kwargs
-        trajectories = write_trajectories(read_field(input, "trajectories"))
-        prompt = _read_prompt(read_field(input, "prompt"))
+        trajectories, prompt = write_trajectories(_field(input, "trajectories")), _read_prompt(_field(input, "prompt"))
         if not trajectories:
             return prompt["prompt"]
         followed = [] if self._rules is None else (yield from self._rules.current(prompt["name"], config))
@@ -153,8 +151,8 @@ class MultiPromptOptimizer(Runnable[Any, list[Prompt]]):
         **kwargs: Any,
     ) -> Flow[list[Prompt]]:
         del kwargs
-        trajectories = read_field(input, "trajectories")
-        prompts = [_read_prompt(prompt) for prompt in read_field(input, "prompts")]
+        trajectories = _field(input, "trajectories")
+        prompts = [_read_prompt(prompt) for prompt in _field(input, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
             raise InputError("prompts must have different names")
         chosen = yield from self._choose(prompts, write_trajectories(trajectories))
@@ -200,6 +198,12 @@ def create_multi_prompt_optimizer(
     """Return a runnable that improves those of several prompts that caused problems; see `create_prompt_optimizer`."""
     optimizer = create_prompt_optimizer(model, kind=kind, config=config, memory=memory, namespace=namespace)
     return MultiPromptOptimizer(open_model(model), optimizer)
+
+
+def _field(input_: Any, name: str) -> Any:
+    if not isinstance(input_, Mapping) or name not in input_:
+        raise InputError(f"the input must be a dict with {name!r}, got {input_!r:.80}")
+    return input_[name]
 
 
 def _read_prompt(prompt: Any) -> Prompt:

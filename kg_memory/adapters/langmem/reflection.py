@@ -12,7 +12,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.config import get_config
+from langgraph.config import get_config, get_store
 from langgraph.func import entrypoint
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
@@ -20,8 +20,7 @@ from langgraph.store.base import BaseStore
 from kg_memory.adapters.background import finish_at_exit
 from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.langmem.items import Record
-from kg_memory.adapters.langmem.place import Namespace, Store, find_store, store_here, validate_store
-from kg_memory.adapters.store.codec import Labels
+from kg_memory.adapters.langmem.place import Labels, Namespace, Store, store_here, validate_store
 from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import renew_in_children
@@ -107,8 +106,8 @@ class ReflectionExecutor:
         seconds = validate_seconds("after_seconds", after_seconds)
         configurable, context = _here(config)
         thread = configurable.get("thread_id") if thread_id is None else thread_id
-        store = find_store(self._own_store())
-        labels = self._namespace({"configurable": configurable}) if self._namespace else ()
+        store = self._find_store() or getattr(self._reflector, "store", None)
+        labels = self._namespace({"configurable": _merge(context, configurable)}) if self._namespace else ()
         key = None if thread is None else (str(thread), labels)
         if thread is not None:
             configurable["thread_id"] = str(thread)
@@ -142,7 +141,8 @@ class ReflectionExecutor:
         if where is None:
             raise InputError("namespace must be given: the reflector has none")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
-        items = yield from call(store_here(self._own_store()), "search", where(), **how)
+        store = self._find_store() or getattr(self._reflector, "store", None)
+        items = yield from call(store_here(store), "search", where(), **how)
         return [item.dict() for item in items]
 
     search, asearch = twins(_search)
@@ -175,9 +175,14 @@ class ReflectionExecutor:
     def __exit__(self, *_: object) -> None:
         self.shutdown()
 
-    def _own_store(self) -> BaseStore | None:
-        """Return the store that was given, or that of the reflector; None where neither has one."""
-        return getattr(self._reflector, "store", None) if self._store is None else self._store
+    def _find_store(self) -> BaseStore | None:
+        """Return the store that was given, or that of the graph that runs; None where there is none."""
+        if self._store is not None:
+            return self._store
+        try:
+            return validate_store(get_store())
+        except (RuntimeError, KeyError, AttributeError):
+            return None
 
     def _run_all(self, timeout: float | None) -> bool:
         with self._changed:
@@ -245,6 +250,11 @@ def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
 
 def _is_plain(name: str) -> bool:
     return not name.startswith("__") and name not in OWN_KEYS
+
+
+def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
+    own = context if isinstance(context, Mapping) else getattr(context, "__dict__", {})
+    return {**configurable, **own}
 
 
 def _join(former: Any, payload: Any) -> Any:

@@ -9,10 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from kg_memory.adapters.calls import call, twins
-from kg_memory.adapters.langmem.items import Record
+from kg_memory.adapters.langmem.items import Labels, Record
 from kg_memory.adapters.langmem.place import Namespace
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
-from kg_memory.adapters.store.codec import Labels
 from kg_memory.adapters.store.facts import graph_namespace
 from kg_memory.errors import MemoryPaused
 from kg_memory.llm.prompts.answers import Lesson
@@ -83,7 +82,6 @@ class Rules:
         Where a lesson replaces one of the rules *followed*, that one ends. Nothing happens in a paused namespace.
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
-        by_number = dict(enumerate(followed, 1))
         for lesson in lessons:
             text = json.dumps(self._write(agent, trajectories, lesson), ensure_ascii=False, default=str)
             try:
@@ -93,7 +91,7 @@ class Rules:
             if added.skipped:
                 logger.warning("the rule learned from episode %s is not kept: %s", added.episode, added.skipped)
                 continue
-            former = by_number.get(lesson.replaces or 0)
+            former = dict(enumerate(followed, 1)).get(lesson.replaces or 0)
             if former is not None and self.text_of(former) != lesson.lesson:
                 decision = {"by": SOURCE, "reason": lesson.reason, "namespace": place["namespace"]}
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
-from itertools import chain
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -16,6 +14,7 @@ from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.langmem.items import (
     SOURCE,
     Content,
+    Labels,
     encode,
     fact_item,
     id_of_fact,
@@ -33,7 +32,7 @@ from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeStatus, Fact
 from kg_memory.models.results import SearchResults
-from kg_memory.runtime.flow import Flow, every
+from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant
 from kg_memory.text.message_fields import parse_time
 from kg_memory.validation import validate_count
@@ -116,10 +115,11 @@ class EpisodeStore(BaseStore):
         end = validate_count("offset", op.offset, 0) + validate_count("limit", op.limit)
         codec.check(op.filter or {})
         query = (op.query or "").strip()
-        namespaces = yield from self._under(op.namespace_prefix)
-        find = partial(self._rank, query=query) if query else partial(self._newest, filter_=op.filter or {})
-        pages = yield from every(find(namespace, end=end) for namespace in namespaces)
-        passing = [item for item in chain.from_iterable(pages) if codec.matches(item.value, op.filter or {})]
+        items: list[SearchItem] = []
+        for namespace in (yield from self._under(op.namespace_prefix)):
+            page = self._rank(namespace, query, end) if query else self._newest(namespace, op.filter or {}, end)
+            items += yield from page
+        passing = [item for item in items if codec.matches(item.value, op.filter or {})]
         if query:
             passing.sort(key=lambda item: -(item.score or 0.0))
         else:
@@ -153,17 +153,15 @@ class EpisodeStore(BaseStore):
 
     def _newest(self, namespace: str, filter_: Mapping[str, Any], end: int) -> Flow[list[SearchItem]]:
         """Return the first items that fit the filter, those put last first."""
-        items: list[SearchItem] = []
-        seen: set[str] = set()
+        versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:
             page = {"namespace": namespace, "limit": PAGE, "skip": skip}
             episodes: list[Episode] = yield from call(self.memory.episodes, "list", **page)
             keys = dict.fromkeys(key for key in map(key_of_episode, episodes) if key is not None)
-            versions = yield from self._versions(namespace, [key for key in keys if key not in seen])
-            seen |= versions.keys()
-            shown = (to_item(labels, key, versions[key]) for key in versions if _is_shown(versions[key]))
-            items += (item for item in shown if codec.matches(item.value, filter_))
+            versions |= yield from self._versions(namespace, [key for key in keys if key not in versions])
+            shown = [to_item(labels, key, versions[key]) for key in versions if _is_shown(versions[key])]
+            items = [item for item in shown if codec.matches(item.value, filter_)]
             if len(items) >= end or len(episodes) < PAGE:
                 return items
             skip += PAGE
@@ -277,7 +275,7 @@ def thread_here() -> str | None:
 
 def _graph(namespace: Sequence[str]) -> str:
     """Return the memory's namespace of items in *namespace*. Errors: `InputError`."""
-    labels = validate_labels(namespace)
+    labels: Labels = validate_labels(namespace)
     for label in labels:
         if not isinstance(label, str) or not label.strip() or "." in label:
             raise InputError(f"a label of a namespace must be a text without a '.', got {label!r} in {labels!r}")

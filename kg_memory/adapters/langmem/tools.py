@@ -7,18 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore, SearchItem
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from kg_memory.adapters.calls import call
-from kg_memory.adapters.langmem.extraction import to_plain
+from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.langmem.items import Record
-from kg_memory.adapters.langmem.place import Namespace, Store, store_here, validate_store
-from kg_memory.adapters.store.codec import Labels
-from kg_memory.adapters.tools.toolkit import build_tool, tell_model
-from kg_memory.errors import InputError, SettingsError
+from kg_memory.adapters.langmem.place import Labels, Namespace, Store, store_here, validate_store
+from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -88,7 +85,7 @@ def create_manage_memory_tool(
         if action == "create":
             if content is None:
                 raise InputError("a new memory needs a content")
-            plain = to_plain(content)
+            plain = _to_plain(content)
             id_ = _new_key(plain)
             yield from call(here.store, "put", here.labels, id_, {"content": plain})
             return f"created memory {id_}"
@@ -100,7 +97,7 @@ def create_manage_memory_tool(
             return f"deleted memory {id}"
         if content is None:
             raise InputError("an update needs the content that is so from now on")
-        yield from call(here.store, "put", here.labels, str(id), _updated(item.value, to_plain(content)))
+        yield from call(here.store, "put", here.labels, str(id), _updated(item.value, _to_plain(content)))
         return f"updated memory {id}"
 
     actions: Any = Literal[permitted]
@@ -112,7 +109,7 @@ def create_manage_memory_tool(
         id=(str | None, Field(default=None, description="The id of the memory; for update and delete only.")),
     )
     description = "\n".join([instructions, *(HOW[action] for action in permitted)])
-    return build_tool(name, description, arguments, _at(kept, where, manage), "content")
+    return _tool(name, description, arguments, manage, (kept, where), "content")
 
 
 def create_search_memory_tool(
@@ -146,17 +143,36 @@ def create_search_memory_tool(
         text = json.dumps([item.dict() for item in items], ensure_ascii=False, default=str)
         return (text, items) if response_format == "content_and_artifact" else text
 
-    about = f"{SEARCH} {instructions}".strip()
-    return build_tool(name, about, SearchArguments, _at(kept, where, search), response_format)
+    return _tool(name, f"{SEARCH} {instructions}".strip(), SearchArguments, search, (kept, where), response_format)
 
 
-def _at(kept: BaseStore | None, where: Namespace, flow: Callable[..., Flow[Any]]) -> Callable[..., Flow[Any]]:
-    """Return *flow*, told where each call is, with errors that the model can mend answered to it."""
+def _tool(
+    name: str,
+    description: str,
+    arguments: type[BaseModel],
+    flow: Callable[..., Flow[Any]],
+    place: tuple[BaseStore | None, Namespace],
+    response_format: Literal["content", "content_and_artifact"],
+) -> BaseTool:
+    kept, where = place
 
     def answer(**values: Any) -> Flow[Any]:
-        return tell_model(flow(Here(store_here(kept), where()), **values))
+        here = Here(store_here(kept), where())
+        try:
+            return (yield from flow(here, **values))
+        except (InputError, MemoryPaused) as error:
+            raise ToolException(str(error)) from error
 
-    return answer
+    function, coroutine = twins(answer)
+    return StructuredTool(
+        name=name,
+        description=description,
+        args_schema=arguments,
+        func=function,
+        coroutine=coroutine,
+        response_format=response_format,
+        handle_tool_error=True,
+    )
 
 
 def _check(action: str, id_: str | None) -> None:
@@ -182,3 +198,7 @@ def _updated(value: Any, content: Any) -> Record:
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}
     return {"content": content}
+
+
+def _to_plain(content: Any) -> Any:
+    return content.model_dump(mode="json") if isinstance(content, BaseModel) else content

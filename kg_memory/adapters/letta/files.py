@@ -171,7 +171,7 @@ def _open(here: Here, file_name: str, offset: int = 0, length: int = PAGE_LINES,
         raise NotFound(f"there is no file {file_name!r:.200}; grep and search_files show the names")
 
     def change(value: str) -> str:
-        others = (entry for entry in _parse_open(value) if entry[0] != file_name)
+        others = [entry for entry in _parse_open(value) if entry[0] != file_name]
         return _format_open([*others, (file_name, *page)][-MOST_OPEN:])
 
     yield from call(files.blocks, "edit", OPEN, change, here.context)
@@ -180,9 +180,8 @@ def _open(here: Here, file_name: str, offset: int = 0, length: int = PAGE_LINES,
 
 def _close(here: Here, file_name: str, *, files: Files) -> Flow[Answer]:
     def change(value: str) -> str:
-        entries = list(_parse_open(value))
-        others = [entry for entry in entries if entry[0] != file_name]
-        if len(others) == len(entries):
+        others = [entry for entry in _parse_open(value) if entry[0] != file_name]
+        if len(others) == len(_parse_open(value)):
             raise NotFound(f"no file {file_name!r:.200} is open")
         return _format_open(others)
 
@@ -243,7 +242,11 @@ def _shown(line: str) -> str:
 # Which files are open: a line each of the block
 
 
-def _parse_open(value: str) -> Iterator[tuple[str, int, int]]:
+def _parse_open(value: str) -> list[tuple[str, int, int]]:
+    return list(_entries(value))
+
+
+def _entries(value: str) -> Iterator[tuple[str, int, int]]:
     """Yield the name, the offset and the length of each; a line that was forgotten in part is no entry any more."""
     for line in value.splitlines():
         try:

@@ -11,8 +11,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.adapters.calls import call, twins
-from kg_memory.adapters.letta import edits
+from kg_memory.adapters.calls import Call, call, twins
 from kg_memory.adapters.letta.block import Block, Version
 from kg_memory.adapters.letta.blocks import PROPOSAL, Blocks
 from kg_memory.errors import InputError, NotFound
@@ -110,7 +109,7 @@ def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any
 
 def _ask(model: Model, block: Block, text: str, lines: list[str]) -> Flow[str]:
     note = {"label": block.label, "purpose": block.description, "limit": block.limit, "text": text, "facts": lines}
-    answer = yield from call(model, "answer", Ask(TIDY, {"note": note}))
+    answer = yield Call(model.answer, model.aanswer, (Ask(TIDY, {"note": note}),))
     value = "\n".join(answer.lines).strip()
     if not value or len(value) > block.limit:
         raise InputError(f"the model wrote {len(value)} characters for a block of {block.limit}; raise the limit")
@@ -128,7 +127,7 @@ def _fit(lines: Iterable[str], limit: int) -> str:
     """Return as many of the first *lines* as fit into *limit* characters."""
     text = ""
     for line in lines:
-        longer = edits.append(text, line)
+        longer = f"{text}\n{line}" if text else line
         if len(longer) > limit:
             break
         text = longer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import islice
 
 from kg_memory.adapters.mem0.filters import AllOf, Node, parse_filters, to_where
 from kg_memory.adapters.mem0.items import explain_score, is_live, is_shown, to_item
@@ -15,7 +15,7 @@ from kg_memory.memory.listing import Time
 from kg_memory.models.graph import SOURCES, Fact
 from kg_memory.models.results import Paged, SearchResults
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.runtime.flow import Flow, every
+from kg_memory.runtime.flow import Flow
 from kg_memory.text.dates import find_times
 from kg_memory.validation import validate_count
 
@@ -73,25 +73,29 @@ def _passing(
 
 
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the best memories of all namespaces that *look* allows, which are searched side by side."""
-    if not look.top:
-        return []
-    names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
-    during = None if names_time or look.as_of is not None else EVER
-    times = {"as_of": look.as_of, "during": during, "believed_at": look.believed_at}
-    how = {"recipe": recipe, "explain": explain, **times}
-    matching = yield from view.matching(look.node)
-    pages = yield from every(_search_in(view, owner, node, query, look, how) for owner, node in matching)
-    items: list[Item] = sorted(chain.from_iterable(pages), key=lambda item: -item["score"])
+    """Return the best memories of all namespaces that *look* allows."""
+    items: list[Item] = []
+    if look.top:
+        for owner, node in (yield from view.matching(look.node)):
+            items += yield from _search_in(view, owner, node, (query, recipe, explain), look)
+    items.sort(key=lambda item: -item["score"])
     return items[: look.top]
 
 
-def _search_in(view: View, owner: Owner, node: Node, query: str, look: Look, how: Entries) -> Flow[list[Item]]:
+def _search_in(
+    view: View, owner: Owner, node: Node, question: tuple[str, Recipe, bool], look: Look
+) -> Flow[list[Item]]:
     """Search a namespace, again for more results while too few of them are to be shown."""
+    query, recipe, explain = question
     where = to_where(node)
+    names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
+    during = None if names_time or look.as_of is not None else EVER
+    times = {"as_of": look.as_of, "during": during, "believed_at": look.believed_at}
     size = max(2 * look.top, TOP)
     while True:
-        results: SearchResults = yield from view.call("search", owner, query, limit=size, where=where, **how)
+        results: SearchResults = yield from view.call(
+            "search", owner, query, limit=size, where=where, recipe=recipe, explain=explain, **times
+        )
         hits = () if results.abstains else results.facts
         past = results.time is not None and results.time.words is not None
         facts = yield from _passing(view, owner, node, look, hits, past=past)
@@ -102,7 +106,7 @@ def _search_in(view: View, owner: Owner, node: Node, query: str, look: Look, how
     view.keep_places((fact.id for fact in facts), owner)
     items = [to_item(fact, owner, fact.score or 0.0) for fact in facts[: look.top]]
     explanations = {told.id: explain_score(told) for told in results.explanations}
-    return [{**item, "score_details": explanations.get(item["id"])} for item in items] if how["explain"] else items
+    return [{**item, "score_details": explanations.get(item["id"])} for item in items] if explain else items
 
 
 def get_all(view: View, look: Look) -> Flow[list[Item]]:

@@ -32,7 +32,9 @@ class View:
 
     def call(self, path: str, owner: Owner, *args: object, **kwargs: object) -> Flow[Any]:
         """Call the verb of the graph at *path*, such as ``facts.get``, in the namespace of *owner*."""
-        return call(self.graph, path, *args, namespace=owner.namespace, **kwargs)
+        group, _, verb = path.rpartition(".")
+        target = getattr(self.graph, group) if group else self.graph
+        return (yield from call(target, verb, *args, namespace=owner.namespace, **kwargs))
 
     def owners(self) -> Flow[list[Owner]]:
         """Return the owners of all namespaces of the collection that hold something."""

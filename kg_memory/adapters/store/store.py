@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -115,12 +114,15 @@ class KGStore(Closing, BaseStore):
             results[place] = yield from call(self._driver, "run", merging, self.name)
         if batch.changes:
             yield Call(self._change, self._changes, (batch.changes,))
-        saved: Batch = {}
+        paused = set[str]()
         for namespace, episodes in batch.episodes.items():  # all first: to read them may fail
-            with suppress(MemoryPaused):
+            try:
                 yield from call(self.memory.episodes, "save", episodes, namespace=namespace)
-                saved[namespace] = episodes
-        for namespace, episodes in saved.items():
+            except MemoryPaused:
+                paused.add(namespace)
+        for namespace, episodes in batch.episodes.items():
+            if namespace in paused:
+                continue
             warn(namespace, (yield from call(self.memory, "add_many", episodes, namespace=namespace)))
         return results
 

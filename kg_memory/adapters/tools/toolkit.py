@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
@@ -24,7 +24,7 @@ from kg_memory.models.operations import AddResult, ForgetReceipt
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.retrieval.context.templates import episode_line, fact_line
-from kg_memory.runtime.flow import Flow, T
+from kg_memory.runtime.flow import Flow
 from kg_memory.text import context_markers
 from kg_memory.text.context_markers import HEADINGS, TAGS
 from kg_memory.text.tokenise import terms
@@ -51,7 +51,9 @@ class Here:
 
     def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
         """Call the verb at *path*, such as ``facts.history``, in the namespace of the tool."""
-        return call(self.memory, path, *args, namespace=self.namespace, **kwargs)
+        group, _, verb = path.rpartition(".")
+        owner = getattr(self.memory, group) if group else self.memory
+        return (yield from call(owner, verb, *args, namespace=self.namespace, **kwargs))
 
 
 def tool(
@@ -63,37 +65,22 @@ def tool(
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
-        return tell_model(steps(_where(memory, template, runtime), **values))
+        here = _where(memory, template, runtime)
+        try:
+            return (yield from steps(here, **values))
+        except (InputError, MemoryPaused) as error:
+            raise ToolException(str(error)) from error
 
-    return build_tool(name, _prose(arguments.__doc__ or ""), arguments, answer)
-
-
-def build_tool(
-    name: str,
-    description: str,
-    arguments: type[BaseModel],
-    answer: Callable[..., Flow[Any]],
-    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact",
-) -> BaseTool:
-    """Return a tool that answers by *answer*, sync and async."""
     function, coroutine = twins(answer)
     return StructuredTool(
         name=name,
-        description=description,
+        description=_prose(arguments.__doc__ or ""),
         args_schema=arguments,
         func=function,
         coroutine=coroutine,
-        response_format=response_format,
+        response_format="content_and_artifact",
         handle_tool_error=True,
     )
-
-
-def tell_model(flow: Flow[T]) -> Flow[T]:
-    """Return *flow*, with an `InputError` or a pause answered to the model as a failed call."""
-    try:
-        return (yield from flow)
-    except (InputError, MemoryPaused) as error:
-        raise ToolException(str(error)) from error
 
 
 def _prose(docstring: str) -> str:

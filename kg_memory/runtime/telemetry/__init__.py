@@ -86,7 +86,7 @@ def instrument(
         from kg_memory.runtime.telemetry.otel import Instruments  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise MissingExtra(
-            "telemetry needs opentelemetry-api: pip install 'kg-memory[otel]', and the SDK and exporter of your choice"
+            "telemetry needs opentelemetry-api: pip install 'temporal-kg-memory[otel]', and an SDK and exporter"
         ) from error
     _on = Instruments(tracer_provider, meter_provider, namespaces=namespaces, message_text=message_text)
 

@@ -24,7 +24,7 @@ def run(arguments: Namespace, screen: Screen) -> int:
         from kg_memory.server.mcp.caller import LAUNCHED, Caller  # noqa: PLC0415 - an extra
         from kg_memory.server.mcp.server import MemoryServer  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"mcp needs {error.name}: pip install 'kg-memory[server]'") from None
+        raise MissingExtra(f"mcp needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
     caller = Caller.make(LAUNCHED, namespace_of(arguments), arguments.profile, arguments.user)
     with open_memory(arguments, screen) as memory:
         asyncio.run(_serve(memory, caller))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mcp.server import Server
@@ -27,6 +26,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from kg_memory import __version__
 from kg_memory.errors import KGMemoryError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
@@ -75,7 +75,7 @@ class MemoryServer:
         """Return the server of the SDK."""
         return Server(
             "kg-memory",
-            version=_version(),
+            version=__version__,
             title="kg-memory",
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
@@ -144,10 +144,3 @@ class MemoryServer:
 def _result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:
     storable = text.encode("utf-8", "replace").decode()
     return CallToolResult(content=[TextContent(type="text", text=storable)], structured_content=data, is_error=is_error)
-
-
-def _version() -> str:
-    try:
-        return version("kg-memory")
-    except PackageNotFoundError:
-        return "0"

@@ -117,20 +117,6 @@ def test_any_runnable_can_reflect_and_finds_the_store(memory):
     assert seen == [({"any": 1}, store)]
 
 
-def test_a_search_is_of_the_store_of_the_reflector(reader, memory, labels):
-    reader.rules["Changes"] = remember_all
-    manager = create_memory_store_manager(reader.model, namespace=labels, store=memory)
-    with ReflectionExecutor(manager) as executor:
-
-        @entrypoint(store=InMemoryStore())
-        def chat(message: str) -> Any:
-            executor.submit(payload(message)).result(30)
-            return [item["key"] for item in executor.search("Bob")]
-
-        keys = chat.invoke("I know Bob")
-    assert keys == [item.key for item in manager.search(query="Bob")] != []
-
-
 def test_what_waits_can_be_cancelled_and_an_executor_that_ends_leaves_no_thread(reader, memory, labels):
     executor = ReflectionExecutor(create_memory_store_manager(reader.model, namespace=labels, store=memory))
     future = executor.submit(payload("I know Bob"), after_seconds=LATER)

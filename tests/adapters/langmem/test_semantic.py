@@ -228,8 +228,6 @@ def test_a_query_model_writes_the_queries_and_phases_look_again(reader, memory, 
     items = searcher.invoke({"messages": [("user", "Who could help?")]})
     assert "I know Bob" in str([item.value for item in items])
     assert reader.asks("Queries")[-1]["instructions"] == "Look for people."
-    with pytest.raises(InputError, match="must be a dict with 'messages'"):
-        searcher.invoke({"question": "Who could help?"})
 
 
 def test_a_default_is_there_until_something_is_known(reader, memory, labels):
@@ -269,7 +267,7 @@ def test_bad_answers_are_asked_for_again_and_bad_input_is_a_clear_error(reader, 
     manager = create_memory_manager(reader.model, schemas=[Triple])
     assert manager.invoke({"messages": [("user", "Bob leads.")]})[0].content == Triple(**LEADS)
     for state, message in (
-        ({}, "must be a dict with 'messages'"),
+        ({}, "must be a dict such as"),
         ({"messages": "hi"}, "messages must be a list"),
         ({"messages": [], "existing": "hi"}, "existing must be a list"),
         ({"messages": [], "existing": [3]}, "must be a text or an"),
