@@ -1,4 +1,4 @@
-# Needs only Python 3.11 to 3.13 and make. Everything else goes into .venv.
+# Needs only Python 3.11 to 3.14 and make. Everything else goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 # Two more than most machines of continuous integration have processors, as many tests wait for a server.
@@ -28,7 +28,7 @@ coverage: .venv/.dev  ## all tests, and which lines and branches they reach: a t
 test-wire: .venv/.wire  ## the main job against a small language model served on this machine
 	@$(BIN)/python -m pytest -m wire tests/wire
 
-test-matrix:  ## the tests on Python 3.11 to 3.13, with the oldest and the newest versions allowed (an hour)
+test-matrix:  ## the tests on Python 3.11 to 3.14, with the oldest and the newest versions allowed (an hour)
 	@$(PYTHON) -m tests.matrix
 
 test-release: .venv/.dev  ## build the wheel, and install it and each extra into empty environments (ten minutes)
@@ -60,7 +60,7 @@ clean:  ## remove what make made here
 	rm -rf .venv .venv-matrix .venv-fuzz .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache docs/_build docs/cookbook docs/reference
 
 .venv/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "kg-memory needs Python 3.11 to 3.13, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) and "kg-memory needs Python 3.11 to 3.14, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'
 	@echo "making .venv ..."
 	@$(PYTHON) -m venv .venv
 	@touch $@

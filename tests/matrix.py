@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 VERSIONS = ("oldest", "newest")
 SHOWN = ("langgraph", "langchain-core", "langchain-openai", "langchain", "falkordb", "pydantic")
 TESTS = (
