@@ -32,7 +32,7 @@ EXTRAS = {
     "evaluate-mem0": "from kg_memory.evaluation.plugins import find_system; find_system('mem0')",
     "evaluate-langmem": "from kg_memory.evaluation.plugins import find_system; find_system('langmem')",
 }
-"""What each extra makes possible; `test` and `dev` are installed by make."""
+"""What each extra makes possible; `docs`, `test` and `dev` are installed by make."""
 
 pytestmark = [
     pytest.mark.skipif("KG_MEMORY_TEST_RELEASE" not in os.environ, reason="takes minutes: run make test-release"),
@@ -151,4 +151,4 @@ def test_each_extra_brings_what_it_promises(release, tmp_path, extra):
 
 
 def test_each_extra_is_tried():
-    assert set(EXTRAS) | {"test", "dev"} == set(PROJECT["project"]["optional-dependencies"])
+    assert set(EXTRAS) | {"docs", "test", "dev"} == set(PROJECT["project"]["optional-dependencies"])
