@@ -31,7 +31,7 @@ test-wire: .venv/.wire  ## the main job against a small language model served on
 test-matrix:  ## the tests on Python 3.11 to 3.14, with the oldest and the newest versions allowed (an hour)
 	@$(PYTHON) -m tests.matrix
 
-test-release: .venv/.dev  ## build the wheel, and install it and each extra into empty environments (ten minutes)
+test-release: .venv/.dev  ## build the wheel, and install it and each extra into empty environments (twenty minutes)
 	@KG_MEMORY_TEST_RELEASE=1 $(BIN)/python -m pytest tests/test_release.py
 
 check: .venv/.dev  ## style, types, direction of imports, graphs

