@@ -37,7 +37,7 @@ from kg_memory.runtime.lifecycle import renew_in_children
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
 MISSING_GRAPH = "empty key"
-WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL"))
+WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL", "EVAL"))
 REDIRECTIONS = 8
 """The most times that a query follows a graph that moves between the servers of a cluster."""
 ADVICE = "check that the server runs and the URL is right, then try again"

@@ -17,6 +17,13 @@ SECONDS = 10.0
 """For how long a lease holds that is not renewed: so long nobody reads what a killed process was reading."""
 RENEWALS = 3
 """The times that a lease is renewed before it would run out."""
+TAKE = """
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+"""A holder takes its own lease again: it may not have learned that it got it, or may have failed to give it back."""
 RENEW = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0"
 GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
@@ -39,7 +46,7 @@ class Leases:
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
         """Hold the lease on *namespace*, and renew it meanwhile; ``None`` where another process holds it."""
         key, lease = PREFIX + graph_key(namespace), Lease()
-        if await self._database.acommand("SET", key, self._holder, "NX", "PX", self._milliseconds, at=key) is None:
+        if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):
             yield None
             return
         renewing = asyncio.create_task(self._renew(key, lease))

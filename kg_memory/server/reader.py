@@ -27,6 +27,15 @@ TAKEN = 1.0
 TURN = 200
 """The most episodes of a namespace that are read before the others have their turn."""
 
+
+def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> float:
+    """Return after how many seconds to try again what failed so often in a row.
+
+    By default it is half as long as it has failed so far: a replica takes over within seconds.
+    """
+    return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
+
+
 Turn = Callable[[str], AbstractContextManager[None]]
 """Made for a namespace, and held while it is read."""
 
@@ -113,8 +122,9 @@ class Reader:
                     pause = await self._take_turn(namespace)
                 except OUTAGES as error:
                     failures += 1
-                    pause = min(LONGEST_PAUSE, 2.0**failures)
-                    logger.warning("reading is tried again in %.0f s: %s", pause, describe_error(error))
+                    away = isinstance(error, DatabaseUnavailable)
+                    pause = pause_after(failures) if away else pause_after(failures, 2, 2)
+                    logger.warning("reading is tried again in %.1f s: %s", pause, describe_error(error))
                     self._due.add(namespace)
                 except _StoppedError:
                     if self._stopping:

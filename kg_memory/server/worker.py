@@ -19,13 +19,13 @@ from typing import Any
 
 from kg_memory.cli.command import open_memory
 from kg_memory.cli.output import Screen
-from kg_memory.errors import KGMemoryError, QueryError
+from kg_memory.errors import DatabaseUnavailable, KGMemoryError, QueryError
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion.interrupted import READER
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.server.leases import SECONDS, Leases
-from kg_memory.server.reader import LONGEST_PAUSE, Reader
+from kg_memory.server.reader import Reader, pause_after
 from kg_memory.validation import validate_count
 
 logger = logging.getLogger("kg_memory.server")
@@ -62,15 +62,25 @@ class Outbox:
         """Send what is not sent yet."""
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
+            self._sending.cancel()
 
     async def _send(self) -> None:
-        try:
-            while self._due:
-                namespace = next(iter(self._due))
-                del self._due[namespace]
+        failures = 0
+        while self._due:
+            namespace = next(iter(self._due))
+            del self._due[namespace]
+            try:
                 await self._database.acommand("XADD", STREAM, "MAXLEN", "~", LONGEST, "*", FIELD, namespace, at=STREAM)
-        except KGMemoryError as error:
-            logger.warning("workers read what is saved when they look next: %s", describe_error(error))
+            except DatabaseUnavailable as error:
+                if not failures:
+                    logger.warning("workers are told later: %s", describe_error(error))
+                failures += 1
+                self._due[namespace] = None
+                await asyncio.sleep(pause_after(failures))
+            except KGMemoryError as error:
+                logger.warning("workers read what is saved when they look next: %s", describe_error(error))
+            else:
+                failures = 0
 
 
 class Worker:
@@ -112,7 +122,7 @@ class Worker:
                 await self._do("XGROUP", "DELCONSUMER", STREAM, GROUP, READER.id)
 
     async def _follow(self) -> None:
-        looked, pause = time.monotonic(), 1.0
+        looked, failures = time.monotonic(), 0
         grouped = False
         while not self._stopping.is_set():
             try:
@@ -130,12 +140,12 @@ class Worker:
                 )
                 for _, hints in _pairs(told):
                     self._take(hints)
-                pause = 1.0
+                failures = 0
             except KGMemoryError as error:
                 grouped = False  # the stream may be gone with the database
-                logger.warning("the worker looks again in %.0f s: %s", pause, describe_error(error))
-                await asyncio.sleep(pause)
-                pause = min(LONGEST_PAUSE, 2 * pause)
+                failures += 1
+                logger.warning("the worker looks again in %.1f s: %s", pause_after(failures), describe_error(error))
+                await asyncio.sleep(pause_after(failures))
 
     async def _make_group(self) -> None:
         try:

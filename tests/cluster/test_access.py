@@ -23,7 +23,7 @@ from kg_memory.falkor import binaries, replica, servers
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
-from tests.cluster.conftest import Cluster, Node, free_ports, slot_of, until
+from tests.cluster.nodes import Cluster, Node, free_ports, slot_of, until
 from tests.cluster.test_cluster import SAID, found, opened
 from tests.falkor.test_replica import running
 

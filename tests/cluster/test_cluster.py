@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+from redis.crc import key_slot
 
 from kg_memory.cli import main
 from kg_memory.errors import DatabaseUnavailable, DatabaseVersionError
@@ -18,9 +19,10 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.graph_swap import PREFIX
 from kg_memory.maintenance.forgetting.erase import STREAM
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.server import worker
 from kg_memory.server.keys import KeyRing
 from kg_memory.server.worker import Outbox, Worker
-from tests.cluster.conftest import Cluster, Node, slot_of, until
+from tests.cluster.nodes import SLOTS, Cluster, Node, slot_of, until
 from tests.scripted import HashEmbeddings, Scripted
 
 SAID = "Ann lives in Oslo"
@@ -72,14 +74,14 @@ async def test_however_many_tasks_begin_at_once_none_fails(cluster, settings, na
 
 
 async def test_a_worker_reads_what_is_saved_on_any_server(memory, spread):
-    worker, outbox = Worker(memory, look_seconds=3600), Outbox(memory.driver.store.database)
-    working = asyncio.create_task(worker.run())
+    reading, outbox = Worker(memory, look_seconds=3600), Outbox(memory.driver.store.database)
+    working = asyncio.create_task(reading.run())
     for name in spread:
         await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=name)
         outbox.wake(name)
     await asyncio.to_thread(until, lambda: all(found(memory, name) == [SAID] for name in spread))
     await outbox.stop(10)
-    worker.stop()
+    reading.stop()
     await working
 
 
@@ -246,6 +248,28 @@ def test_a_url_may_name_several_servers(cluster, settings, written):
     url = f"falkor://127.0.0.1:{node.port},127.0.0.1:{cluster.master(names[0]).port}"
     with opened(url, settings) as memory:
         assert [found(memory, name) for name in names] == [[SAID]] * 3
+
+
+async def test_workers_go_on_at_once_when_a_replica_has_taken_over(memory, cluster, settings, spread):
+    slot = key_slot(worker.STREAM.encode())
+    name = next(name for name in spread if slot_of(name) * 3 // SLOTS == slot * 3 // SLOTS)
+    other = next(one for one in spread if one != name)
+    said = [{"content": f"Ann knows P{number}", "at": f"2024-01-{number + 1:02}"} for number in range(30)]
+    done = lambda name: len(memory.episodes.list(namespace=name, status="done"))  # noqa: E731
+    async with opened(cluster.url, settings) as second:
+        outbox, reading = Outbox(second.driver.store.database), Worker(second, look_seconds=3600)
+        working = asyncio.create_task(reading.run())
+        await second.episodes.asave(said, namespace=name)
+        outbox.wake(name)
+        node = cluster.master(name)
+        await asyncio.to_thread(until, lambda: done(name))
+        node.kill()
+        await second.episodes.asave(said[:1], namespace=other)
+        outbox.wake(other)  # the master of the stream is away
+        await asyncio.to_thread(until, lambda: cluster.master(name) is not node)
+        await asyncio.to_thread(until, lambda: (done(name), done(other)) == (30, 1), 4)
+        reading.stop()
+        await working
 
 
 # --- what an acknowledgement means ---

@@ -108,6 +108,10 @@ async def test_one_reader_at_a_time_has_a_namespace_until_its_lease_runs_out(mem
             await until(lambda: lease.lost)
     async with other.hold("ann") as again:
         assert again is not None, "what another one holds by now is not given back"
+    database.command("SET", PREFIX + graph_key("ann"), mine._holder, "PX", 5000)  # it could not be given back
+    async with other.hold("ann") as refused, mine.hold("ann") as own:
+        assert refused is None
+        assert own is not None
 
 
 async def test_a_reader_waits_for_another_process_and_reads_what_that_left(memory):
