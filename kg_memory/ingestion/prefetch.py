@@ -267,7 +267,8 @@ def _identify(
         question = identity_question(dict(enumerate(mentions)), dict(enumerate(unsure)), fields)
         identities = yield from ask_question(question)
         for item, (number, new) in enumerate(places):
-            answers[number][new] = identities[item]
+            if item in identities:
+                answers[number][new] = identities[item]
     return answers
 
 

@@ -262,13 +262,17 @@ def _show(candidate: Candidate) -> JSON:
 def _identify(
     answers: Sequence[Resolutions], unsure: ByPlace, ids: Mapping[int, tuple[int, str]]
 ) -> dict[int, Identity]:
-    identities = {new: Identity(_ids(among), _presume(among), "") for new, among in unsure.items()}
+    identities: dict[int, Identity] = {}
+    for new, among in unsure.items():
+        presumed = _presume(among)
+        if presumed is not None:
+            identities[new] = Identity(_ids(among), presumed, "")
     for answer in answers:
         for row in answer.resolutions:
             place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
-            if row.entity in identities and place == row.entity:
+            if row.entity in unsure and place == row.entity:
                 name = row.name if id_ else ""
-                identities[row.entity] = Identity(identities[row.entity].among, id_ or None, name, row.confidence)
+                identities[row.entity] = Identity(_ids(unsure[row.entity]), id_ or None, name, row.confidence)
     return identities
 
 

@@ -219,6 +219,17 @@ def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memor
     ]
 
 
+def test_who_is_meant_is_asked_in_turn_where_no_answer_came_ahead(memory, model, namespace, graph):
+    model.rules["resolve"] = lambda _: {"resolutions": []}
+    places = enumerate(("Oslo", "Paris", "Rome"), 1)
+    first, *rest = [EpisodeInput(content=f"Ann lives in {place}", at=f"2024-01-0{day}") for day, place in places]
+    memory.add_many([first], namespace=f"{namespace} ahead")
+    memory.add_many(rest, namespace=f"{namespace} ahead")
+    one_by_one(memory, [first, *rest], namespace)
+    assert [each.name for each in memory.entities.list(namespace=namespace)].count("Ann") == 1
+    assert graph(f"{namespace} ahead") == graph(namespace)
+
+
 def test_what_cannot_be_asked_ahead_is_asked_in_turn(memory, model, namespace, graph):
     messages = conversation(11)
     expected = graph(one_by_one(memory, messages, f"{namespace} one by one"))
