@@ -1,0 +1,257 @@
+"""A Redis Cluster whose master and workers are killed: what is lost, and how soon all goes on.
+
+    python -m benchmarks.cluster [--quick] [--namespaces 1000] [--messages 3] [--latency 0.5]
+
+Run it from the root of the repository. Three masters, three replicas and four ``kg-memory worker`` run on this machine,
+so they share its processors: figures of speed are those of one machine. Messages are saved in all namespaces, in turns,
+and the workers are told by the outbox of the HTTP server. Once half of the messages are accepted, ``kill -9`` ends the
+master that has the workers' stream, and two of the workers. The master is started again when its replica has taken
+over, as a supervisor would. A writer that gets an error sends the same message again.
+
+In the end the graphs are read by Cypher on each server (see `tests/cluster/accepted.py`). It exits with 1 if anything
+is doubled, out of order or dangling, or if anything is lost where each write waited for a replica.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kg_memory import GraphMemory
+from kg_memory.errors import DatabaseUnavailable
+from kg_memory.falkor.connect import graph_key
+from kg_memory.server.worker import STREAM, Outbox
+from tests.cluster.accepted import ACQUAINTANCES, UNREAD, holders, look, masters, message, problems
+from tests.cluster.nodes import NODE_TIMEOUT, Cluster, Node, running, until
+from tests.cluster.processes import Deployment, scripted_model
+
+WORKERS, KILLED = 4, 2
+WRITES = 16
+"""Messages that are saved at the same time."""
+AGAIN = 0.1
+"""Seconds after which a writer that got an error tries again."""
+GOAL = NODE_TIMEOUT + 2
+
+
+@dataclass
+class Accepted:
+    """The numbers of the messages that were accepted, by namespace, and when each was, by the clock."""
+
+    numbers: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    times: list[tuple[float, str]] = field(default_factory=list)
+    errors: int = 0
+
+    def add(self, namespace: str, number: int) -> None:
+        self.numbers[namespace].add(number)
+        self.times.append((time.time(), namespace))
+
+    def first_after(self, began: float, namespaces: set[str]) -> float:
+        """Return after how many seconds from *began* a message of these *namespaces* was accepted again.
+
+        Answers that were sent before their server was killed come within less than half of the node time-out.
+        """
+        return next(at for at, name in self.times if at > began + NODE_TIMEOUT / 2 and name in namespaces) - began
+
+
+async def save_all(deployment: Deployment, names: Sequence[str], each: int, accepted: Accepted) -> None:
+    """Save so many messages in each namespace, each until it is accepted, and tell the workers."""
+    async with GraphMemory(deployment.settings) as memory:
+        outbox, slots = Outbox(memory.driver.store.database), asyncio.Semaphore(WRITES)
+
+        async def save(name: str, number: int) -> bool:
+            async with slots:
+                try:
+                    await memory.episodes.asave([message(number)], namespace=name)
+                except DatabaseUnavailable:
+                    accepted.errors += 1
+                    return False
+                accepted.add(name, number)
+                outbox.wake(name)
+                return True
+
+        async def write(name: str) -> None:
+            for number in range(each):
+                while not await save(name, number):  # noqa: ASYNC110 - there is no event to wait for
+                    await asyncio.sleep(AGAIN)
+
+        await asyncio.gather(*map(write, names))
+        await outbox.stop(60)
+
+
+def wait_until_read(nodes: Sequence[Node], names: Sequence[str], seconds: float) -> None:
+    """Wait until nothing is unread in *names*: asked of the servers themselves."""
+    left = set(map(graph_key, names))
+
+    def done() -> bool:
+        for key, [node, *_] in holders(nodes).items():
+            if key in left and not look(node, key, UNREAD)[0]["n"]:
+                left.remove(key)
+        return not left
+
+    until(done, seconds)
+
+
+def read_times(nodes: Sequence[Node], names: Sequence[str]) -> list[tuple[float, str]]:
+    """Return when each message was read, by the clock of the worker, and its namespace; the earliest first."""
+    keys, held = {graph_key(name): name for name in names}, holders(nodes)
+    rows = [(row["read_at"] / 1e6, keys[key]) for key in keys for row in look(held[key][0], key, ACQUAINTANCES)]
+    return sorted(rows)
+
+
+# What is killed
+
+
+class Crash:
+    """Kills the master of the workers' stream and some workers, and starts the master again once it is replaced."""
+
+    def __init__(self, cluster: Cluster, workers: Sequence[subprocess.Popen[bytes]]) -> None:
+        self._cluster, self._workers = cluster, workers
+
+    def run(self) -> None:
+        [node] = [node for node in masters(self._cluster.nodes) if _holds(node, STREAM)]
+        self.namespaces = {key for key, [holder, *_] in holders(self._cluster.nodes).items() if holder is node}
+        self.at = time.time()
+        node.kill()
+        for worker in self._workers:
+            worker.kill()
+        others = [other for other in self._cluster.nodes if other is not node]
+        until(lambda: any(_holds(other, STREAM) for other in others))
+        self.takeover = time.time() - self.at
+        node.start()
+        until(lambda: node.redis.info("replication").get("master_link_status") == "up")
+        self.replica_back = time.time() - self.at
+
+
+def _holds(node: Node, key: str) -> bool:
+    slot = node.cluster("KEYSLOT", key)
+    slots = node.redis.execute_command("CLUSTER", "SLOTS")
+    return any(first <= slot <= last and port == node.port for first, last, (_, port, *_), *_ in slots)
+
+
+async def crash_in_the_middle(
+    deployment: Deployment, crash: Crash, names: Sequence[str], each: int, accepted: Accepted
+) -> None:
+    """Save all messages, and have *crash* happen when half of them are accepted."""
+    saving = asyncio.create_task(save_all(deployment, names, each, accepted))
+    while len(accepted.times) < len(names) * each / 2:  # noqa: ASYNC110 - nor here
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(crash.run)
+    await saving
+
+
+def measure_crash(chosen: argparse.Namespace, *, durable: bool) -> dict[str, Any]:
+    """Return what a crash in the middle did, where each write waits for a replica and fsync, or not."""
+    names = [f"user-{number}" for number in range(chosen.namespaces)]
+    with deployed(chosen, durable=durable) as (cluster, deployment):
+        workers = [deployment.worker(chosen.at_once) for _ in range(WORKERS)]
+        accepted, crash = Accepted(), Crash(cluster, workers[:KILLED])
+        asyncio.run(crash_in_the_middle(deployment, crash, names, chosen.messages, accepted))
+        wait_until_read(cluster.nodes, names, chosen.patience)
+        ended = time.time()
+        spread = Counter(holder[0].port for holder in holders(cluster.nodes).values())
+        wrong = problems(cluster.nodes, accepted.numbers)
+        for problem in wrong[:20]:
+            print(*problem)
+        kinds = Counter(problem.kind for problem in wrong)
+        lost = {name for name in names if graph_key(name) in crash.namespaces}
+        read_again = min(at for at, name in read_times(cluster.nodes, names) if at > crash.at and name in lost)
+        return {
+            "namespaces on each master": " / ".join(map(str, sorted(spread.values()))),
+            "furthest from even, %": round(max(abs(3 * count / len(names) - 1) for count in spread.values()) * 100, 1),
+            "messages accepted": len(accepted.times),
+            "errors told to writers": accepted.errors,
+            "lost": kinds["lost"],
+            "doubled": kinds["doubled"],
+            "out of order": kinds["out of order"],
+            "overlapping, dangling, changed or unread": kinds.total()
+            - sum(kinds[kind] for kind in ("lost", "doubled", "out of order")),
+            "replica took over after, s": round(crash.takeover, 1),
+            "killed server followed it after, s": round(crash.replica_back, 1),
+            f"saving went on after, s (goal {GOAL:g})": round(accepted.first_after(crash.at, lost), 1),
+            "reading went on after, s": round(read_again - crash.at, 1),
+            "all read after, s": round(ended - crash.at, 1),
+        }
+
+
+# Throughput
+
+
+def measure_speed(chosen: argparse.Namespace) -> dict[int, float]:
+    """Return the messages a second that 1, 2 and 4 workers read, between the first and the last tenth."""
+    speeds = {}
+    with deployed(chosen, durable=True) as (cluster, deployment):
+        for workers in (1, 2, 4):
+            names = [f"speed-{workers}-{number}" for number in range(chosen.speed_namespaces)]
+            asyncio.run(save_all(deployment, names, chosen.messages, Accepted()))
+            started = [deployment.worker(chosen.at_once) for _ in range(workers)]
+            wait_until_read(cluster.nodes, names, chosen.patience)
+            for process in started:
+                process.terminate()
+            for process in started:
+                process.wait()
+            times = [at for at, _ in read_times(cluster.nodes, names)]
+            middle = times[len(times) // 10 : -len(times) // 10]
+            speeds[workers] = len(middle) / (middle[-1] - middle[0])
+    return speeds
+
+
+@contextmanager
+def deployed(chosen: argparse.Namespace, *, durable: bool) -> Iterator[tuple[Cluster, Deployment]]:
+    """Run a cluster and a scripted model, and yield the cluster and what starts processes on it."""
+    options = ("--appendfsync", "always") if durable else ()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder)
+        with running(path, *options) as cluster, scripted_model(chosen.latency) as model:
+            url = "falkor://" + ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes[:3])
+            with Deployment(url, model, path, wait_replicas=int(durable)) as deployment:
+                yield cluster, deployment
+
+
+def main() -> int:
+    """Print two tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--namespaces", type=int, default=1000)
+    parser.add_argument("--messages", type=int, default=3, help="in each namespace")
+    parser.add_argument("--latency", type=float, default=0.5, help="seconds that the model takes for an answer")
+    parser.add_argument("--at-once", type=int, default=8, help="namespaces that a worker reads at a time")
+    parser.add_argument("--speed-namespaces", type=int, default=200, help="namespaces that are read for each speed")
+    parser.add_argument("--patience", type=float, default=1800, help="seconds in which all must be read")
+    parser.add_argument("--only", choices=("durable", "fast", "speed"), help="one part")
+    parser.add_argument("--quick", action="store_true", help="60 namespaces, and 30 for speeds")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.namespaces, chosen.speed_namespaces = 60, 30
+    print(f"{os.cpu_count()} processors, shared by 6 servers, the workers, the model and the writer")
+    crashes = {}
+    if chosen.only in (None, "durable"):
+        crashes["wait_replicas=1, appendfsync always"] = measure_crash(chosen, durable=True)
+    if chosen.only in (None, "fast"):
+        crashes["wait_replicas=0, appendfsync everysec"] = measure_crash(chosen, durable=False)
+    if crashes:
+        print("|  |", " | ".join(crashes), "|")
+        print("| --- |", " | ".join("---" for _ in crashes), "|")
+        for name in next(iter(crashes.values())):
+            print(f"| {name} |", " | ".join(str(figures[name]) for figures in crashes.values()), "|")
+    if chosen.only in (None, "speed"):
+        print("| workers | messages a second |\n| --- | --- |")
+        for workers, speed in measure_speed(chosen).items():
+            print(f"| {workers} | {speed:.1f} |")
+    wrong = ("doubled", "out of order", "overlapping, dangling, changed or unread")
+    return int(
+        any(figures[name] for figures in crashes.values() for name in wrong)
+        or any(figures["lost"] for title, figures in crashes.items() if "=1" in title)
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
