@@ -83,8 +83,16 @@ def to_literal(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{{','.join([_map_key(str(key)) + to_literal(item) for key, item in value.items()])}}}"
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(to_literal, value))}]"
+        return _list_literal(value)
     return str(stringify_param_value(value))
+
+
+def _list_literal(values: Sequence[Any]) -> str:
+    if values and {*map(type, values)} == {str}:
+        text = '","'.join(values)
+        if text.count('"') == 2 * (len(values) - 1) and "\\" not in text:  # ids, mostly: nothing to escape
+            return f'["{text}"]'
+    return f"[{','.join(map(to_literal, values))}]"
 
 
 @lru_cache(maxsize=1024)

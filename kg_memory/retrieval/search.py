@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
@@ -125,19 +126,18 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
     keys = [*name_keys(text), *asker] if _needs_names(recipe) else []
     centers = [alias_key(replace_unstorable(name)) for name in request.center]
     keys += centers
-    by_words = [kind for kind in KINDS if recipe.weights(kind).words]
     thread = thread_key(replace_unstorable(request.thread or ""))
     named_entities = read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
     contained = read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
     recent_entities = read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
-    statistics = read(cypher.word_statistics(by_words), terms=words)
+    statistics = _read_statistics(recipe, words)
     unread_exist = read(cypher.IS_ANY_UNREAD)
-    rows, named, parts, recent, names, unread = yield from in_step(
-        (statistics, named_entities, contained, recent_entities, _read_names(request.where), unread_exist)
-    )
-    if not rows:
+    others = named_entities, contained, recent_entities, _read_names(request.where), unread_exist
+    results = yield from in_step((*statistics, *others))
+    rows = [row for part in results[: len(statistics)] for row in part]
+    named, parts, recent, names, unread = results[len(statistics) :]
+    if len(rows) < len(statistics):
         return None
-    [row] = rows
     known = {key for entity in named for key in entity["keys"]}
     for name, key in zip(request.center, centers, strict=True):
         if key not in known:
@@ -149,17 +149,17 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
     else:
         unused = set(words) - set(terms(text))
     words = [word for word in words if word not in unused]
-    counts = counts_of(row)
+    counts = counts_of(rows[0])
     vector, episode_vector = yield from _embed(text, named, counts["episodes"], recipe)
     origins = Origins(named, recent, {part["id"]: part["parts"] for part in parts}, counts["episodes"])
-    frequencies = frequencies_of(row, unused)
+    frequencies = frequencies_of(rows, unused)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
         words,
         vector,
         episode_vector,
         counts,
-        row["lengths"],
+        {kind: length for row in rows for kind, length in row["lengths"].items()},
         frequencies,
         named,
         subjects,
@@ -209,12 +209,23 @@ def counts_of(row: Row) -> dict[Kind, int]:
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
-def frequencies_of(row: Row, unused: Collection[str] = ()) -> Frequencies:
-    """Return how many nodes of each kind have a term, by the row of `queries.search.word_statistics`."""
+def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
+    """Return how many nodes of each kind have a term, by rows of `queries.search.word_statistics`."""
     frequencies: dict[Kind, dict[str, int]] = {}
-    for kind, pairs in row["often"].items():
+    for kind, pairs in (item for row in rows for item in row["often"].items()):
         frequencies[kind] = {word: often for word, often in pairs if word not in unused}
     return frequencies
+
+
+def _read_statistics(recipe: Recipe, words: list[str]) -> list[Flow[Any]]:
+    """Return the reads of the statistics of the kinds that are searched by *words*.
+
+    Those of episodes are a read of their own, beside the others: they take as long as these together.
+    """
+    kinds = [kind for kind in KINDS if recipe.weights(kind).words]
+    others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
+    parts: list[list[Kind]] = [["episodes"], others] if 0 < len(others) < len(kinds) else [kinds]
+    return [read(cypher.word_statistics(part), terms=words) for part in parts]
 
 
 def _needs_names(recipe: Recipe) -> bool:

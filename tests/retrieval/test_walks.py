@@ -59,8 +59,15 @@ def fact(id_: str, subject: str, *objects: str, type: str = "semantic", at: int 
     return {"id": id_, "type": type, "subject": subject, "objects": list(objects), "at": at, "ended": ended}
 
 
+def linked(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the row that a query has for *facts*."""
+    ends = [(each, object_) for each in facts for object_ in each["objects"] or [each["subject"]]]
+    lines = ["\t".join((each["id"], each["type"], each["subject"], object_)) for each, object_ in ends]
+    return [{"links": "\n".join(lines)}]
+
+
 class Asked:
-    """Answers queries with the next rows given for them, or none, and keeps them."""
+    """Answers queries with the next facts or rows given for them, or none, and keeps them."""
 
     def __init__(self, **answers: list[list[dict[str, Any]]]) -> None:
         self.answers = {getattr(cypher, name): rows for name, rows in answers.items()}
@@ -68,8 +75,9 @@ class Asked:
 
     def __call__(self, effect: Query) -> list[dict[str, Any]]:
         self.queries.append(effect)
-        rows = self.answers.get(effect.cypher, [])
-        return rows.pop(0) if rows else []
+        steps = self.answers.get(effect.cypher, [])
+        rows = steps.pop(0) if steps else []
+        return linked(rows) if effect.cypher in (cypher.FACTS_NEAR, cypher.FACT_LINKS) else rows
 
     def near(self) -> list[Mapping[str, Any]]:
         return [each.params for each in self.queries if each.cypher == cypher.FACTS_NEAR]
@@ -191,7 +199,7 @@ class Slow:
         self.seconds += (
             600e-6 * len(ids) + 100e-6 * len(rows) + 2e-6 * len(ids) * min(self.facts, effect.params["most"])
         )
-        return rows
+        return linked(rows)
 
     def clock(self) -> float:
         """Tell the time, each look at which takes a microsecond."""

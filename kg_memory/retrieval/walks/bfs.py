@@ -90,5 +90,13 @@ def read_near(
 
 
 def links_of(rows: Iterable[Row]) -> Links:
-    """Return the facts of *rows*, with the entities of each."""
-    return {row["id"]: Link(row["type"], tuple(dict.fromkeys((row["subject"], *row["objects"])))) for row in rows}
+    """Return the facts in the texts of *rows*, with the entities of each."""
+    types: dict[str, str] = {}
+    entities: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for line in row["links"].split("\n"):
+            match line.split("\t"):
+                case [id_, type_, subject, object_]:  # an imported id may contain anything
+                    types[id_] = type_
+                    entities.setdefault(id_, {}).update({subject: None, object_: None})
+    return {id_: Link(types[id_], tuple(ends)) for id_, ends in entities.items()}
