@@ -74,7 +74,11 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        content = self.rfile.read(length)
+        if len(content) < length:
+            raise ConnectionResetError  # the client was killed
+        body = json.loads(content)
         said = self.server.watch(_asked(self.path, body), body)
         if said is not None:
             said = said if isinstance(said, Said) else Said(completion(said))

@@ -65,7 +65,9 @@ class Node:
     def start(self) -> None:
         found = binaries.fetch()
         module = ["--loadmodule", str(found.module), *MODULE] if self._module else []
-        self.process = subprocess.Popen([str(found.redis_server), *self.options, *module], stdout=subprocess.DEVNULL)
+        command = [str(found.redis_server), *self.options, *module]
+        # Signals that Python ignores stay ignored: with SIGXFSZ a file that may not grow is an error, as on a full disk.
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, restore_signals=False)
         until(self.answers)
 
     def answers(self) -> bool:
@@ -111,7 +113,13 @@ class Cluster:
 
     def wait(self) -> None:
         """Wait until every node sees three masters and three replicas that follow them."""
-        until(lambda: all(map(_is_well, self.nodes)))
+        until(self.is_well)
+
+    def is_well(self) -> bool:
+        try:
+            return all(map(_is_well, self.nodes))
+        except redis.ConnectionError:
+            return False
 
     def master(self, namespace: str) -> Node:
         """The node that holds the graph of *namespace*, once all that run agree."""
