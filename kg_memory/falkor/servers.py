@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from inspect import signature
 from itertools import count
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import redis
@@ -25,12 +27,15 @@ from kg_memory.falkor.wire import PipelinedReads, QueryBatch
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.lifecycle import PerLoop
 
+T = TypeVar("T")
 SCHEMES = ("falkor://", "falkors://", "unix://")
 CONNECTIONS = 16
 OPENING = 10.0
 """Seconds in which a server must answer the first command: later ones may take as long as they do."""
 REPLICATED_IN = 5.0
 """Seconds in which replicas must have a write that waits for them."""
+SILENT = 5.0
+"""Seconds without an answer after which a cluster is asked whether another server has taken the place of this one."""
 LOST_CONNECTION = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 # No retries: redis-py would repeat a write that timed out although it was applied.
@@ -42,6 +47,16 @@ _OPTIONS: dict[str, Any] = {
 if "driver_info" in signature(AbstractConnection).parameters:
     # Else redis-py reads its own version from disk at each connection, on the event loop.
     _OPTIONS["driver_info"] = None
+_TCP: dict[str, Any] = {}
+if sys.platform == "linux":
+    # Else a host that vanished would be noticed after a quarter of an hour: the network says nothing about it.
+    _TCP["socket_keepalive"] = True
+    _TCP["socket_keepalive_options"] = {
+        socket.TCP_KEEPIDLE: 5,
+        socket.TCP_KEEPINTVL: 2,
+        socket.TCP_KEEPCNT: 3,
+        socket.TCP_USER_TIMEOUT: 11_000,
+    }
 _POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socket_timeout": None}
 
 
@@ -52,6 +67,8 @@ class Server:
         self.url = url
         self.checked = False
         """Whether its version is known to be one that may be used."""
+        self.peers: Sequence[str] = ()
+        """The URLs of the other nodes of its cluster."""
         self.client: Any = redis.Redis(
             connection_pool=redis.BlockingConnectionPool.from_url(url, **_options(url), **_POOL)
         )
@@ -84,11 +101,11 @@ class Server:
 
     async def _execute(self, words: Sequence[str | int]) -> Any:
         client: Any = await self.loops.get().client()
-        return await client.execute_command(*words)
+        return await self._await(client.execute_command(*words))
 
     async def _execute_all(self, commands: Sequence[Sequence[str | int]], replicas: int) -> Any:
         pipeline = _fill(await self.loops.get().client(), commands)
-        return _settle(await pipeline.execute(raise_on_error=False), replicas)
+        return _settle(await self._await(pipeline.execute(raise_on_error=False)), replicas)
 
     def read_all(self, key: str, queries: QueryBatch, **options: Any) -> Call:
         """Return the call that answers *queries* on the graph *key*; see `PipelinedReads`."""
@@ -96,7 +113,41 @@ class Server:
 
     async def _gather(self, key: str, queries: QueryBatch) -> list[Any]:
         loop_client = self.loops.get()
-        return await loop_client.reads.gather(await loop_client.client(), key, queries)
+        return await self._await(loop_client.reads.gather(await loop_client.client(), key, queries))
+
+    async def _await(self, reply: Awaitable[T]) -> T:
+        """Return *reply*. Raises: `redis.TimeoutError` where this server is silent and another one has its place."""
+        if not self.peers:
+            return await reply
+        watches: list[asyncio.Task[None]] = []
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(None)
+        starting = loop.call_later(SILENT, lambda: watches.append(loop.create_task(self._watch(limit))))
+        try:
+            async with limit:
+                return await reply
+        except TimeoutError:
+            if limit.expired():
+                raise redis.TimeoutError(f"no answer for {SILENT:g} s, and another server has its place") from None
+            raise
+        finally:
+            starting.cancel()
+            for watch in watches:
+                watch.cancel()
+
+    async def _watch(self, limit: asyncio.Timeout) -> None:
+        """Let *limit* expire once another server has the place of this one."""
+        while True:
+            if await asyncio.to_thread(self._is_replaced):
+                limit.reschedule(0)
+                return
+            await asyncio.sleep(SILENT / 5)
+
+    def _is_replaced(self) -> bool:
+        try:
+            return self.url not in find_servers(self.peers, {}).masters()
+        except (*LOST_CONNECTION, redis.RedisError, DatabaseUnavailable):
+            return False
 
     def close(self) -> None:
         self.client.close()
@@ -173,6 +224,7 @@ class Servers:
     def __init__(self, url: str, slots: Iterable[Any] = (), known: Mapping[str, Server] | None = None) -> None:
         self.url = url
         self._known = dict(known or {})
+        self._lost = set[str]()
         self.learn(slots)
 
     def learn(self, slots: Iterable[Any]) -> None:
@@ -181,6 +233,8 @@ class Servers:
         for first, last, *nodes in sorted(slots):
             ranges.append((first, last, [_at(self.url, host, port) for host, port, *_ in nodes]))
         self._ranges = ranges
+        for server in self._known.values():
+            server.peers = self._peers(server.url)
 
     @property
     def is_cluster(self) -> bool:
@@ -215,13 +269,16 @@ class Servers:
 
     def all(self) -> list[Server]:
         """Return the server, or every master of the cluster."""
-        return [self._server(url) for url in dict.fromkeys(nodes[0] for _, _, nodes in self._ranges)] or [
-            self._server(self.url)
-        ]
+        return [self._server(url) for url in self.masters() or [self.url]]
 
     def urls(self) -> list[str]:
-        """Return the URLs of all nodes, replicas too; those that are connected come first."""
-        return list(dict.fromkeys([*self._known, *(url for _, _, nodes in self._ranges for url in nodes), self.url]))
+        """Return the URLs of all nodes, replicas too; those that are connected come first, lost ones last."""
+        urls = dict.fromkeys([*self._known, *(url for _, _, nodes in self._ranges for url in nodes), self.url])
+        return sorted(urls, key=self._lost.__contains__)
+
+    def masters(self) -> list[str]:
+        """Return the URLs of the masters of a cluster."""
+        return list(dict.fromkeys(nodes[0] for _, _, nodes in self._ranges))
 
     def connected(self) -> Mapping[str, Server]:
         """Return the servers that were used, by URL."""
@@ -232,11 +289,18 @@ class Servers:
         if self._known.get(server.url) is not server:
             return False
         del self._known[server.url]
+        self._lost.add(server.url)
         return True
 
     def _server(self, url: str) -> Server:
         server = self._known.get(url)
-        return server if server is not None else self._known.setdefault(url, Server(url))
+        if server is None:
+            server = self._known.setdefault(url, Server(url))
+            server.peers = self._peers(url)
+        return server
+
+    def _peers(self, url: str) -> list[str]:
+        return [other for other in self.urls() if other != url] if self.is_cluster else []
 
 
 def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
@@ -317,4 +381,6 @@ def _at(url: str, host: str | None, port: int) -> str:
 
 def _options(url: str) -> dict[str, Any]:
     """Return the options of connections to *url*, which may set others itself."""
-    return _OPTIONS | {"ssl_check_hostname": True} if url.startswith("rediss://") else _OPTIONS
+    if url.startswith("unix://"):
+        return _OPTIONS
+    return _OPTIONS | _TCP | ({"ssl_check_hostname": True} if url.startswith("rediss://") else {})

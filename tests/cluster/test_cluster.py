@@ -250,6 +250,23 @@ def test_a_url_may_name_several_servers(cluster, settings, written):
         assert [found(memory, name) for name in names] == [[SAID]] * 3
 
 
+async def test_a_master_that_froze_is_left_once_its_replica_has_taken_over(cluster, settings, written, monkeypatch):
+    monkeypatch.setattr(servers, "SILENT", 0.5)
+    names, node = written
+    async with opened(cluster.url, settings) as memory:
+        assert (await memory.asearch(ASKED, namespace=names[0])).facts
+        node.process.send_signal(signal.SIGSTOP)
+        try:
+            searches = [memory.asearch(ASKED, namespace=names[0]) for _ in range(40)]  # more than there are connections
+            async with asyncio.timeout(20):
+                results = await asyncio.gather(*searches, return_exceptions=True)
+                assert {type(result) for result in results} == {DatabaseUnavailable}
+                assert "another server has its place" in str(results[0])
+                assert (await memory.asearch(ASKED, namespace=names[0])).facts
+        finally:
+            node.process.send_signal(signal.SIGCONT)
+
+
 async def test_workers_go_on_when_a_replica_has_taken_over(memory, cluster, settings, spread):
     slot = key_slot(worker.STREAM.encode())
     name = next(name for name in spread if slot_of(name) * 3 // SLOTS == slot * 3 // SLOTS)
