@@ -127,10 +127,14 @@ def is_running(folder: Path) -> bool:
 
 
 def _prepare(folder: Path) -> Path:
-    """Create the private folders, and return the one with the locks."""
+    """Create the private folders, and return the one with the locks.
+
+    Errors: `DatabaseStartError` if others could read what is written there, or serve it in our place.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("aof", "run"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
+        start_errors.check_owner(folder / name)
     return folder / "run"
 
 
@@ -238,6 +242,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
 def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket: str) -> None:
     """Start the server and return once it listens; it may still be loading."""
     start_errors.check_space(run.parent)
+    start_errors.check_manifest(run.parent / "aof")
     lock = _lock_server(run, on_wait)
     log = run / "redis.log"
     if log.exists():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import platform
 import re
 import shlex
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,10 @@ from kg_memory.falkor.binaries import WAYS_OUT, Binaries
 
 TAIL = 12
 LITTLE_SPACE = 1_000_000
+
+MANIFEST = "appendonly.aof.manifest"
+EMPTY = 1024
+"""The most bytes of the snapshot of an empty database, which is written just before the manifest."""
 
 PACKAGES = {"libgomp": "libgomp1", "libssl": "libssl3", "libcrypto": "libssl3", "libstdc++": "libstdc++6"}
 """The packages of Debian and Ubuntu with the libraries that falkordb.so needs."""
@@ -50,6 +56,34 @@ def check_space(folder: Path) -> None:
     """Refuse a full disk at once: a server would start, and end at the first write that it cannot store."""
     if shutil.disk_usage(folder).free < LITTLE_SPACE:
         raise DatabaseStartError(f"cannot start the database in {folder}: {FULL}")
+
+
+def check_owner(folder: Path) -> None:
+    """Refuse a folder of another user, or that everybody can write: a server of theirs could be in it.
+
+    That a group can write it is not refused: volumes of Kubernetes are that of the pod's own group.
+    """
+    status = folder.lstat()
+    if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
+        raise DatabaseStartError(
+            f"{folder} belongs to another user (id {status.st_uid}), who could read what is saved there; "
+            "run as that user, or choose another folder."
+        )
+    if status.st_mode & 0o002:
+        raise DatabaseStartError(f"{folder} can be written by everybody; run 'chmod 700 {shlex.quote(str(folder))}'.")
+
+
+def check_manifest(aof: Path) -> None:
+    """Refuse data without their manifest: the server would start empty, and write beside them."""
+    if (aof / MANIFEST).exists():
+        return
+    sizes = {file.name: file.stat().st_size for file in aof.iterdir()}
+    files = [name for name, size in sizes.items() if size > (EMPTY if name.endswith(".rdb") else 0)]
+    if files:
+        raise DatabaseStartError(
+            f"{aof} has data ({files[0]}), but no {MANIFEST}, without which the server cannot read them: "
+            "put back the manifest, or a backup of the whole folder; or move the folder away to begin with an empty one."
+        )
 
 
 def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
@@ -143,7 +177,7 @@ def _explain_module(output: str, binaries: Binaries) -> str | None:
 
 def _explain_damage(folder: Path, binaries: Binaries) -> str:
     """Return how to repair a damaged append-only file: redis-server checks it when called by the checker's name."""
-    manifest = shlex.quote(str(folder / "aof" / "appendonly.aof.manifest"))
+    manifest = shlex.quote(str(folder / "aof" / MANIFEST))
     command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
     return (
         f"The append-only file is damaged. Copy {folder / 'aof'} to a safe place, then cut the damaged end off with\n"

@@ -119,6 +119,37 @@ def test_a_file_that_is_not_executable_is_explained(folder: Path, tmp_path: Path
         embedded.join(folder, server)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("name", ["aof", "run"])
+def test_a_folder_of_another_user_is_not_joined(folder: Path, found: Binaries, name: str) -> None:
+    (folder / name).mkdir(parents=True, mode=0o700)
+    os.chown(folder / name, 65534, 65534)
+    with pytest.raises(DatabaseStartError, match=r"another user \(id 65534\)"):
+        embedded.join(folder, found)
+
+
+def test_a_folder_that_everybody_can_write_is_not_joined(folder: Path, found: Binaries) -> None:
+    (folder / "run").mkdir(parents=True)
+    (folder / "run").chmod(0o777)
+    with pytest.raises(DatabaseStartError, match="run 'chmod 700"):
+        embedded.join(folder, found)
+
+
+def test_data_without_their_manifest_are_refused_and_one_that_is_put_back_mends_it(
+    folder: Path, found: Binaries, tmp_path: Path
+) -> None:
+    with embedded.join(folder, found, idle_seconds=0) as server:
+        run(server, "CREATE (:N)")
+    until(lambda: not embedded.is_running(folder))
+    manifest = folder / "aof" / "appendonly.aof.manifest"
+    manifest.rename(tmp_path / "manifest")
+    with pytest.raises(DatabaseStartError, match=r"but no appendonly\.aof\.manifest"):
+        embedded.join(folder, found, idle_seconds=0)
+    (tmp_path / "manifest").rename(manifest)
+    with embedded.join(folder, found, idle_seconds=0) as server:
+        assert run(server, "MATCH (n:N) RETURN count(n)")[0][0] == 1
+
+
 def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(100):
