@@ -86,7 +86,7 @@ class Data(Group):
         """
         from kg_memory.maintenance.transfer.imports import ImportOptions, import_export  # noqa: PLC0415
 
-        options = ImportOptions(namespace or None, replace, embeddings)
+        options = ImportOptions(namespace or None, replace, embeddings, self._engine.settings.max_content)
         return work(lambda: import_export(self._engine.driver, source, options, progress))
 
     import_, aimport_ = verb(_import_)
@@ -111,7 +111,7 @@ class Data(Group):
         from kg_memory.maintenance.transfer.imports import ImportOptions, import_graphiti  # noqa: PLC0415
 
         def bring() -> ImportResult:
-            options = ImportOptions(namespace, replace)
+            options = ImportOptions(namespace, replace, embeddings=False)
             return import_graphiti(
                 self._engine.driver, select_group(_read_graphiti(source, graph), group), options, progress
             )

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +15,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor.embedded import Server
 from kg_memory.maintenance.transfer import file as files
+from kg_memory.maintenance.transfer.lines import LINES
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole
@@ -114,6 +116,15 @@ WRONG = {
     "a fact twice": (twice("fact"), "this fact is there twice"),
     "a fact of nobody": (changed("fact", subject="nobody"), "refers to something that no earlier line has"),
     "a fact of one who is not there": (changed("fact", objects=["nobody"]), "this fact .* no earlier line has"),
+    "a precision that is none": (changed("belief", precision="bogus"), "precision: .*'instant'"),
+    "a status that is none": (changed("episode", status=7), "status: "),
+    "flags that are none": (changed("episode", flags="override"), "flags: .*array"),
+    "attempts below zero": (changed("episode", attempts=-1), "attempts: .*greater"),
+    "a reason that is a number": (changed("verdict", reason=7), "reason: .*string"),
+    "a ruling that is none": (changed("verdict", ruling="maybe"), "ruling: "),
+    "a quote that ends before it starts": (changed("statement", start=9, end=3), "end must not be before start"),
+    "a confidence of seven": (changed("fact", confidence=7.0), "confidence: .*less"),
+    "a long text": (changed("episode", content="x" * 1_000_001), "has 1000001 characters, the limit is 1000000: raise max_content"),
     "evidence of nothing": (changed("statement", fact="none"), "this statement .* no earlier line has"),
     "a belief of nothing": (changed("belief", fact="none"), "this belief .* no earlier line has"),
 }  # fmt: skip
@@ -127,6 +138,37 @@ def test_a_wrong_file_changes_nothing_and_says_what_to_do(scripted: GraphMemory,
     assert not whole(scripted, TO)
     assert TO not in scripted.data.namespaces()
     assert left_aside(scripted.driver.store.database) == []
+
+
+def test_every_field_of_an_export_is_known_and_checked(scripted: GraphMemory, good: list[str]):
+    for told in good[1:-1]:
+        line = LINES[json.loads(told)["record"]].model_validate_json(told)
+        assert not line.__pydantic_extra__, told
+
+
+def test_what_a_line_lacks_has_its_default(scripted: GraphMemory, good: list[str]):
+    missing = [changed("entity", aliases=...), changed("verdict", reason=...), changed("belief", precision=...)]
+    for number, change in enumerate(missing):
+        namespace = f"lacking {number}"
+        scripted.data.import_(io.BytesIO(change(good)), namespace=namespace)
+        assert scripted.search("Where does Ann live?", namespace=namespace).facts
+        assert len(scripted.entities.list(namespace=namespace)) == len(scripted.entities.list(namespace=FROM))
+        assert scripted.privacy.forget(everything=True, namespace=namespace)
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_takes_little_memory(scripted: GraphMemory, good: list[str]):
+    place = first(good, "episode")
+    line = json.loads(good[place])
+    many = [json.dumps({**line, "id": f"e{number}", "content": "x" * 900_000}) for number in range(100)]
+    lines = [*good[:place], *(each.replace(": ", ":", 1) for each in many), *good[place:]]
+    packed = gzip.compress(signed(lines))
+    assert len(packed) < 1_000_000
+    tracemalloc.start()
+    with pytest.raises(InputError, match="checksum differs"):
+        scripted.data.import_(io.BytesIO(packed), namespace=TO)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 60_000_000
 
 
 def test_names_and_texts_that_look_like_cypher_are_names_and_texts(scripted: GraphMemory, good: list[str]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
@@ -71,6 +72,17 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 
     If the export fails or the process dies, *target* stays as it was. Errors: `InputError` if it cannot be written.
     """
+    try:
+        with _open_target(target) as file:
+            yield file
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            raise
+        raise InputError(f"cannot write {target} ({error.strerror}); free some space, or name another file") from error
+
+
+@contextmanager
+def _open_target(target: Target) -> Iterator[IO[bytes]]:
     if not isinstance(target, str | Path):
         with _buffer(target) as buffer:
             yield buffer

@@ -28,7 +28,7 @@ from kg_memory.maintenance.transfer.file import Target, open_lines
 from kg_memory.maintenance.transfer.from_graphiti import Conversion
 from kg_memory.maintenance.transfer.graphiti import Graph
 from kg_memory.maintenance.transfer.line import Line
-from kg_memory.maintenance.transfer.lines import RECORDS, Header, Item
+from kg_memory.maintenance.transfer.lines import RECORDS, Episode, Header, Item
 from kg_memory.maintenance.transfer.renaming import Renaming
 from kg_memory.models.operations import ImportResult
 from kg_memory.runtime.effects import Vector, embed
@@ -42,6 +42,8 @@ WITH n LIMIT 1
 RETURN count(n) AS some
 """
 BATCH = 500
+LARGE_BATCH = 2_000_000
+"""The characters of texts after which a batch ends before it has so many lines."""
 KEYS: Mapping[str, tuple[str, ...]] = {
     "entity": ("id", "key"),
     "predicate": ("name",),
@@ -58,12 +60,14 @@ MakeError = Callable[[int, str], InputError]
 class ImportOptions:
     """The target of an import: a namespace, by default the export's own, and whether to replace its contents.
 
-    Without *embeddings* the vectors of the export are ignored, and computed again.
+    Without *embeddings* the vectors of the export are ignored, and computed again. An episode may have *max_content*
+    characters.
     """
 
     namespace: str | None = None
     replace: bool = False
     embeddings: bool = True
+    max_content: int | None = None
 
 
 def import_export(
@@ -82,7 +86,7 @@ def import_export(
         with _replace_graph(driver, target, key, replace=options.replace) as (shadow, replaced):
             renaming = Renaming(header.namespace, target)
             prepare = _prepare_memory if header.holds == "memory" else _prepare_store
-            writer = prepare(driver, shadow, renaming, header, ignore_vectors=not options.embeddings)
+            writer = prepare(driver, shadow, renaming, header, options)
             for _ in writer.write(reader.lines(RECORDS[header.holds]), reader.error):
                 if progress:
                     progress(reader.place, reader.size)
@@ -103,7 +107,7 @@ def import_graphiti(
     target = validate_namespace(options.namespace)
     conversion = Conversion(graph, target)
     with _replace_graph(driver, target, graph_key(target), replace=options.replace) as (shadow, replaced):
-        writer = _prepare_memory(driver, shadow, Renaming(target, target), None, ignore_vectors=True)
+        writer = _prepare_memory(driver, shadow, Renaming(target, target), None, options)
         for count in writer.write(enumerate(conversion.lines(), start=1), _graphiti_error):
             if progress:
                 progress(count, 0)
@@ -144,9 +148,11 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
-    supported = schema.VERSION if header.holds == "memory" else store_schema.VERSION
-    if header.schema_ > supported or header.words > tokenise.VERSION:
-        raise SchemaError(f"{name} has schema {header.schema_}, this package supports {supported}; upgrade kg-memory")
+    schema_version = schema.VERSION if header.holds == "memory" else store_schema.VERSION
+    versions = {"schema": (header.schema_, schema_version), "word index": (header.words, tokenise.VERSION)}
+    for what, (version, supported) in versions.items():
+        if version > supported:
+            raise SchemaError(f"{name} has {what} {version}, this package supports {supported}; upgrade kg-memory")
     model = driver.embedder.name
     if embeddings and header.embeddings and header.model not in (model, None):
         raise EmbeddingMismatch(
@@ -156,7 +162,7 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 
 
 def _prepare_memory(
-    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header | None, *, ignore_vectors: bool
+    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header | None, options: ImportOptions
 ) -> GraphWriter:
     model = driver.embedder.name
     dimension = header.dimension if header is not None and header.model == model else None
@@ -167,18 +173,18 @@ def _prepare_memory(
     def embed_texts(texts: list[str]) -> list[Vector]:
         return driver.run(embed(texts), renaming.target)
 
-    vectors = VectorReader(embed_texts, dimension, ignore=ignore_vectors)
-    return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
+    vectors = VectorReader(embed_texts, dimension, ignore=not options.embeddings)
+    return GraphWriter(driver.store.database, shadow.key, vectors, renaming, options.max_content)
 
 
 def _prepare_store(
-    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, *, ignore_vectors: bool
+    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
     """Prepare the graph of a store's items; their texts are unknown here, so their vectors are not computed."""
     store_schema.ensure(driver.store.database, shadow.key, store_schema.ITEMS)
-    if header.model is not None and not ignore_vectors:
+    if header.model is not None and options.embeddings:
         store_schema.fit_vectors(driver.store.database, shadow.key, header.model, header.dimension)
-    vectors = VectorReader(lambda _: [], (header.dimension or 0) + 1, ignore=ignore_vectors)  # see `store_schema`
+    vectors = VectorReader(lambda _: [], (header.dimension or 0) + 1, ignore=not options.embeddings)  # see `store_schema`
     return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
 
 
@@ -223,8 +229,11 @@ class _ExactVector(EncodedVector):
 class GraphWriter:
     """Writes lines into the graph *key*, which nobody reads yet."""
 
-    def __init__(self, database: Database, key: str, vectors: VectorReader, renaming: Renaming) -> None:
+    def __init__(
+        self, database: Database, key: str, vectors: VectorReader, renaming: Renaming, max_content: int | None = None
+    ) -> None:
         self._database = database
+        self._max_content = max_content
         self._key = key
         self._vectors = vectors
         self._renaming = renaming
@@ -260,6 +269,9 @@ class GraphWriter:
             self._write_words(record, [row["properties"]["id"] for row in rows], words)
 
     def _to_row(self, record: str, item: Line) -> Row:
+        if isinstance(item, Episode) and self._max_content and len(item.content) > self._max_content:
+            length, limit = len(item.content), self._max_content
+            raise ValueError(f"the content has {length} characters, the limit is {limit}: raise max_content")
         item = self._renaming.rename(item)
         ends, properties = _fields_beside_properties(item), item.to_properties()
         if isinstance(item, Item):
@@ -304,14 +316,16 @@ class GraphWriter:
 def _batches(lines: Iterable[NumberedLine]) -> Iterator[list[NumberedLine]]:
     """Yield lines in batches without duplicates: a query does not see what it writes itself."""
     batch: list[NumberedLine] = []
+    characters = 0
     batch_keys: set[Any] = set()
     for number, item in lines:
         keys = {getattr(item, name) for name in KEYS.get(item.record, ())}
-        if len(batch) == BATCH or keys & batch_keys:
+        if len(batch) == BATCH or characters > LARGE_BATCH or keys & batch_keys:
             yield batch
-            batch, batch_keys = [], set()
+            batch, batch_keys, characters = [], set(), 0
         batch.append((number, item))
         batch_keys |= keys
+        characters += item.length
     if batch:
         yield batch
 

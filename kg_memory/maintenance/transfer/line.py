@@ -1,7 +1,7 @@
 """A line of an export, and the types of its fields.
 
 Times are ISO 8601 in UTC, or microseconds since the epoch beyond the calendar; ``null`` is an open end. Fields that a
-line lacks are not stored. Fields that are not listed are stored as they are: later versions have more.
+line lacks have their defaults. Fields that are not listed are stored as they are: later versions have more.
 """
 
 from __future__ import annotations
@@ -95,9 +95,15 @@ class Line(BaseModel):
         if invalid:
             raise ValueError(f"a field name must have letters, digits and underscores, got {invalid[0]!r:.80}")
 
+    @property
+    def length(self) -> int:
+        """The number of characters of the texts in it."""
+        values = {**self.__dict__, **self.__pydantic_extra__}.values()
+        return sum(len(value) for value in values if isinstance(value, str))
+
     def to_properties(self) -> dict[str, Any]:
-        """Return the properties to store."""
-        names = {*self.model_fields_set, *self.__pydantic_extra__} - self.own
+        """Return the properties to store, those that the line lacks with their defaults."""
+        names = {*type(self).model_fields, *self.__pydantic_extra__} - self.own
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 

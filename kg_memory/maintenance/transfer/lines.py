@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from kg_memory.maintenance.transfer.line import (
     NAME,
@@ -21,6 +22,7 @@ from kg_memory.maintenance.transfer.line import (
     Whole,
     Words,
 )
+from kg_memory.models.graph import FactKind, Precision, Ruling, VerdictKind
 from kg_memory.models.labels import decode_labels, encode_labels, read_labels
 
 FORMAT = 1
@@ -32,6 +34,16 @@ def _validate_labels(stored: list[str]) -> list[str]:
     return stored
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+Number = Annotated[int, Field(ge=0, lt=2**31)]
+Positive = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
+def _validate_json(text: str) -> str:
+    if not isinstance(json.loads(text), dict):
+        raise ValueError("the text must be a JSON object")
+    return text
+
+
+JSONText = Annotated[Text, AfterValidator(_validate_json)]
 StoredLabels = Annotated[list[Text], AfterValidator(_validate_labels)]
 
 
@@ -48,6 +60,8 @@ class Entity(Line):
     last_seen: At | None = None
     created_at: At
     stale: At | None = None
+    worded: Text | None = None
+    revision: Whole | None = None
     evicted: At | None = None
     n: Count | None = None
     words: Words = None
@@ -75,8 +89,19 @@ class Episode(Line):
     at: At
     created_at: At
     status: Literal["saved", "waiting", "working", "done", "failed", "skipped"] = "saved"
+    reason: Text | None = None
+    step: Text | None = None
+    plan: Text | None = None
+    attempts: Number = 0
+    interrupted: Number | None = None
+    reader: Text | None = None
+    reading_since: At | None = None
+    offset: Whole | None = None
+    flags: list[Text] = Field(default_factory=list)
+    answers: list[Text] | None = None
+    took: list[Positive] | None = None
     expires_at: At | None = None
-    trust: float = 1.0
+    trust: Share = 1.0
     labels: StoredLabels | None = None
     n: Count | None = None
     words: Words = None
@@ -108,10 +133,17 @@ class Fact(Line):
     created_at: At
     said_at: At
     told_at: At | None = None
+    told_by: Key | None = None
+    told_end: bool | None = None
     used_at: At | None = None
+    used: Positive | None = None
     evicted: At | None = None
     evicted_at: At | None = None
-    confidence: float = 1.0
+    kind: FactKind | None = None
+    edge_type: Text | None = None
+    family: Text | None = None
+    wording: Text | None = None
+    confidence: Share = 1.0
     n: Count | None = None
     words: Words = None
     embedding: Vector = None
@@ -122,12 +154,24 @@ class Statement(Line):
 
     episode: Ref
     fact: Ref
-    start: Whole
-    end: Whole
+    start: Number
+    end: Number
     valid_at: Since
     invalid_at: Until
-    support: Annotated[float, Field(ge=0, le=1)] | None = None
+    precision: Precision = "instant"
+    end_precision: Precision = "instant"
+    latest: At | None = None
+    confidence: Share = 1.0
+    support: Share | None = None
     weak: bool | None = None
+    corrects: bool | None = None
+    refuted: bool | None = None
+
+    @model_validator(mode="after")
+    def _validate_span(self) -> Self:
+        if self.end < self.start:
+            raise ValueError("end must not be before start")
+        return self
 
 
 class Premise(Line):
@@ -136,6 +180,7 @@ class Premise(Line):
     fact: Ref
     premise: Ref
     stated: bool | None = None
+    episode: Key | None = None
 
 
 class Belief(Line):
@@ -146,10 +191,13 @@ class Belief(Line):
     proposed: Annotated[bool, NOT_STORED] = False
     valid_at: Since
     invalid_at: Until
+    precision: Precision = "instant"
+    end_precision: Precision = "instant"
     known_from: Since
     said_at: At
     created_at: At
     expired_at: Until
+    cause: Key | None = None
 
 
 class Verdict(Line):
@@ -158,9 +206,21 @@ class Verdict(Line):
     id: Key
     new: Key
     known: Key
-    kind: Text
-    ruling: Text
+    kind: VerdictKind
+    ruling: Ruling
     created_at: At
+    confidence: Share = 1.0
+    reason: Text = ""
+    episode: Key | None = None
+    holds: Literal["new", "known"] | None = None
+    decided: bool | None = None
+    refused: Key | None = None
+    refused_at: At | None = None
+    edited: Key | None = None
+    edited_from: Whole | None = None
+    edited_until: Whole | None = None
+    edited_precision: Precision | None = None
+    edited_end_precision: Precision | None = None
 
 
 class Decision(Line):
@@ -168,9 +228,12 @@ class Decision(Line):
 
     id: Key
     verdict: Ref
-    decision: Text
+    decision: Literal["accept", "reject", "edit", "undo"]
     by: Text
     at: At
+    reason: Text = ""
+    ruling: Ruling
+    before: JSONText | None = None
 
 
 class Identity(Line):
@@ -183,7 +246,7 @@ class Identity(Line):
     by: Text | None = None
     at: At | None = None
     reason: Text | None = None
-    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    confidence: Share | None = None
     former_key: Key | None = None
     former_type: Text | None = None
     former_name: Key | None = None
@@ -228,6 +291,8 @@ class Predicate(Line):
 
     name: Key
     canonical: Text
+    origin: Literal["corrected", "declared", "rules", "learned"] | None = None
+    one_at_a_time: bool | None = None
 
 
 class Community(Line):
@@ -236,6 +301,8 @@ class Community(Line):
     id: Key
     name: Text
     summary: Text = ""
+    level: Number = 0
+    fingerprint: Text | None = None
     n: Count | None = None
     words: Words = None
     embedding: Vector = None
@@ -261,6 +328,7 @@ class Similar(Line):
 
     entity: Ref
     other: Ref
+    similarity: Share | None = None
 
 
 class Answer(Line):
@@ -274,6 +342,10 @@ class Spent(Line):
     """The usage of a day, in days since the epoch."""
 
     day: Annotated[int, Field(ge=0, lt=10**9)]
+    calls: Whole | None = None
+    input_tokens: Whole | None = None
+    output_tokens: Whole | None = None
+    cached_tokens: Whole | None = None
 
 
 class Item(Line):
