@@ -179,9 +179,9 @@ class Settings:
     """Cosine similarity of sentences from which facts about the same entities are compared; None suits the embedding
     model. With one entity in common they are compared from a third of the way between this and 1, with none from
     halfway, and from three quarters where by their predicates they may say the same, but cannot contradict."""
-    conflict_strategy: ConflictStrategy = "recency"
-    """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
-    the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
+    conflict_strategy: ConflictStrategy = "trust"
+    """The rule for which of two conflicting facts is believed: by default the one of the more trusted episode, and of
+    equally trusted ones, as all are if you set no trust, the one stated last. See `docs/time.md` for the others."""
     min_support: float = 0.5
     """The least support of a fact by its quote, from 0 to 1, see `docs/time.md`. One that has less is kept and marked,
     and refused if its quote is not in the message either; 0 takes all."""

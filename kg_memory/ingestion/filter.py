@@ -249,7 +249,21 @@ OVERRIDE = _any(
     r"\bignor\w+ (?:\w+ ){0,3}(?:instrucciones|instruções|instructions|istruzioni|anweisungen|instructies)"
     r" (?:anteriores|previas|précédentes|antérieures|precedenti|vorherigen|vorigen)\b",
     r"\bignorier\w* (?:\w+ ){0,2}(?:vorherigen|bisherigen|vorigen|obigen) (?:anweisungen|instruktionen|befehle|regeln)",
-    r"\bигнорируй\w* (?:\w+ ){0,3}(?:инструкци|указани|команд)",
+    r"\b(?:olvida|oublie[zs]?|dimentica\w*|esqueça|esquece|vergiss|vergesst|vergeet|glem|glöm) (?:\w+ ){0,3}"
+    r"(?:instrucciones|instruções|instructions|istruzioni|anweisungen|instructies|instruksjone\w*|instruktione\w*)",
+    r"\bvergiss (?:\w+ ){0,2}(?:vorherigen|bisherigen|vorigen|obigen) (?:anweisungen|instruktionen|befehle|regeln)",
+    r"\bnegeer (?:\w+ ){0,3}(?:vorige|eerdere|voorgaande|bovenstaande) (?:instructies|opdrachten|regels|aanwijzingen)",
+    r"\bignorer[a]? (?:\w+ ){0,3}(?:tidigare|tidligere|föregående|foregående) (?:instru\w+|regler|ordrer)",
+    r"\bz?ignoruj\w* (?:\w+ ){0,3}(?:poprzedni|wcześniejsz|powyższ)\w* (?:\w+ )?(?:instrukcj|polece|zasad|wytyczn)",
+    r"\b(?:игнорируй|забудь|ігноруй)\w* (?:[^\s]+ ){0,3}(?:инструкци|указани|команд|інструкці|вказівк)",
+    r"(?:önceki|yukarıdaki|şimdiye kadarki) (?:tüm |bütün )?(?:talimat|komut|yönerge|kural)\S* (?:\S+ ){0,2}"
+    r"(?:yok say|görmezden gel|dikkate alma|unut)",
+    r"(?:تجاهل|تجاهلي|انس|انسى|أهمل) (?:\S+ ){0,3}(?:ال)?(?:تعليمات|أوامر|قواعد|إرشادات|توجيهات)",
+    r"(?:התעלם|התעלמי|שכח) (?:\S+ ){0,3}(?:ה)?(?:הוראות|הנחיות)",
+    r"(?:پیشین|قبلی)\S* (?:\S+ ){0,2}نادیده|(?:دستورات|دستورالعمل‌?های?) (?:\S+ ){0,3}نادیده",
+    r"(?:पिछले|पिछली|पूर्व|उपरोक्त) (?:\S+ ){0,2}(?:निर्देश|आदेश|नियम)\S* (?:\S+ ){0,3}(?:अनदेखा|नज़रअंदाज़|भूल)",
+    r"\babaikan (?:\w+ ){0,3}(?:instruksi|perintah|arahan|aturan)",
+    r"\bbỏ qua (?:\S+ ){0,4}(?:hướng dẫn|chỉ dẫn|chỉ thị|lệnh)",
     r"(?:以前|これまで|上記|前)の(?:すべての)?(?:指示|命令|プロンプト)を?(?:すべて)?無視",
     r"(?:이전|위)의? ?(?:모든 )?(?:지시|명령|프롬프트)\w{0,4} ?(?:모두 )?무시",
 )
@@ -303,6 +317,8 @@ FORGED_TURN = _any(
     r"|function_calls?|function_results?)>",
     r"^\W{0,6}(?:begin |new |important )?(?:system|developer)[ _-]?(?:message|prompt|override|instructions?|notice)"
     r"\s?[\]*#】>]{0,3}\s?[:：\]]",
+    r"^\W{0,6}system\W{0,3}: (?:from now on|you (?:must|are|will|shall|should|have)|ignore|disregard|forget|override"
+    r"|(?:always|never) (?:answer|reply|respond|say|tell|call|obey|trust|ask)|do not|don't|reply|respond|answer|obey|reveal|the user (?:is|has) |new (?:rule|instruction|policy))\b",
     r"^\W{0,6}(?:human|user): .{0,2000}\n\W{0,6}(?:assistant|ai): .{0,2000}\n\W{0,6}(?:human|user|system): ",
     r"^\W{0,6}(?:新的)?(?:系统指令|系統指令|系统提示词|系統提示詞|系统覆盖|开发者指令)\s?[】\]*#]{0,3}\s?[:：]",
 )

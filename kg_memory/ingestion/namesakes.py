@@ -27,7 +27,9 @@ from kg_memory.text.predicates import canonical_predicate, predicate_name
 from kg_memory.text.sentences import content_words
 
 Candidate = dict[str, Any]
-"""The row of a known entity, with its `score`; `apart` where the mention is not it, `doubted` where it may not be."""
+"""The row of a known entity, with its `score`; `apart` where the mention is not it, `doubted` where it may not be.
+
+One that `speaks` has spoken under another name than the speaker of the episode."""
 PERSON = "person"
 DISJOINT_TYPES = frozenset({"person", "place", "organization", "event"})
 """The types, case-folded, of which nothing has two."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.falkor.queries.identities import SPEAKERS
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import refuse_other_vectors
 from kg_memory.ingestion.namesakes import Candidate, doubt_namesakes, may_be_of_type
@@ -175,8 +176,26 @@ def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[d
         candidate = certain(mention, candidates.get(place, ()), settings)
         if candidate is not None and alias_key(mention.name) in _alias_keys(candidate):
             same[place] = candidate
-    plain = {place: list(own) for place, own in candidates.items()}
-    return (yield from doubt_namesakes(draft, plain, same, settings)) if same else plain
+    marked = {place: list(own) for place, own in candidates.items()}
+    for place, mention in enumerate(draft.mentions):
+        if place not in same and _speaks(mention, draft):
+            marked[place] = yield from _other_speakers_apart(marked.get(place, []))
+    return (yield from doubt_namesakes(draft, marked, same, settings)) if same else marked
+
+
+def _speaks(mention: Mention, draft: Draft) -> bool:
+    speaker = draft.episode.speaker_name
+    return speaker is not None and canonical_name(mention.called) == canonical_name(speaker)
+
+
+def _other_speakers_apart(candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
+    """Return the *candidates* of a speaker whose name is new, with marks on those that speak under another name.
+
+    Anybody can choose the name "Ann Mallory": that does not make them Ann. A person decides whether the two are one.
+    """
+    ids = [candidate["id"] for candidate in candidates]
+    spoken = {row["id"] for row in (yield from read(SPEAKERS, ids=ids))} if ids else set()
+    return [{**own, "apart": True, "speaks": True} if own["id"] in spoken else own for own in candidates]
 
 
 def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
@@ -346,6 +365,8 @@ def _resolve(
         if same is not None and identity.confidence >= settings.auto_threshold:
             return _match_entity(mention, same, identity.name)
         doubt = _find_doubt(mention, same, candidates, identity, settings)
+    if doubt is None and _speaks(mention, draft):
+        doubt = _doubt_speaker(mention, candidates, settings)
     key = new_key(mention, candidates, draft.episode.id)
     others = [candidate["id"] for candidate in candidates if alias_key(mention.name) in _alias_keys(candidate)]
     apart = tuple(id_ for id_ in others if doubt is None or id_ != doubt.same_as)
@@ -364,6 +385,16 @@ def _find_doubt(
     if same is None or is_shared or identity.confidence < settings.review_threshold:
         return None
     return replace(identity, same_as=same["id"])
+
+
+def _doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
+    """Return which other speaker a new one may be, by a name that has all words of the other."""
+    own = set(tokenise.terms(mention.name))
+    for candidate in candidates:
+        names = (set(tokenise.terms(name)) for name in (candidate["name"], *candidate["aliases"]))
+        if candidate.get("speaks") and any(name and (name <= own or own <= name) for name in names):
+            return Identity((candidate["id"],), candidate["id"], "", settings.review_threshold)
+    return None
 
 
 def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:

@@ -31,9 +31,9 @@ Disputes = Literal["serve", "withhold"]
 """The treatment of a fact that may contradict an earlier one: it is served beside that one, both marked as disputed, or
 withheld until a person decides."""
 ConflictStrategy = Literal["recency", "confidence", "model", "trust", "incumbent"]
-"""The rule for which of two conflicting facts is believed (C54): the one stated last; or first the more confident one,
-the model's choice or the one of the most trusted episode, and if they are equal the one stated last. ``incumbent`` is
-``trust``, but of equals the one stated first is believed."""
+"""The rule for which of two conflicting facts is believed (C54): the one of the more trusted episode (``trust``), the
+one stated last, the more confident one or the model's choice, and if they are equal the one stated last. ``incumbent``
+is ``trust``, but of equals the one stated first is believed."""
 UndatedStart = Literal["told", "reference"]
 """The start of a state that is told without one: none, or when it was said."""
 FactKind = Literal["state", "event", "plan"]

@@ -98,7 +98,7 @@ class Claim:
 class ConflictPolicy:
     """The rules by which one of two facts wins, and a verdict takes effect or waits for a person."""
 
-    strategy: ConflictStrategy = "recency"
+    strategy: ConflictStrategy = "trust"
     auto_threshold: float = 0.85
     review_threshold: float = 0.5
     withhold: bool = False

@@ -62,3 +62,41 @@ def test_offline_it_speaks_for_nobody_and_owns_no_facts(server, embeddings, name
         [fact] = memory.facts.about("Ann", namespace=namespace)
         assert (fact.subject, fact.objects) == ("Ann", ("Kyoto",))
         assert {entity.name for entity in memory.entities.list(namespace=namespace)} <= {"Ann", "Kyoto", "Oslo", "Rome"}
+
+
+@pytest.mark.parametrize("another", ["Ann Mallory", "Ann / Mallory", "Ann (admin)"])
+@pytest.mark.parametrize("offline", [True, False])
+def test_who_takes_a_longer_name_is_not_the_one_who_has_spoken_before(
+    server, settings, model, embeddings, namespace, another, offline
+):
+    def same(fields):
+        return {
+            "resolutions": [
+                {"entity": one["id"], "same_as": one["candidates"][0]["id"], "name": one["name"], "confidence": 1.0}
+                for one in fields["entities"]
+            ]
+        }
+
+    model.rules["resolve"] = same
+    chosen = settings.with_(url=server.url)
+    with GraphMemory(chosen, model="offline" if offline else model, embeddings=embeddings) as memory:
+        memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+        memory.add("I moved to Berlin.", speaker=another, at="2024-02-01", trust=0.1, namespace=namespace)
+        [ann] = memory.facts.about("Ann", namespace=namespace)
+        assert (ann.subject, ann.objects, ann.invalid_at) == ("Ann", ("Oslo",), None)
+        [doubt] = memory.reviews.identities(namespace=namespace)
+        assert (doubt.kind, doubt.state, doubt.entity.name, doubt.second.name) == ("doubt", "waiting", "Ann", another)
+
+
+def test_who_is_trusted_less_ends_nothing_by_default(server, settings, embeddings, namespace):
+    with GraphMemory(settings.with_(url=server.url), model="offline", embeddings=embeddings) as memory:
+        memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+        text = "Ann does not live in Oslo any more. Ann lives in Rome."
+        memory.add(text, kind="text", at="2024-02-01", trust=0.2, namespace=namespace)
+        [ann] = [fact for fact in memory.facts.list(about="Ann", namespace=namespace) if fact.predicate == "LIVES_IN"]
+        assert (ann.objects, ann.invalid_at) == (("Oslo",), None)
+        memory.add(text, kind="text", at="2024-03-01", namespace=namespace)
+        now = [
+            fact.objects for fact in memory.facts.list(about="Ann", namespace=namespace) if fact.predicate == "LIVES_IN"
+        ]
+        assert now == [("Rome",)]

@@ -124,6 +124,14 @@ RETURN id, f.predicate AS predicate, f.sentence AS sentence, reduce(all = [], ow
 """
 """The facts that are believed to hold now of some entities, the latest first, with all names of their objects."""
 
+SPEAKERS = """
+UNWIND $ids AS id
+MATCH (e:Entity {id: id})<-[:MENTIONS]-(x:Episode)
+WHERE x.speaker IN [e.name] + e.aliases
+RETURN DISTINCT id
+"""
+"""Those of some entities that have spoken under a name of theirs."""
+
 DECIDE_APART = """
 MATCH (i:Identity {id: $id})
 WHERE i.state = $expected

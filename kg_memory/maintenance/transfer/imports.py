@@ -184,7 +184,9 @@ def _prepare_store(
     store_schema.ensure(driver.store.database, shadow.key, store_schema.ITEMS)
     if header.model is not None and options.embeddings:
         store_schema.fit_vectors(driver.store.database, shadow.key, header.model, header.dimension)
-    vectors = VectorReader(lambda _: [], (header.dimension or 0) + 1, ignore=not options.embeddings)  # see `store_schema`
+    vectors = VectorReader(
+        lambda _: [], (header.dimension or 0) + 1, ignore=not options.embeddings
+    )  # see `store_schema`
     return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
 
 

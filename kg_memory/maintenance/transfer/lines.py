@@ -37,6 +37,8 @@ def _validate_labels(stored: list[str]) -> list[str]:
 Share = Annotated[float, Field(ge=0, le=1)]
 Number = Annotated[int, Field(ge=0, lt=2**31)]
 Positive = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
+
+
 def _validate_json(text: str) -> str:
     if not isinstance(json.loads(text), dict):
         raise ValueError("the text must be a JSON object")
