@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.cli import demo, main
+from kg_memory.cli import demo, main, setup
 from kg_memory.cli.output import printable
 from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
@@ -377,6 +377,15 @@ def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pyt
     assert "OPENAI_API_KEY" in wrong["language model"]
     assert "docker run" in wrong["FalkorDB binaries"]
     assert wrong["database"]
+
+
+def test_the_doctor_names_what_was_saved_by_a_clock_that_is_ahead(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result(run, "ingest", lines(tmp_path, [{"content": "I live in Oslo.", "speaker": "Ann"}]), "--namespace", "early")
+    monkeypatch.setattr(setup, "_SKEW", -86_400_000_000)
+    [database] = [check for check in result(run, "doctor")["checks"] if check["what"] == "database"]
+    assert (database["state"], "messages in early were saved by a clock" in database["mend"]) == ("note", True)
 
 
 def test_the_doctor_says_what_makes_a_server_of_ones_own_faster(

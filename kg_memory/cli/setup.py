@@ -16,12 +16,15 @@ from kg_memory.cli.command import open_memory, settings_of
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import binaries
-from kg_memory.falkor.connect import Database
+from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import QUERY_PLANS
+from kg_memory.falkor.queries.reports import SAVED_LATER
 from kg_memory.settings import OFFLINE, Settings
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_NAMED = 5
+_SKEW = 60_000_000
+"""The microseconds by which clocks may differ."""
 _OPENMP = "libgomp.so.1"
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 
@@ -149,6 +152,8 @@ def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check
         names = memory.data.namespaces()
         paused = [name for name in names if memory.stats(namespace=name).paused]
         database = memory.driver.store.database
+        late = {"now": time.time_ns() // 1000 + _SKEW}
+        ahead = [name for name in names if database.query(graph_key(name), SAVED_LATER, late, write=False)[0]["some"]]
         versions, plans = database.versions(), _query_plans(database)
         wait = settings.wait_replicas
         lacking = [address for address, number in database.replicas().items() if number < wait] if wait else []
@@ -162,6 +167,10 @@ def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check
         summary += f", each write waits for {wait} of its replicas"
     if lacking:
         return Check("database", "wrong", summary, f"too few replicas to acknowledge a write: {', '.join(lacking)}")
+    if ahead:
+        named = f"{', '.join(ahead[:_MOST_NAMED])}{' ...' if len(ahead) > _MOST_NAMED else ''}"
+        clock = f"messages in {named} were saved by a clock that was ahead of this one, and are not found until then"
+        return Check("database", "note", summary, f"{clock}: set the clocks of all machines by one time server")
     if plans is None or plans >= QUERY_PLANS:
         return Check("database", "ok", summary)
     more = (

@@ -23,7 +23,7 @@ def test_the_weights_the_threshold_and_the_margin_are_zephs() -> None:
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return settings.with_(admission="amac")
+    return settings.with_(admission="amac", conflict_strategy="recency")
 
 
 @pytest.fixture

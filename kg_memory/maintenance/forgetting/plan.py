@@ -254,8 +254,8 @@ def _plan_beliefs(
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
     """Return until when a belief would have been held: until the next was recorded that did not follow from it."""
-    later = (row["created_at"] for row in beliefs if row["created_at"] > belief["expired_at"])
-    return min(later, default=OPEN_END)
+    others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])  # one may end before a clock began it
+    return min((at for at in others if at > belief["expired_at"]), default=OPEN_END)
 
 
 def _compare(
