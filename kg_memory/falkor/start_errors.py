@@ -82,7 +82,7 @@ def check_manifest(aof: Path) -> None:
     if files:
         raise DatabaseStartError(
             f"{aof} has data ({files[0]}), but no {MANIFEST}, without which the server cannot read them: "
-            "put back the manifest, or a backup of the whole folder; or move the folder away to begin with an empty one."
+            "put back the manifest, or a backup of the whole folder; or move the folder away to begin anew."
         )
 
 

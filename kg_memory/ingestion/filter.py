@@ -318,7 +318,8 @@ FORGED_TURN = _any(
     r"^\W{0,6}(?:begin |new |important )?(?:system|developer)[ _-]?(?:message|prompt|override|instructions?|notice)"
     r"\s?[\]*#】>]{0,3}\s?[:：\]]",
     r"^\W{0,6}system\W{0,3}: (?:from now on|you (?:must|are|will|shall|should|have)|ignore|disregard|forget|override"
-    r"|(?:always|never) (?:answer|reply|respond|say|tell|call|obey|trust|ask)|do not|don't|reply|respond|answer|obey|reveal|the user (?:is|has) |new (?:rule|instruction|policy))\b",
+    r"|(?:always|never) (?:answer|reply|respond|say|tell|call|obey|trust|ask)|do not|don't|reply"
+    r"|respond|answer|obey|reveal|the user (?:is|has) |new (?:rule|instruction|policy))\b",
     r"^\W{0,6}(?:human|user): .{0,2000}\n\W{0,6}(?:assistant|ai): .{0,2000}\n\W{0,6}(?:human|user|system): ",
     r"^\W{0,6}(?:新的)?(?:系统指令|系統指令|系统提示词|系統提示詞|系统覆盖|开发者指令)\s?[】\]*#]{0,3}\s?[:：]",
 )

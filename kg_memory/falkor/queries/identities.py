@@ -126,9 +126,11 @@ RETURN id, f.predicate AS predicate, f.sentence AS sentence, reduce(all = [], ow
 
 SPEAKERS = """
 UNWIND $ids AS id
-MATCH (e:Entity {id: id})<-[:MENTIONS]-(x:Episode)
+MATCH (e:Entity {id: id})
+WITH e
+MATCH (e)<-[:MENTIONS]-(x:Episode)
 WHERE x.speaker IN [e.name] + e.aliases
-RETURN DISTINCT id
+RETURN DISTINCT e.id AS id
 """
 """Those of some entities that have spoken under a name of theirs."""
 

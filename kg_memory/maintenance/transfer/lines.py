@@ -41,7 +41,7 @@ Positive = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 
 def _validate_json(text: str) -> str:
     if not isinstance(json.loads(text), dict):
-        raise ValueError("the text must be a JSON object")
+        raise ValueError("the text must be a JSON object")  # noqa: TRY004 - pydantic wants it
     return text
 
 
