@@ -96,7 +96,5 @@ def test_who_is_trusted_less_ends_nothing_by_default(server, settings, embedding
         [ann] = [fact for fact in memory.facts.list(about="Ann", namespace=namespace) if fact.predicate == "LIVES_IN"]
         assert (ann.objects, ann.invalid_at) == (("Oslo",), None)
         memory.add(text, kind="text", at="2024-03-01", namespace=namespace)
-        now = [
-            fact.objects for fact in memory.facts.list(about="Ann", namespace=namespace) if fact.predicate == "LIVES_IN"
-        ]
-        assert now == [("Rome",)]
+        facts = memory.facts.list(about="Ann", as_of="2024-04-01", namespace=namespace)
+        assert [fact.objects for fact in facts if fact.predicate == "LIVES_IN"] == [("Rome",)]
