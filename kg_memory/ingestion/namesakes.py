@@ -16,7 +16,7 @@ from typing import Any
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.owners import passages
-from kg_memory.ingestion.records import Mention, NamedFact
+from kg_memory.ingestion.records import Identity, Mention, NamedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
@@ -129,6 +129,45 @@ def doubt_namesakes(
         mark = _mark(sign, candidate, facts_of[candidate["id"]])
         marked[place] = [{**own, **mark} if own["id"] == candidate["id"] else own for own in marked[place]]
     return marked
+
+
+def speaks(mention: Mention, draft: Draft) -> bool:
+    """Return whether *mention* is the speaker of the episode."""
+    speaker = draft.episode.speaker_name
+    return speaker is not None and canonical_name(mention.called) == canonical_name(speaker)
+
+
+def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
+    """Return the *candidates* of a speaker called *name*, with marks on those that speak under another name.
+
+    Anybody can choose the name "Ann Mallory": that does not make them Ann. A person decides whether the two are one.
+    """
+    ids = [candidate["id"] for candidate in candidates if alias_key(name) not in alias_keys(candidate)]
+    spoken = {row["id"] for row in (yield from read(queries.SPEAKERS, ids=ids))} if ids else set()
+    return [{**own, "apart": True, "speaks": True} if own["id"] in spoken else own for own in candidates]
+
+
+def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
+    """Return which other speaker a new one may be, by a name that has all words of the other."""
+    own = set(tokenise.terms(mention.name))
+    for candidate in candidates:
+        names = (set(tokenise.terms(name)) for name in (candidate["name"], *candidate["aliases"]))
+        if candidate.get("speaks") and any(name and (name <= own or own <= name) for name in names):
+            return Identity((candidate["id"],), candidate["id"], "", settings.review_threshold)
+    return None
+
+
+def sounds_like(mention: Mention, candidate: Candidate) -> bool:
+    """Return whether the two have a name in common, or one of the same words: "kid" and "kids"."""
+    own = set(tokenise.terms(mention.name))
+    names = (candidate["name"], *candidate["aliases"])
+    same_words = bool(own) and any(own == set(tokenise.terms(name)) for name in names)
+    return same_words or alias_key(mention.name) in alias_keys(candidate)
+
+
+def alias_keys(candidate: Candidate) -> set[str]:
+    """Return the keys of all names of *candidate*."""
+    return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
 
 
 def may_be_of_type(mention: Mention, candidate: Candidate, settings: Settings) -> bool:

@@ -8,10 +8,18 @@ from dataclasses import replace
 from functools import partial
 
 from kg_memory.falkor.queries import ingestion as queries
-from kg_memory.falkor.queries.identities import SPEAKERS
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import refuse_other_vectors
-from kg_memory.ingestion.namesakes import Candidate, doubt_namesakes, may_be_of_type
+from kg_memory.ingestion.namesakes import (
+    Candidate,
+    alias_keys,
+    doubt_namesakes,
+    doubt_speaker,
+    mark_other_speakers,
+    may_be_of_type,
+    sounds_like,
+    speaks,
+)
 from kg_memory.ingestion.owners import SHARED_TYPES, is_bare_noun, split_owner
 from kg_memory.ingestion.questions import prepare_later_questions
 from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
@@ -154,7 +162,7 @@ def certain(mention: Mention, candidates: Sequence[Candidate], settings: Setting
     if any(candidate.get("apart") for candidate in candidates):
         return None
     fitting = [candidate for candidate in candidates if may_be_of_type(mention, candidate, settings)]
-    namesakes = [candidate for candidate in fitting if key in _alias_keys(candidate) or candidate.get("owned")]
+    namesakes = [candidate for candidate in fitting if key in alias_keys(candidate) or candidate.get("owned")]
     if namesakes:
         same_type = [candidate for candidate in namesakes if candidate["type"] == mention.type]
         meant = same_type or namesakes
@@ -174,28 +182,13 @@ def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[d
     same: dict[int, Candidate] = {}
     for place, mention in enumerate(draft.mentions):
         candidate = certain(mention, candidates.get(place, ()), settings)
-        if candidate is not None and alias_key(mention.name) in _alias_keys(candidate):
+        if candidate is not None and alias_key(mention.name) in alias_keys(candidate):
             same[place] = candidate
     marked = {place: list(own) for place, own in candidates.items()}
     for place, mention in enumerate(draft.mentions):
-        if place not in same and _speaks(mention, draft):
-            marked[place] = yield from _other_speakers_apart(marked.get(place, []))
+        if place not in same and speaks(mention, draft):
+            marked[place] = yield from mark_other_speakers(mention.name, marked.get(place, []))
     return (yield from doubt_namesakes(draft, marked, same, settings)) if same else marked
-
-
-def _speaks(mention: Mention, draft: Draft) -> bool:
-    speaker = draft.episode.speaker_name
-    return speaker is not None and canonical_name(mention.called) == canonical_name(speaker)
-
-
-def _other_speakers_apart(candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Return the *candidates* of a speaker whose name is new, with marks on those that speak under another name.
-
-    Anybody can choose the name "Ann Mallory": that does not make them Ann. A person decides whether the two are one.
-    """
-    ids = [candidate["id"] for candidate in candidates]
-    spoken = {row["id"] for row in (yield from read(SPEAKERS, ids=ids))} if ids else set()
-    return [{**own, "apart": True, "speaks": True} if own["id"] in spoken else own for own in candidates]
 
 
 def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
@@ -212,26 +205,10 @@ def likely(mentions: Sequence[Mention], unsure: ByPlace) -> dict[int, Identity]:
     """Return what *unsure* mentions most likely are: the best candidate with a name of the same words."""
     identities: dict[int, Identity] = {}
     for new, among in unsure.items():
-        same = next((candidate for candidate in among if _sounds_like(mentions[new], candidate)), None)
+        same = next((candidate for candidate in among if sounds_like(mentions[new], candidate)), None)
         if same is not None:
-            identities[new] = Identity(_ids(among), same["id"], "")
+            identities[new] = Identity(tuple(own["id"] for own in among), same["id"], "")
     return identities
-
-
-def _sounds_like(mention: Mention, candidate: Candidate) -> bool:
-    """Return whether the two have a name in common, or one of the same words: "kid" and "kids"."""
-    own = set(tokenise.terms(mention.name))
-    names = (candidate["name"], *candidate["aliases"])
-    same_words = bool(own) and any(own == set(tokenise.terms(name)) for name in names)
-    return same_words or alias_key(mention.name) in _alias_keys(candidate)
-
-
-def _ids(candidates: Iterable[Candidate]) -> tuple[str, ...]:
-    return tuple(candidate["id"] for candidate in candidates)
-
-
-def _alias_keys(candidate: Candidate) -> set[str]:
-    return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
 
 
 def _digits(name: str) -> list[str]:
@@ -285,7 +262,7 @@ def _identify(
     for new, among in unsure.items():
         presumed = _presume(among)
         if presumed is not None:
-            identities[new] = Identity(_ids(among), presumed, "")
+            identities[new] = Identity(tuple(own["id"] for own in among), presumed, "")
     for answer in answers:
         for row in answer.resolutions:
             place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
@@ -365,10 +342,10 @@ def _resolve(
         if same is not None and identity.confidence >= settings.auto_threshold:
             return _match_entity(mention, same, identity.name)
         doubt = _find_doubt(mention, same, candidates, identity, settings)
-    if doubt is None and _speaks(mention, draft):
-        doubt = _doubt_speaker(mention, candidates, settings)
+    if doubt is None and speaks(mention, draft):
+        doubt = doubt_speaker(mention, candidates, settings)
     key = new_key(mention, candidates, draft.episode.id)
-    others = [candidate["id"] for candidate in candidates if alias_key(mention.name) in _alias_keys(candidate)]
+    others = [candidate["id"] for candidate in candidates if alias_key(mention.name) in alias_keys(candidate)]
     apart = tuple(id_ for id_ in others if doubt is None or id_ != doubt.same_as)
     id_ = entity_id(draft.namespace, key)
     return ResolvedEntity(mention.name, mention.type, (mention.called,), key, id_, apart_from=apart, doubt=doubt)
@@ -379,22 +356,12 @@ def _find_doubt(
 ) -> Identity | None:
     """Return which known entity the new one may be, by an answer that is unsure: the named one, else a namesake."""
     if same is None and identity.confidence < settings.auto_threshold:
-        names = (candidate for candidate in candidates if alias_key(mention.name) in _alias_keys(candidate))
+        names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))
         same = next((candidate for candidate in names if not candidate.get("apart")), None)
     is_shared = mention.type.casefold() in SHARED_TYPES
     if same is None or is_shared or identity.confidence < settings.review_threshold:
         return None
     return replace(identity, same_as=same["id"])
-
-
-def _doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
-    """Return which other speaker a new one may be, by a name that has all words of the other."""
-    own = set(tokenise.terms(mention.name))
-    for candidate in candidates:
-        names = (set(tokenise.terms(name)) for name in (candidate["name"], *candidate["aliases"]))
-        if candidate.get("speaks") and any(name and (name <= own or own <= name) for name in names):
-            return Identity((candidate["id"],), candidate["id"], "", settings.review_threshold)
-    return None
 
 
 def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:

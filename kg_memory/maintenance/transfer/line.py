@@ -6,6 +6,7 @@ line lacks have their defaults. Fields that are not listed are stored as they ar
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from kg_memory.models.labels import decode_labels, encode_labels, read_labels
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, parse_iso
 
 LONGEST_KEY = 1000
@@ -113,3 +115,24 @@ Words = Annotated[dict[Key, Count] | None, NOT_STORED]
 """The count of each word in the word index; computed from the text if absent."""
 Vector = Annotated[str | Literal[True] | None, NOT_STORED]
 """The vector as base64 of little-endian single precision numbers; ``true`` to compute it again."""
+
+
+def _validate_labels(stored: list[str]) -> list[str]:
+    if encode_labels(read_labels(decode_labels(stored))) != stored:
+        raise ValueError('labels must be texts such as agent:"support"; export them again')
+    return stored
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Number = Annotated[int, Field(ge=0, lt=2**31)]
+Positive = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
+
+
+def _validate_json(text: str) -> str:
+    if not isinstance(json.loads(text), dict):
+        raise ValueError("the text must be a JSON object")  # noqa: TRY004 - pydantic wants it
+    return text
+
+
+JSONText = Annotated[Text, AfterValidator(_validate_json)]
+StoredLabels = Annotated[list[Text], AfterValidator(_validate_labels)]

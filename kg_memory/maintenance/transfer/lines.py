@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kg_memory.maintenance.transfer.line import (
     NAME,
     NOT_STORED,
     At,
     Count,
+    JSONText,
     Key,
     Line,
+    Number,
+    Positive,
     Ref,
+    Share,
     Since,
+    StoredLabels,
     Text,
     Until,
     Vector,
@@ -23,30 +27,8 @@ from kg_memory.maintenance.transfer.line import (
     Words,
 )
 from kg_memory.models.graph import FactKind, Precision, Ruling, VerdictKind
-from kg_memory.models.labels import decode_labels, encode_labels, read_labels
 
 FORMAT = 1
-
-
-def _validate_labels(stored: list[str]) -> list[str]:
-    if encode_labels(read_labels(decode_labels(stored))) != stored:
-        raise ValueError('labels must be texts such as agent:"support"; export them again')
-    return stored
-
-
-Share = Annotated[float, Field(ge=0, le=1)]
-Number = Annotated[int, Field(ge=0, lt=2**31)]
-Positive = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
-
-
-def _validate_json(text: str) -> str:
-    if not isinstance(json.loads(text), dict):
-        raise ValueError("the text must be a JSON object")  # noqa: TRY004 - pydantic wants it
-    return text
-
-
-JSONText = Annotated[Text, AfterValidator(_validate_json)]
-StoredLabels = Annotated[list[Text], AfterValidator(_validate_labels)]
 
 
 class Entity(Line):
