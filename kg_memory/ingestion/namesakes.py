@@ -165,6 +165,11 @@ def sounds_like(mention: Mention, candidate: Candidate) -> bool:
     return same_words or alias_key(mention.name) in alias_keys(candidate)
 
 
+def ids_of(candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    """Return the ids of *candidates*."""
+    return tuple(candidate["id"] for candidate in candidates)
+
+
 def alias_keys(candidate: Candidate) -> set[str]:
     """Return the keys of all names of *candidate*."""
     return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}

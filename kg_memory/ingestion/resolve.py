@@ -15,6 +15,7 @@ from kg_memory.ingestion.namesakes import (
     alias_keys,
     doubt_namesakes,
     doubt_speaker,
+    ids_of,
     mark_other_speakers,
     may_be_of_type,
     sounds_like,
@@ -207,7 +208,7 @@ def likely(mentions: Sequence[Mention], unsure: ByPlace) -> dict[int, Identity]:
     for new, among in unsure.items():
         same = next((candidate for candidate in among if sounds_like(mentions[new], candidate)), None)
         if same is not None:
-            identities[new] = Identity(tuple(own["id"] for own in among), same["id"], "")
+            identities[new] = Identity(ids_of(among), same["id"], "")
     return identities
 
 
@@ -262,13 +263,13 @@ def _identify(
     for new, among in unsure.items():
         presumed = _presume(among)
         if presumed is not None:
-            identities[new] = Identity(tuple(own["id"] for own in among), presumed, "")
+            identities[new] = Identity(ids_of(among), presumed, "")
     for answer in answers:
         for row in answer.resolutions:
             place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
             if row.entity in unsure and place == row.entity:
                 name = row.name if id_ else ""
-                identities[row.entity] = Identity(_ids(unsure[row.entity]), id_ or None, name, row.confidence)
+                identities[row.entity] = Identity(ids_of(unsure[row.entity]), id_ or None, name, row.confidence)
     return identities
 
 
