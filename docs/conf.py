@@ -30,8 +30,8 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "kg-memory"
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
-html_extra_path = ["explorer.png", "explorer.webp"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 myst_fence_as_directive = ["mermaid"]
@@ -76,6 +76,8 @@ def finish(app: Sphinx, error: Exception | None) -> None:
         twins = {name: _twin(app, name) for name in app.env.found_docs}
         for name, text in twins.items():
             Path(app.outdir, f"{name}.md").write_text(text, "utf-8")
+        for picture in app.env.images:  # twins name them by their own paths
+            Path(app.outdir, picture).write_bytes(Path(app.srcdir, picture).read_bytes())
         Path(app.outdir, "llms.txt").write_text(_overview(app, twins), "utf-8")
 
 

@@ -13,8 +13,9 @@ import inspect
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ PAGE = re.compile(r"`+docs/(\w+)\.md`+")
 def write(docs: Path) -> None:
     """Write all pages below *docs*; one that is as before keeps its time, so that Sphinx does not read it again."""
     pages = cookbook() | reference()
+    check_troubleshooting((docs / "troubleshooting.md").read_text("utf-8"))
     for path, text in pages.items():
         page = docs / path
         page.parent.mkdir(exist_ok=True)
@@ -162,24 +164,39 @@ def _cli() -> str:
     return f"# Command line\n\n```text\n{top.format_help().strip()}\n```\n\n" + "\n".join(blocks)
 
 
+@cache
 def messages() -> Mapping[str, list[str]]:
     """Return the messages that the package raises by the name of their class; what varies is in braces."""
     names = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
     found: dict[str, set[str]] = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        tree = ast.parse(path.read_text("utf-8"))
+        for node in ast.walk(tree):
             match node:
-                case ast.Call(func=ast.Name(id=name), args=[ast.JoinedStr() | ast.Constant(value=str()) as text, *_]):
-                    if name in names:
-                        found[name].add(" ".join(_template(text).split()))
+                case ast.Call(func=ast.Name(id=name), args=[argument, *_]) if name in names:
+                    found[name].update(" ".join(text.split()) for text in _texts(argument, path, tree))
                 case _:
                     pass
     return {name: sorted(texts, key=str.lower) for name, texts in sorted(found.items())}
 
 
-def _template(text: ast.JoinedStr | ast.Constant) -> str:
-    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else _placeholder(part) for part in parts)
+def _texts(argument: ast.expr, path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the texts that the *argument* of an error in the file at *path* may be."""
+    match argument:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.JoinedStr(values=parts):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else _placeholder(part) for part in parts)
+        case ast.Name(id=name) if name.isupper():
+            yield getattr(importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts)), name)
+        case ast.Call(func=ast.Name(id=name)):
+            for function in tree.body:
+                if isinstance(function, ast.FunctionDef) and function.name == name:
+                    for node in ast.walk(function):
+                        if isinstance(node, ast.Return) and node.value is not None:
+                            yield from _texts(node.value, path, tree)
+        case _:
+            pass
 
 
 def _placeholder(part: ast.FormattedValue) -> str:
@@ -199,11 +216,22 @@ def _placeholder(part: ast.FormattedValue) -> str:
     return "{...}"
 
 
+def check_troubleshooting(page: str) -> None:
+    """Raise `ValueError` for a heading of *page* that is not the beginning of a message of the package."""
+    texts = [text for texts in messages().values() for text in texts]
+    for heading in re.findall(r"^### `(.*)`$", page, re.MULTILINE):
+        if not any(text.startswith(heading.removesuffix(" ...")) for text in texts):
+            raise ValueError(
+                f"no message begins as docs/troubleshooting.md says: {heading}; see docs/reference/errors.md"
+            )
+
+
 def _errors() -> str:
     raised = messages()
     tree = inspect.cleandoc(errors.__doc__ or "").partition("    ")[2].rpartition("\n\n")[0]
     blocks = [
         "# Errors\n\nEach message says what to do. This page lists them, by class; what varies is in braces.\n",
+        "[Troubleshooting](../troubleshooting.md) explains the common ones.\n",
         f"```text\n{tree}\n```\n",
     ]
     for name, kind in vars(errors).items():

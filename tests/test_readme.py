@@ -2,7 +2,9 @@
 
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,19 +17,17 @@ from kg_memory.models.filters import FIELDS
 from kg_memory.retrieval import recipe
 from kg_memory.retrieval import rerankers as rerankers_of_the_package
 from kg_memory.retrieval.context.templates import TEMPLATES
+from tests.chat_server import chat_server
+from tests.pages import PAGES, ROOT, blocks_of, name_of
 
-ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-PAGES = sorted(
-    page
-    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "examples/*.md", "packages/*/*.md")
-    for page in ROOT.glob(pattern)
+LINKING = sorted(
+    {*PAGES, *(page for pattern in ("benchmarks", "examples", "packages/*") for page in ROOT.glob(f"{pattern}/*.md"))}
 )
-SNIPPET = re.compile(r"(?<!<!-- not run -->\n)```python\n(.*?)```", re.DOTALL)
-"""A snippet that needs a model or a server has the comment above it."""
-OURS = [page for page in PAGES if page.parent in (ROOT, ROOT / "docs")]
-WITH_SNIPPETS = [page for page in OURS if SNIPPET.search(page.read_text(encoding="utf-8"))]
+WITH_SNIPPETS = [page for page in PAGES if any(block.language == "python" for block in blocks_of(page))]
+LOCAL = "http://localhost:11434/v1"
+"""The server of models that pages name; the scripted one answers in its place."""
 LONGEST_README = 170
 
 
@@ -66,13 +66,32 @@ def names(offline) -> Iterator[dict[str, Any]]:
                 opened.close()
 
 
-def snippets_of(page: Path) -> list[str]:
-    return SNIPPET.findall(page.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def models() -> Iterator[str]:
+    with chat_server() as url:
+        yield url
 
 
-def run_snippets(page: Path, names: dict[str, Any]) -> None:
-    for snippet in snippets_of(page):
-        exec(compile(snippet, str(page.name), "exec"), names)
+@pytest.fixture
+def run_snippets(models: str, names: dict[str, Any]) -> Callable[[Path], None]:
+    """A way to run the Python blocks of a page, and to compare what they print with the output that it shows."""
+
+    def call(page: Path) -> None:
+        shown = StringIO()
+        for block in blocks_of(page):
+            if block.mark == "output":
+                assert shown.getvalue() == block.text
+            if block.language != "python" or block.mark == "not run":
+                continue
+            shown = StringIO()
+            with pytest.MonkeyPatch.context() as patch, redirect_stdout(shown):
+                if block.mark == "with a key":
+                    patch.delenv("KG_MEMORY_MODEL")
+                    patch.setenv("OPENAI_API_KEY", "any")
+                    patch.setenv("OPENAI_BASE_URL", models)
+                exec(compile(block.text.replace(LOCAL, models), page.name, "exec"), names)
+
+    return call
 
 
 def test_the_graphs_are_those_of_the_code(memory, draw):
@@ -80,6 +99,13 @@ def test_the_graphs_are_those_of_the_code(memory, draw):
     graphs = draw.draw_graphs(memory)
     assert all(mermaid in text for mermaid in graphs.values())
     assert draw.update(text, graphs) == text, "run `python docs/draw.py`"
+
+
+def test_the_pictures_of_the_clocks_are_drawn(draw):
+    drawn = {
+        ROOT / "docs" / folder / name: svg for folder in draw.WORDS for name, svg in draw.draw_clocks(folder).items()
+    }
+    assert {path: path.read_text("utf-8") for path in drawn} == drawn, "run `python docs/draw.py`"
 
 
 def test_the_tables_name_every_step_of_the_graphs(memory):
@@ -90,7 +116,7 @@ def test_the_tables_name_every_step_of_the_graphs(memory):
         assert steps <= named
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", LINKING, ids=name_of)
 def test_every_link_to_a_file_leads_to_one(page):
     text = page.read_text(encoding="utf-8")
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
@@ -98,7 +124,7 @@ def test_every_link_to_a_file_leads_to_one(page):
     assert missing == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", LINKING, ids=name_of)
 def test_every_link_to_a_heading_leads_to_one(page):
     links = re.findall(r"\]\(([^)#\s]*\.md)?#([^)\s]+)\)", page.read_text(encoding="utf-8"))
     missing = [
@@ -120,21 +146,18 @@ def test_the_readme_is_short_and_begins_with_the_two_commands():
     assert "make test" in "\n".join(lines[:30])
 
 
-def test_the_first_example_prints_what_the_readme_shows(offline, capsys):
-    output = re.search(
-        r"<!-- output: first example -->\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
-    )
-    exec(compile(snippets_of(README)[0], "README.md", "exec"), {"__name__": "readme"})
-    assert capsys.readouterr().out == output[1]
+def test_the_readme_shows_what_its_first_example_prints():
+    first, second, *_ = [block for block in blocks_of(README) if block.language in ("python", "text")]
+    assert (first.language, second.mark) == ("python", "output")
 
 
-@pytest.mark.parametrize("page", WITH_SNIPPETS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_snippets_run_as_they_are_printed(page, names):
-    run_snippets(page, names)
+@pytest.mark.parametrize("page", WITH_SNIPPETS, ids=name_of)
+def test_the_snippets_run_as_they_are_printed(page, run_snippets):
+    run_snippets(page)
 
 
-def test_the_snippets_for_agents_remember_and_recall(names):
-    run_snippets(ROOT / "docs" / "agents.md", names)
+def test_the_snippets_for_agents_remember_and_recall(run_snippets, names):
+    run_snippets(ROOT / "docs" / "agents.md")
     state = {"messages": [("user", "Where do I live?")], "memory_context": ""}
     assert names["graph"].invoke(state, context={"user_id": "ann"})["messages"][-1].content == "In Oslo."
     items = names["store"].search(("users", "ann"), query="Where does Ann live?")
@@ -144,12 +167,11 @@ def test_the_snippets_for_agents_remember_and_recall(names):
     assert names["memory"].facts.about("Ann", namespace="ann")
 
 
-def test_the_snippets_for_searching_find_and_explain(names, capsys):
-    run_snippets(ROOT / "docs" / "retrieval.md", names)
+def test_the_snippets_for_searching_find_and_explain(run_snippets, names):
+    run_snippets(ROOT / "docs" / "retrieval.md")
     assert "Oslo" in names["context"]
     assert names["context"].startswith("<memory>")
     assert names["results"].explanations
-    assert capsys.readouterr().out
 
 
 def test_the_page_about_searching_names_every_recipe_reranker_field_and_template():
