@@ -23,6 +23,7 @@ from kg_memory.falkor import binaries, replica, servers
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
+from kg_memory.server.worker import Outbox, Worker
 from tests.cluster.nodes import Cluster, Node, free_ports, slot_of, until
 from tests.cluster.test_cluster import SAID, found, opened
 from tests.falkor.test_replica import running
@@ -182,6 +183,7 @@ USED = (
 ).split()
 COPIES = "+graph.copy +client|setname +client|list +watch +unwatch +multi +exec +rename".split()
 FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +xrevrange".split()
+WORKING = "+xadd +xgroup +xreadgroup +xautoclaim +xack +xdel +eval".split()
 ERASING = "+graph.config|get +graph.slowlog +slowlog|reset +info +config|get +bgrewriteaof +bgsave".split()
 
 
@@ -210,6 +212,21 @@ def test_a_user_may_be_let_to_do_no_more_than_is_needed(granted, cluster, namesp
     memory = granted(*USED, *COPIES, *FORGETTING, *ERASING)
     done = memory.privacy.forget(episode=added.episode, namespace=namespace, erase=True)
     assert "replicas" in done.advice
+
+
+async def test_a_worker_needs_few_rights(granted, cluster, namespace):
+    memory = granted(*USED, *WORKING)
+    for node in cluster.nodes:
+        node.redis.acl_log_reset()
+    reading, outbox = Worker(memory, look_seconds=3600), Outbox(memory.driver.store.database)
+    working = asyncio.create_task(reading.run())
+    await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=namespace)
+    outbox.wake(namespace)
+    await asyncio.to_thread(until, lambda: found(memory, namespace) == [SAID])
+    log = [entry for node in cluster.nodes for entry in node.redis.acl_log()]
+    reading.stop()
+    await working
+    assert log == []
 
 
 def test_what_is_forgotten_without_the_right_to_erase_is_in_the_log(granted, cluster, namespace):
