@@ -144,10 +144,14 @@ class Server:
             await asyncio.sleep(SILENT / 5)
 
     def _is_replaced(self) -> bool:
+        """Return whether another server has the place of this one; then threads wait for it no longer either."""
         try:
-            return self.url not in find_servers(self.peers, {}).masters()
+            replaced = self.url not in find_servers(self.peers, {}).masters()
         except (*LOST_CONNECTION, redis.RedisError, DatabaseUnavailable):
             return False
+        if replaced:
+            self.client.connection_pool.disconnect()
+        return replaced
 
     def close(self) -> None:
         self.client.close()

@@ -258,6 +258,7 @@ async def test_a_master_that_froze_is_left_once_its_replica_has_taken_over(clust
         node.process.send_signal(signal.SIGSTOP)
         try:
             searches = [memory.asearch(ASKED, namespace=names[0]) for _ in range(40)]  # more than there are connections
+            searches.append(asyncio.to_thread(memory.search, ASKED, namespace=names[0]))
             async with asyncio.timeout(20):
                 results = await asyncio.gather(*searches, return_exceptions=True)
                 assert {type(result) for result in results} == {DatabaseUnavailable}
