@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-wire test-matrix test-release check format fuzz bench docs clean
+.PHONY: help demo test coverage test-cluster test-wire test-matrix test-release check format fuzz bench docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,6 +24,13 @@ test: .venv/.dev check  ## all checks and all tests
 
 coverage: .venv/.dev  ## all tests, and which lines and branches they reach: a third slower
 	@$(RUN_TESTS) --cov --cov-report=term
+
+# The main job, the retriever and the store, with LangGraph's and LangChain's own suites for these.
+CONTRACTS := tests/test_memory.py tests/ingestion/test_graph.py tests/adapters/test_retriever.py tests/store_conformance
+test-cluster: .venv/.dev  ## the contract suites on a Redis Cluster; then by TLS, as a user of few rights (6 minutes)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server cluster $(CONTRACTS) tests/adapters/test_store*.py \
+	  tests/adapters/test_key_value.py tests/test_searching.py
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server secured $(CONTRACTS)
 
 test-wire: .venv/.wire  ## the main job against a small language model served on this machine
 	@$(BIN)/python -m pytest -m wire tests/wire

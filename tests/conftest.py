@@ -6,6 +6,7 @@ import gc
 import signal
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -35,8 +36,14 @@ LONG = (
 )  # fmt: skip
 """The files that take longest: they come first, so that none of the processes is left alone with one in the end."""
 
-SERVERS: list[embedded.Server] = []
+SERVERS: list[Any] = []
 """The shared server, once a test has needed it."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    kinds = ("embedded", "cluster", "secured")
+    about = "what the tests share: the embedded server, a cluster, or one with TLS and a user of few rights"
+    parser.addoption("--server", choices=kinds, default="embedded", help=about)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,9 +56,33 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Server]:
-    """A running server. It ends with the last process that uses it, even if that one is killed."""
-    folder = tmp_path_factory.mktemp("database")
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A running server, by its `url`; see the option ``--server``."""
+    start = {"embedded": _run_embedded, "cluster": _run_cluster, "secured": _run_secured}
+    yield from start[request.config.getoption("--server")](tmp_path_factory.mktemp("database"))
+
+
+def _run_cluster(folder: Path) -> Iterator[Any]:
+    from tests.cluster.nodes import running  # noqa: PLC0415 - not for most tests
+
+    with running(folder) as cluster:
+        SERVERS.append(cluster)
+        yield cluster
+        SERVERS.remove(cluster)
+
+
+def _run_secured(folder: Path) -> Iterator[Any]:
+    from tests.cluster import access  # noqa: PLC0415 - not for most tests
+
+    rights = (*access.KEYS, *access.USED, *access.COPIES, *access.FORGETTING, *access.ERASING)
+    with access.secured(folder / "cluster", masters=3, rights=rights) as cluster:
+        SERVERS.append(cluster)
+        yield cluster
+        SERVERS.remove(cluster)
+
+
+def _run_embedded(folder: Path) -> Iterator[embedded.Server]:
+    """Run one that ends with the last process that uses it, even if that one is killed."""
     with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as joined:
         SERVERS.append(joined)
         yield joined
@@ -75,6 +106,9 @@ def _remove_graphs() -> Iterator[None]:
     """Remove the graphs of a file behind it: each takes 5 MB, and work of the server even while nobody asks it."""
     yield
     for joined in SERVERS:
+        if not isinstance(joined, embedded.Server):
+            joined.empty()
+            continue
         with redis.Redis(unix_socket_path=joined.socket) as client:
             for graph in client.execute_command("GRAPH.LIST"):
                 client.execute_command("GRAPH.DELETE", graph)

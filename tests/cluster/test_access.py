@@ -7,13 +7,9 @@ import io
 import os
 import signal
 import socket
-import ssl
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, closing
 
 import pytest
 import redis
@@ -24,78 +20,12 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
 from kg_memory.server.worker import Outbox, Worker
-from tests.cluster.nodes import Cluster, Node, free_ports, slot_of, until
+from tests.cluster.access import COPIES, ERASING, FORGETTING, KEYS, USED, WORKING, Certificates, secured
+from tests.cluster.nodes import Cluster, free_ports, until
 from tests.cluster.test_cluster import SAID, found, opened
 from tests.falkor.test_replica import running
 
 # --- TLS ---
-
-
-class Certificates:
-    """An authority, a certificate of this machine's address, and one of a client."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._make("ca", "-addext", "basicConstraints=critical,CA:TRUE")
-        for name, address in (("server", "IP:127.0.0.1"), ("elsewhere", "DNS:db.example.com"), ("client", "DNS:ann")):
-            self._make(
-                name, "-CA", self.file("ca.crt"), "-CAkey", self.file("ca.key"), "-addext", f"subjectAltName={address}"
-            )
-
-    def file(self, name: str) -> str:
-        return str(self._folder / name)
-
-    def _make(self, name: str, *options: str) -> None:
-        key = (
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-keyout",
-            self.file(f"{name}.key"),
-        )
-        command = ("openssl", "req", "-x509", *key, "-out", self.file(f"{name}.crt"), "-subj", f"/CN={name}", *options)
-        subprocess.run(command, check=True, capture_output=True)
-
-    def query(self, *, client: bool = True) -> str:
-        own = f"&ssl_certfile={self.file('client.crt')}&ssl_keyfile={self.file('client.key')}" if client else ""
-        return f"?ssl_ca_certs={self.file('ca.crt')}{own}"
-
-    @contextmanager
-    def before(self, port: int, own: int, name: str = "server") -> Iterator[None]:
-        """Accept TLS of clients with a certificate on the port *own*, and pass on what they send to *port*.
-
-        The redis-server of the tests has no TLS of its own.
-        """
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.file("ca.crt"))
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_cert_chain(self.file(f"{name}.crt"), self.file(f"{name}.key"))
-        with ExitStack() as opened, socket.create_server(("127.0.0.1", own)) as listening:
-
-            def pump(source: socket.socket, target: socket.socket) -> None:
-                with suppress(OSError):
-                    while data := source.recv(65536):
-                        target.sendall(data)
-                for end in (source, target):
-                    with suppress(OSError):
-                        end.shutdown(socket.SHUT_RDWR)
-
-            def serve(plain: socket.socket) -> None:
-                with suppress(OSError):
-                    secure = opened.enter_context(context.wrap_socket(plain, server_side=True))
-                    inner = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
-                    threading.Thread(target=pump, args=(secure, inner), daemon=True).start()
-                    pump(inner, secure)
-
-            def accept() -> None:
-                with suppress(OSError):
-                    while True:
-                        threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
-
-            threading.Thread(target=accept, daemon=True).start()
-            yield
-            listening.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture(scope="module")
@@ -125,28 +55,12 @@ async def test_a_server_is_reached_by_tls_with_certificates(certificates, node, 
         await use(f"falkors://127.0.0.1:{own}{certificates.query()}", settings, namespace)
 
 
-async def test_a_cluster_is_reached_by_tls_with_certificates_and_a_password(
-    certificates, tmp_path, settings, namespace
-):
-    ports = free_ports(2)
-    nodes = [Node(tmp_path / str(port), "--cluster-announce-port", str(port)) for port in ports]
-    try:
-        nodes[0].cluster("MEET", "127.0.0.1", nodes[1].port, nodes[1].bus)
-        for one, first, last in zip(nodes, (0, 8192), (8191, 16383), strict=True):
-            one.cluster("ADDSLOTSRANGE", first, last)
-            one.redis.execute_command("ACL", "SETUSER", "ann", "on", ">p@ss", "~*", "+@all")
-        until(lambda: all(one.cluster("INFO")["cluster_state"] == "ok" for one in nodes))
-        with ExitStack() as proxies:
-            for one, port in zip(nodes, ports, strict=True):
-                proxies.enter_context(certificates.before(one.port, port))
-            url = f"falkors://ann:p%40ss@127.0.0.1:{ports[0]}{certificates.query()}"
-            for half in (range(8192), range(8192, 16384)):
-                name = next(f"{namespace}-{n}" for n in range(99) if slot_of(f"{namespace}-{n}") in half)
-                await use(url, settings, name)
-        assert all(one.graphs() for one in nodes)
-    finally:
-        for one in nodes:
-            one.close()
+async def test_a_cluster_is_reached_by_tls_with_certificates_and_a_password(tmp_path, settings, namespace):
+    with secured(tmp_path / "cluster") as cluster:
+        for node in cluster.nodes:
+            name = next(each for n in range(99) if cluster.holds(node, each := f"{namespace}-{n}"))
+            await use(cluster.url, settings, name)
+        assert all(node.graphs() for node in cluster.nodes)
 
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "client"])
@@ -175,16 +89,6 @@ def test_tls_to_a_plain_port_is_told(monkeypatch, node):
 
 
 # --- Users ---
-
-KEYS = ("~kg*", "~telemetry{kg*")
-USED = (
-    "+graph.query +graph.ro_query +graph.list +graph.delete +module|list +cluster|slots +exists"
-    " +set +get +pexpire +evalsha +script|load +del"
-).split()
-COPIES = "+graph.copy +client|setname +client|list +watch +unwatch +multi +exec +rename".split()
-FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +xrevrange".split()
-WORKING = "+xadd +xgroup +xreadgroup +xautoclaim +xack +xdel +eval".split()
-ERASING = "+graph.config|get +graph.slowlog +slowlog|reset +info +config|get +bgrewriteaof +bgsave".split()
 
 
 @pytest.fixture

@@ -28,7 +28,10 @@ class Embedded(Checks):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def url(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    def url(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+        if request.config.getoption("--server") != "embedded":
+            yield request.getfixturevalue("server").url
+            return
         with embedded.join(
             tmp_path_factory.mktemp("store"), binaries.fetch(), fsync="everysec", idle_seconds=0
         ) as server:
@@ -62,6 +65,9 @@ class KGOverTCP(Embedded, Batches, Concurrency):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def url(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    def url(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+        if request.config.getoption("--server") != "embedded":
+            yield request.getfixturevalue("server").url
+            return
         with tcp.run_server(tmp_path_factory.mktemp("server")) as url:
             yield url
