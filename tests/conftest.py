@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ hypothesis.settings.load_profile("tests")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As where a shell runs the tests in the background: the commands that tests stop by Ctrl-C would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+os.environ["KG_MEMORY_ENV_FILE"] = os.devnull  # or commands would read the settings file of whoever runs the tests
 
 LONG = (
     "test_examples", "test_cli", "test_scenarios", "test_order", "test_cli_review", "test_model_failures",

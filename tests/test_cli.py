@@ -33,7 +33,7 @@ CHAT = [
 def test_the_help_names_every_command_and_imports_little(home: Path) -> None:
     shown = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
     commands = (
-        "setup demo ingest ask facts around entities episodes stats reembed doctor history timeline changes evolution "
+        "init setup demo completion ingest ask facts around entities episodes stats reembed doctor history timeline changes evolution "
         "conflicts review predicates communities"
     )
     for name in commands.split():

@@ -27,8 +27,11 @@ DAYS = 90.0
 _GROUPS = ("remember and ask", "look back", "review", "set up", "serve")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser; each command carries in `run` the function that does it."""
+def parser(*, commands_help: str = argparse.SUPPRESS) -> argparse.ArgumentParser:
+    """Return the parser; each command carries in `run` the function that does it.
+
+    The description lists the commands in groups, so argparse lists them only if there is a *commands_help*.
+    """
     common = shared.common()
     top = argparse.ArgumentParser(
         "kg-memory",
@@ -38,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"kg-memory {__version__}")
-    commands = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
+    commands = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
     listed: dict[str, list[str]] = {group: [] for group in _GROUPS}
 
     def command(
@@ -47,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
         listed[group].append(f"  {name:<12} {about}")
         made = commands.add_parser(
             name,
+            help=about,
             description=about[0].upper() + about[1:] + ".",
             epilog=epilog,
             parents=[common, *parents],
@@ -345,10 +349,20 @@ def _add_evict(command: Command) -> None:
 
 
 def _add_set_up(command: Command) -> None:
+    made = command("init", "init:init", "ask for model, database and namespace, try them, and write .env", texts.INIT)
+    made.add_argument("--yes", action="store_true", help="do not ask: take the options and the defaults")
+    made.add_argument("--database", metavar="URL", help="embedded (default), or falkor://[user:password@]host:port")
+    about = "a server that speaks OpenAI's protocol, such as http://localhost:11434/v1"
+    made.add_argument("--base-url", metavar="URL", help=about)
+    made.add_argument("--force", action="store_true", help="with --yes: also where .env exists, or something is wrong")
     command("setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
     command("namespaces", "show:namespaces", "list the namespaces that hold something, and how much")
     command("demo", "demo:demo", "tell a small story to a fresh memory and ask about it, offline")
-    command("doctor", "setup:doctor", "check the set-up and say what to mend")
+    made = command("doctor", "setup:doctor", "check the set-up and say what to mend")
+    about = "fetch FalkorDB if it is missing, and take rights of files from others, before the checks"
+    made.add_argument("--fix", action="store_true", help=about)
+    made = command("completion", "setup:completion", "print what completes commands in a shell", texts.COMPLETION)
+    made.add_argument("shell", choices=("bash", "zsh", "fish"))
     command("reembed", "show:reembed", "compute all vectors anew, after a change of the embedding model")
     evaluation.add_arguments(command("evaluate", evaluation.RUN, evaluation.ABOUT, evaluation.EPILOG))
     export = command("export", "maintenance:export", "write all of a namespace into a file", texts.EXPORT)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kg_memory.cli import env_file
 from kg_memory.cli.arguments import parser
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError
@@ -90,13 +91,13 @@ if TYPE_CHECKING:
 
 
 def settings_of(arguments: Namespace) -> Settings:
-    """Return the settings: the arguments before the environment before the defaults.
+    """Return the settings: the arguments before the environment before the file ``.env`` before the defaults.
 
     A folder that is named wins over a server that the environment names.
     """
     url, data_dir = getattr(arguments, "url", None), getattr(arguments, "data_dir", None)
     named = {name: getattr(arguments, name, None) for name in ("model", "plan", "ontology")}
-    settings = Settings.from_env().with_(url=url, data_dir=data_dir, **named)
+    settings = Settings.from_env(env_file.environment()).with_(url=url, data_dir=data_dir, **named)
     if not (settings.model or settings.api_key or settings.base_url):
         settings = settings.with_(model=OFFLINE)
     if data_dir is not None and url is None and settings.url is not None:
@@ -113,7 +114,8 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 def namespace_of(arguments: Namespace) -> str:
     """Return whose memory is meant."""
-    return validate_namespace(getattr(arguments, "namespace", DEFAULT_NAMESPACE))
+    default = env_file.environment().get(env_file.NAMESPACE) or DEFAULT_NAMESPACE
+    return validate_namespace(getattr(arguments, "namespace", default))
 
 
 def times_of(arguments: Namespace) -> dict[str, Any]:

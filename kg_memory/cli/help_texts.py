@@ -14,6 +14,7 @@ FIELDS = (*SHARED_FIELDS, "fact_kind", "edge_type", "confidence", "valid_at", "i
 
 START = """\
 start here:
+  kg-memory init                                   choose model, database and namespace
   kg-memory demo                                   watch a small story become a graph
   kg-memory ingest chat.jsonl                      remember a conversation
   kg-memory ask "Where does Ann live?"             ask about it, now or --on "last March"
@@ -21,7 +22,22 @@ start here:
 
 Without a model everything runs offline, by rules. With OPENAI_API_KEY set, or --model and
 KG_MEMORY_BASE_URL, a language model reads. All settings are variables too: KG_MEMORY_URL,
-KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL and so on.
+KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL and so on; init writes them to .env.
+"""
+INIT = """\
+The commands read .env of the folder that they run in, or the file that KG_MEMORY_ENV_FILE names, if only you can read
+it. The environment and options count more. A key is asked for, and not shown; with --yes it stays in the environment.
+
+examples:
+  kg-memory init
+  kg-memory init --yes --model offline --database embedded -n ann
+  kg-memory init --yes --base-url http://localhost:11434/v1 --model qwen3 --database falkor://db:6379
+"""
+COMPLETION = """\
+examples:
+  source <(kg-memory completion bash)                                       in ~/.bashrc
+  kg-memory completion zsh > ~/.zfunc/_kg-memory                            with fpath+=~/.zfunc in ~/.zshrc
+  kg-memory completion fish > ~/.config/fish/completions/kg-memory.fish
 """
 INGEST = """\
 formats, recognised from the content:

