@@ -1,9 +1,11 @@
 """Every example runs as a user runs it; a chat model, where one is asked, knows only what the memory tells it."""
 
+import json
 import multiprocessing
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import time
@@ -144,3 +146,24 @@ def test_the_examples_are_numbered_and_short():
         assert text.startswith('"""')
         assert f"python examples/{each.name}" in text
         assert len(text.splitlines()) <= 45
+
+
+def test_a_copy_of_the_template_passes_its_own_tests(tmp_path):
+    folder = tmp_path / "my-agent"
+    shutil.copytree(ROOT / "examples" / "template", folder)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KG_MEMORY_", "OPENAI_"))}
+    kept |= {"KG_MEMORY_DATA_DIR": str(tmp_path / "data"), "KG_MEMORY_IDLE_SECONDS": "0", "PYTHONPATH": str(ROOT)}
+    named = json.loads((folder / "langgraph.json").read_text("utf-8"))["graphs"].values()
+    assert [graph.partition(":")[2] for graph in named] == ["agent", "review"]
+    script = """
+import sys
+sys.path.insert(0, ".")
+import pytest, studio
+studio.agent.compile(), studio.review.compile(), studio.memory.close()
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, env=kept, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout

@@ -1,0 +1,7 @@
+"""What langgraph.json names: the graphs that LangGraph's server and Studio open."""
+
+from agent import make_agent, make_review, open_memory
+
+memory = open_memory()
+agent = make_agent(memory)
+review = make_review(memory)
