@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -25,6 +26,12 @@ REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"
 RedactHook = Callable[[str], str]
+_PASSWORD = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*")
+
+
+def hide_password(url: str) -> str:
+    """Return *url* with three stars for its user and password."""
+    return _PASSWORD.sub("***", url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +236,11 @@ class Settings:
     """Whether to make spans and metrics for OpenTelemetry, without texts and namespaces: see
     `kg_memory.runtime.telemetry`."""
 
+    def __repr__(self) -> str:
+        shown = {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
+        urls = {name: hide_password(value) for name, value in shown.items() if name.endswith("url") and value}
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in (shown | urls).items())})"
+
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Read the settings from ``KG_MEMORY_*``, OpenAI's own key and URL variables, and ``XDG_DATA_HOME``.
@@ -271,7 +283,7 @@ class Settings:
         for name, schemes in _SCHEMES.items():
             url = getattr(self, name)
             if url is not None and not url.startswith(schemes):
-                raise SettingsError(f"{name} must begin with {' or '.join(schemes)}, got {url!r}")
+                raise SettingsError(f"{name} must begin with {' or '.join(schemes)}, got {hide_password(url)!r}")
         for name, limits in _LIMITS.items():
             value = getattr(self, name)
             if value is not None and not limits.allows(value):

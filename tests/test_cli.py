@@ -392,6 +392,14 @@ def test_the_doctor_names_what_was_saved_by_a_clock_that_is_ahead(
     assert re.match("messages in 00 early.* were saved by a clock", database["mend"])
 
 
+def test_the_doctor_shows_no_password(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KG_MEMORY_MODEL", "scripted")
+    monkeypatch.setenv("KG_MEMORY_BASE_URL", "http://ann:hidden@localhost:1/v1")
+    _, out, _ = run("doctor")
+    assert "http://***@localhost:1/v1" in out
+    assert "hidden" not in out
+
+
 def test_the_doctor_says_what_makes_a_server_of_ones_own_faster(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory import GraphMemory
 from kg_memory.errors import SettingsError
 from kg_memory.memory.open import LOCAL_THRESHOLDS, THRESHOLDS, database, thresholds
 from kg_memory.models.ontology import EntityType
@@ -196,6 +197,18 @@ def test_settings_do_not_change_and_copies_do():
 
 def test_the_key_is_not_shown():
     assert "hidden" not in repr(Settings(api_key="hidden", rerank_api_key="hidden"))
+
+
+@pytest.mark.parametrize("name", ["url", "replica_url", "base_url", "embedding_base_url", "rerank_url"])
+@pytest.mark.parametrize("user", ["ann:hidden", ":hidden", "ann:hid/den@hidden"])
+def test_no_password_of_a_url_is_shown(name, user):
+    scheme = "falkor" if name in ("url", "replica_url") else "http"
+    shown = repr(Settings(**{name: f"{scheme}://{user}@host:1/?password=hidden"}))
+    assert "hidden" not in shown
+    assert f"{name}='{scheme}://***@host:1/?password=***'" in shown
+    with pytest.raises(SettingsError, match="://\\*\\*\\*@host") as refused:
+        GraphMemory(Settings(**{name: f"wrong://{user}@host"}), model="offline", embeddings="offline")
+    assert "hidden" not in str(refused.value)
 
 
 def test_one_entity_type_is_enough():

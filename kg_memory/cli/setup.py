@@ -20,7 +20,7 @@ from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import QUERY_PLANS
 from kg_memory.falkor.queries.reports import SAVED_LATER
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import OFFLINE, Settings, hide_password
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_NAMED = 5
@@ -182,7 +182,7 @@ def _model(settings: Settings) -> Check:
     if model.name == OFFLINE:
         better = "for more and better facts set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
         return Check("language model", "note", "offline: reads by rules", better)
-    where = provider_of(model.name) if settings.base_url is None else settings.base_url
+    where = provider_of(model.name) if settings.base_url is None else hide_password(settings.base_url)
     return Check("language model", "ok", f"{model.name} at {where} (not asked)")
 
 

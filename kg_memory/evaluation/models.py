@@ -11,8 +11,8 @@ from langchain_core.messages import HumanMessage
 from kg_memory.errors import BudgetSpent, KGMemoryError, MissingExtra, ModelError, ModelUnavailable, SettingsError
 from kg_memory.evaluation.spending import Meter
 from kg_memory.llm.embeddings import NO_KEY
-from kg_memory.llm.rate_limit import limiter_of, tokens_by_bytes
-from kg_memory.llm.retry import RetryPolicy, diagnose, with_retries
+from kg_memory.llm.rate_limit import keys_of, limiter_of, tokens_by_bytes
+from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, with_retries
 from kg_memory.memory.open import RULES
 from kg_memory.memory.open import embeddings as open_offline
 from kg_memory.runtime.effects import Call
@@ -96,10 +96,10 @@ class Asker:
             answer = self._ask(text, options)
         except BudgetSpent:
             raise
-        except Exception as error:
-            failure = diagnose(error)
+        except Exception as error:  # noqa: BLE001 - raised below
+            failure = diagnose(error, keys_of(self._model))
             if not options or failure.status != 400 or "temperature" not in failure.reason:
-                raise _error(self.name, error) from error
+                raise _error(self.name, failure) from failure.cause
             self._options = {}
             return self.ask(text)
         return answer
@@ -112,8 +112,7 @@ class Asker:
         return str(message.text).strip()
 
 
-def _error(name: str, error: Exception) -> KGMemoryError:
-    failure = diagnose(error)
+def _error(name: str, failure: Failure) -> KGMemoryError:
     said = f"the model {name} failed ({failure.kind}: {failure.reason})"
     if failure.status in (401, 403):
         return SettingsError(f"{said}: set the right API key")

@@ -26,6 +26,7 @@ from kg_memory.errors import DatabaseUnavailable, SettingsError
 from kg_memory.falkor.wire import PipelinedReads, QueryBatch
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.lifecycle import PerLoop
+from kg_memory.settings import hide_password
 
 T = TypeVar("T")
 SCHEMES = ("falkor://", "falkors://", "unix://")
@@ -358,9 +359,10 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
     except ValueError:  # the port is not a number, or there is no host
         valid = False
     if not valid:
+        shown = hide_password(url) if isinstance(url, str) else url
         raise SettingsError(
-            f"the URL must begin with one of {', '.join(SCHEMES)}, got {url!r}; use falkor://host:6379, falkors:// for "
-            "TLS, or unix:///path, or leave it out for the embedded database in data_dir"
+            f"the URL must begin with one of {', '.join(SCHEMES)}, got {shown!r}; use falkor://host:6379, falkors:// "
+            "for TLS, or unix:///path, or leave it out for the embedded database in data_dir"
         )
     limit = "" if timeout is None else f"{'&' if '?' in url else '?'}socket_timeout={timeout}"
     return [one.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1) + limit for one in urls]

@@ -21,6 +21,7 @@ from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_er
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask, Call, Model, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
+from kg_memory.settings import hide_password
 
 if TYPE_CHECKING:
     import httpx
@@ -159,8 +160,10 @@ class LangChainCrossEncoder:
         pairs = [(prepared, prepare_text(text)) for text in texts]
         try:
             scores = (yield in_thread(partial(self._model.score, pairs))) if pairs else []
-        except Exception as error:
-            raise ModelError(f"the cross-encoder {self.name} failed ({error!r:.300}): check its set-up") from error
+        except Exception as error:  # noqa: BLE001 - raised below
+            failure = diagnose(error)
+            remedies = [(True, ModelError, "check its set-up")]
+            raise make_error(f"the cross-encoder {self.name}", failure, remedies) from failure.cause
         return self._scale([to_number(score) for score in scores])
 
     scores, ascores = both(_score)
@@ -191,6 +194,7 @@ class RerankServer:
         self.name = f"the reranker {model} at {host}" if model else f"the reranker at {host}"
         self._url = url
         self._model = model
+        self._keys = [api_key] if api_key else []
         self._retry_policy = retry_policy or RetryPolicy()
         self._sleeper = sleeper or Sleeper()
         self._limiter = limiter or shared_limiter(url, api_key, model)
@@ -240,7 +244,8 @@ class RerankServer:
             else:
                 self._is_tei = is_tei
                 return _read_scores(answer, len(texts), self.name)
-        raise self._to_error(diagnose(errors[0])) from errors[0]
+        failure = diagnose(errors[0], self._keys)
+        raise self._to_error(failure) from failure.cause
 
     def _body(self, question: str, texts: list[str], *, is_tei: bool) -> Mapping[str, object]:
         if is_tei:
@@ -274,7 +279,8 @@ def _host(url: str) -> str:
         host = None
     if not host:
         raise SettingsError(
-            f"the reranker's URL must be one such as http://localhost:8080/rerank, got {url!r}; correct rerank_url"
+            f"the reranker's URL must be one such as http://localhost:8080/rerank, got {hide_password(url)!r}; "
+            "correct rerank_url"
         )
     return host
 

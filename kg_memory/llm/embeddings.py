@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
-from kg_memory.llm.rate_limit import RateLimiter, limiter_of, tokens_by_bytes
+from kg_memory.llm.rate_limit import RateLimiter, keys_of, limiter_of, tokens_by_bytes
 from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, with_retries
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call, Vector
@@ -190,15 +190,17 @@ class ReliableEmbeddings(Embeddings):
             request = Call(*calls, span=span)
         try:
             vectors = yield from with_retries(request, self._retry_policy, self.limiter, self._sleeper, tokens)
-        except Exception as error:
-            failure = diagnose(error)
+        except Exception as error:  # noqa: BLE001 - raised below
+            failure = diagnose(error, keys_of(self.model))
             remedies = (
                 (failure.transient, EmbeddingUnavailable, "try again later, or check its base_url"),
                 (failure.status in (401, 403), SettingsError, "set the right api_key"),
                 (failure.status == 404, SettingsError, "check its name and base_url"),
                 (True, EmbeddingError, "check the server's log and the model's settings"),
             )
-            raise make_error(f"the embedding model {vector_model_name(self.model)}", failure, remedies) from error
+            raise make_error(
+                f"the embedding model {vector_model_name(self.model)}", failure, remedies
+            ) from failure.cause
         return to_unit_vectors(vectors, texts)
 
 

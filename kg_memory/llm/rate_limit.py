@@ -313,7 +313,7 @@ _limiters: WeakValueDictionary[tuple[Any, ...], RateLimiter] = WeakValueDictiona
 _lock = Lock()
 
 
-def shared_limiter(server: str, account: str | SecretStr | None, name: str | None) -> RateLimiter:
+def shared_limiter(server: str, account: str | None, name: str | None) -> RateLimiter:
     """Return the limiter of all callers of model *name* on *server* by the same *account*, while there are any."""
     with _lock:
         return _limiters.setdefault((server, account, name), RateLimiter())
@@ -322,5 +322,11 @@ def shared_limiter(server: str, account: str | SecretStr | None, name: str | Non
 def limiter_of(client: object, name: str) -> RateLimiter:
     """Return the shared limiter of LangChain's *client* of the model *name*."""
     servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
-    accounts = [key for field in KEY_FIELDS if isinstance(key := getattr(client, field, None), str | SecretStr)]
-    return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(accounts), None), name)
+    return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
+
+
+def keys_of(client: object) -> list[str]:
+    """Return the API keys of LangChain's *client*."""
+    fields = (getattr(client, field, None) for field in KEY_FIELDS)
+    keys = (key.get_secret_value() if isinstance(key, SecretStr) else key for key in fields)
+    return [key for key in keys if isinstance(key, str)]

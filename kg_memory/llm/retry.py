@@ -20,6 +20,7 @@ from kg_memory.llm.rate_limit import RateLimiter
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.redaction import hide_secrets
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # The SDKs share no base class for "no response"; these are the names in httpx, httpx2, requests, openai and anthropic.
@@ -63,6 +64,8 @@ class Failure:
     retry_after: float | None
     """Seconds for which the server asks to wait."""
     reason: str
+    cause: Exception | None = None
+    """The error; None if it quotes a secret, which its traceback would show."""
     filtered: bool = False
     """Whether the server's content filter blocked the request."""
     timeout: bool = False
@@ -149,18 +152,20 @@ def with_retries(
                 yield sleeper.pause(delay)
 
 
-def diagnose(error: Exception) -> Failure:
-    """Return what *error* says about a request, whichever client raised it."""
+def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
+    """Return what *error* says about a request, whichever client raised it, without secrets and the API *keys*."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
-    reason = " ".join(str(getattr(error, "message", None) or error).split())[:MAX_REASON] or type(error).__name__
+    text = str(getattr(error, "message", None) or error)
+    reason = hide_secrets(text, keys)
     transient, retry_after = _is_transient(error, status), _read_retry_after(getattr(response, "headers", None))
     return Failure(
         status,
         transient=transient,
         retry_after=retry_after,
-        reason=reason,
+        reason=" ".join(reason.split())[:MAX_REASON] or type(error).__name__,
+        cause=error if reason == text else None,
         filtered=getattr(error, "code", None) in FILTER_CODES or bool(_names(error) & FILTER_NAMES),
         timeout=status is None and bool(_names(error) & TIMEOUT_NAMES),
         rate_limited=transient and (status == 429 or retry_after is not None),
@@ -176,7 +181,10 @@ def is_shutdown(error: BaseException | None) -> bool:
 def make_error(
     subject: str, failure: Failure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
 ) -> KGMemoryError:
-    """Return the error for a request to *subject* that failed: by the first of *remedies* whose condition is true."""
+    """Return the error for a request to *subject* that failed: by the first of *remedies* whose condition is true.
+
+    It is to be raised from `Failure.cause`.
+    """
     kind, advice = next((kind, advice) for applies, kind, advice in remedies if applies)
     return kind(f"{subject} failed ({failure.reason}): {advice}")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +21,8 @@ from kg_memory.errors import InputError
 from kg_memory.settings import NO_REDACTION, RedactHook
 
 SECRET, PRIVATE_KEY, CARD = "[secret]", "[private key]", "[card number]"
+SHORTEST_KEY = 8
+"""A shorter key is no secret, but the word that a server without keys is given."""
 EMAIL, PHONE, ACCOUNT, ID_NUMBER = "[e-mail]", "[phone number]", "[bank account]", "[id number]"
 
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)", re.DOTALL)
@@ -49,7 +51,7 @@ _PASSWORD = re.compile(
     rf"|(密[码碼]\s{{0,3}}(?:是|为|為|[:=：])\s{{0,3}}{_QUOTE})[\w!@#$%^&*+.-]{{4,256}}",
     re.IGNORECASE | re.ASCII,
 )
-_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,256}:)[^\s@/]{1,256}(?=@)", re.IGNORECASE | re.ASCII)
+_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,256}:)[^\s@/]{1,256}(?=@)", re.IGNORECASE | re.ASCII)
 _NUMBERS = re.compile(r"(?<![\d.])\d+(?:[ -]\d+)*(?!\d|\.\d)", re.ASCII)
 """Groups of digits: one number, or several that follow each other."""
 _GROUP = re.compile(r"\d+", re.ASCII)
@@ -76,6 +78,13 @@ def redact_secrets(text: str) -> str:
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
         text = pattern.sub(lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
     return text
+
+
+def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
+    """Replace the given *keys* in *text*, and all that looks like a secret."""
+    for key in keys:
+        text = text.replace(key, SECRET) if len(key) >= SHORTEST_KEY else text
+    return redact_secrets(text)
 
 
 def redact_personal(text: str) -> str:

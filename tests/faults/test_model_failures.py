@@ -6,9 +6,12 @@ The episode is there in every case, and is finished once the model behaves.
 from __future__ import annotations
 
 import json
+import logging
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +20,8 @@ from kg_memory import GraphMemory, Settings
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm.chat import ChatModel, open_chat_model
+from kg_memory.llm.cross_encoders import RerankServer
+from kg_memory.llm.embeddings import open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.operations import AddResult
@@ -27,6 +32,7 @@ SAID = "I moved to Oslo."
 FACT = "Ann lives in Oslo"
 AT = "2024-05-01T10:00:00Z"
 TIMEOUT = 1.0
+KEY = "hunter2-of-ann"
 READING = {"standard": "EpisodeReading", "thorough": "ExtractedEntities"}
 """What is asked first by each plan."""
 ECHO = {"type": "object", "properties": {"entities": {"type": "array"}, "facts": {"type": "array"}}}
@@ -351,6 +357,29 @@ def test_a_later_question_that_fails_leaves_nothing_half_written(
         assert kind not in remote.asked  # nothing was to be asked
     assert added.status is EpisodeStatus.DONE
     assert "Ann lives in Oslo" in added.facts
+
+
+def test_an_error_that_quotes_the_key_is_stored_raised_and_logged_without_it(
+    server: Server, namespace: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "kg_memory")
+    with chat_server(lambda *_: refusing(400, f"Incorrect API key provided: {KEY}.")) as url:
+        settings = Settings(url=server.url, base_url=url, api_key=KEY, model="scripted", embedding_model="offline")
+        vectors = open_embedding_model("scripted", url, KEY)
+        reranker = RerankServer(f"{url}/rerank", api_key=KEY)
+        with GraphMemory(settings) as memory:
+            for call in (
+                lambda: memory.add(SAID, speaker="Ann", namespace=namespace),
+                lambda: vectors.embed_query(SAID),
+                lambda: reranker.scores(SAID, [SAID]),
+            ):
+                with pytest.raises(KGMemoryError, match=r"provided: \[secret\]") as raised:
+                    call()
+                assert KEY not in "".join(traceback.format_exception(raised.value))
+            [episode] = memory.episodes.list(namespace=namespace)
+            memory.data.export(tmp_path / "all.jsonl", namespace=namespace)
+    assert "provided: [secret]" in (episode.reason or "")
+    assert KEY not in (tmp_path / "all.jsonl").read_text() + caplog.text
 
 
 @both_plans

@@ -31,6 +31,7 @@ SECRETS = [
     ("我的密码是abc123!", "我的密码是[secret]"),
     ("密钥AKIAIOSFODNN7EXAMPLE，别丢了", "密钥[secret]，别丢了"),
     ("password：hunter2。我住在奥斯陆", "password：[secret]。我住在奥斯陆"),
+    ("redis://:s3cret@cache:6379", "redis://:[secret]@cache:6379"),
     ("postgres://ann:s3cret@db.example/app", "postgres://ann:[secret]@db.example/app"),
     ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "[private key]\nok"),
     ("-----BEGIN PRIVATE KEY-----\nMIIE and it breaks off", "[private key]"),
