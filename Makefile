@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-cluster test-wire test-matrix test-release check format fuzz bench docs clean
+.PHONY: help demo test coverage test-cluster test-wire test-matrix test-release check format fuzz bench test-docs docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,9 @@ fuzz: .venv/.dev .venv-fuzz/.made  ## the HTTP API by schemathesis, 10,000 calls
 
 bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
 	@$(BIN)/python benchmarks/storage_form.py --quick
+
+test-docs: .venv/.dev  ## the code and the commands that the documentation shows (two minutes)
+	@$(BIN)/python -m pytest -q -n 2 tests/docs_blocks.py tests/test_readme.py tests/server/test_docs.py
 
 docs: .venv/.docs  ## the documentation, in docs/_build/html; a dead link is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html

@@ -66,6 +66,32 @@ SHOWN = {
         "Acme: 2020-01 to 2023-05",
         "Bo Lund lives in Oslo (since 2022)",
     ],
+    "15_erase_a_person": [
+        "{'speaker': 'Ann'} would take 1 message(s)",
+        "{'entity': 'Ann Berg'} would take 1 message(s)",
+        "traces left: [], files clean: True",
+        "What is left:\n    I play chess on Sundays.\n",
+        "The log is whole: True",
+    ],
+    "16_why_it_said_so": [
+        "The agent was asked about 2024-04-20: Ann lives in Bergen",
+        "It would answer now: Ann lives in Oslo",
+        "It believed then: Ann lives in Bergen",
+        "corrected: Ann lives in Oslo  [2024-04-01",
+    ],
+    "17_customer_history": [
+        "Globex: 2024-03 to now, says Ann Berg",
+        "Acme: 2020-05 to 2024-03, says the CRM",
+        "At Acme in June 2024: Bo Lund\n",
+        "I plan to visit Oslo in June.",
+        "Ann Berg bought Basic",
+    ],
+    "18_coding_agent_mcp": ["Tools: recall remember", "Ann uses PostgreSQL 16"],
+    "19_support_bot": ["Noted.", OSLO, "For the person who takes over:", "Bergen"],
+    "20_service_for_tenants": [
+        "acme%2Fann 200 I live in Oslo.",
+        "globex%2Fann 403 this key does not reach this namespace",
+    ],
 }
 """What each example prints, in this order."""
 HIDDEN = {"07_several_users": ("for bo.berg:", "Oslo")}

@@ -31,12 +31,17 @@ LOCAL = "http://localhost:11434/v1"
 LONGEST_README = 170
 
 
-@pytest.fixture
-def draw():
-    specification = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "draw.py")
+def load(name: str) -> Any:
+    """Return a script of the documentation as a module."""
+    specification = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def draw():
+    return load("draw")
 
 
 @pytest.fixture
@@ -137,6 +142,20 @@ def anchors(page: Path) -> set[str]:
     """Return the anchors that GitHub gives to the headings of *page*."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_troubleshooting_quotes_messages_of_the_package():
+    page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
+    generate = load("generate")
+    generate.check_troubleshooting(page)
+    with pytest.raises(ValueError, match="no message begins"):
+        generate.check_troubleshooting(page + "\n### `The moon is full`\n")
+
+
+def test_the_site_names_every_page():
+    named = (ROOT / "docs" / "index.md").read_text("utf-8").splitlines()
+    pages = [page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in PAGES if page.parent != ROOT]
+    assert [page for page in pages if page not in named] == ["index"]
 
 
 def test_the_readme_is_short_and_begins_with_the_two_commands():

@@ -1,0 +1,27 @@
+"""Erase a person: see what would go, forget it, keep the receipt, and check the log. For requests under the GDPR.
+
+The receipt and the log hold no text. Backups, exports and model providers are not reached: see docs/forgetting.md.
+Runs offline, without a key: ``python examples/15_erase_a_person.py``
+"""
+
+from kg_memory import GraphMemory
+
+NAMESPACE = "example-erasure"
+SAID = (
+    ("Ann", "I work at Fjord Labs."),
+    ("Bo", "Ann Berg told me that she lives in Oslo."),
+    ("Bo", "I play chess on Sundays."),
+)
+
+with GraphMemory.open(model="offline") as memory:
+    for speaker, text in SAID:
+        memory.add(text, speaker=speaker, at="2024-05-14", namespace=NAMESPACE)
+
+    for target in ({"speaker": "Ann"}, {"entity": "Ann Berg"}):
+        plan = memory.privacy.forget(**target, dry_run=True, namespace=NAMESPACE)
+        print(f"{target} would take {len(plan.episodes)} message(s) and {len(plan.facts)} fact(s)")
+        receipt = memory.privacy.forget(**target, by="eva", reason="request 12", namespace=NAMESPACE)
+        print(f"    gone; traces left: {list(receipt.residue)}, files clean: {receipt.erased}")
+
+    print("What is left:", *(each.content for each in memory.episodes.list(namespace=NAMESPACE)), sep="\n    ")
+    print("The log is whole:", memory.privacy.verify(head=receipt.head).ok)
