@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli import identities
@@ -345,6 +346,15 @@ class ReviewSession:
         self._screen.line(f"{summary[0].upper()}{summary[1:]}; {wait}.", "bold")
 
 
+_WINS: Mapping[ConflictStrategy, str] = {
+    "model": "the model prefers it",
+    "trust": "its source is trusted more",
+    "incumbent": "its source is trusted more, or was first",
+    "confidence": "it was stated with more confidence",
+}
+"""Why the other of two facts wins."""
+
+
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     """Describe the effect of accepting *review*."""
     if review.kind == "admission":
@@ -353,11 +363,11 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
         if _start(review.pending) >= _start(review.existing):
             return f"it is believed, and the other ended where it began ({since(review.pending)})"
         return f"it is believed, and ended where the other began ({since(review.existing)})"
-    winner = ConflictPolicy(strategy).expect_winner(review.pending.id, review.preferred)
+    winner = ConflictPolicy(strategy).expect_winner(review.pending, review.existing, review.preferred)
     if winner == review.pending.id:
         return "it is believed, and the other not any more"
     if winner == review.existing.id:
-        return "it is not believed: the model holds the other"
+        return f"it is not believed, but the other: {_WINS[strategy]}"
     return f"only one of them is believed, by {strategy}"
 
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
-from kg_memory.models.graph import ConflictStrategy, Ruling, VerdictKind
+from kg_memory.models.graph import ConflictStrategy, Fact, Ruling, VerdictKind
 from kg_memory.temporal.statements import Order, Statement
 
 if TYPE_CHECKING:
@@ -175,18 +175,22 @@ class ConflictPolicy:
             case "recency" | "confidence" | "trust" | "model" | "incumbent":
                 return claim.order > rival.order
 
-    def expect_winner(self, later: str, preferred: str | None) -> str | None:
+    def expect_winner(self, later: Fact, earlier: Fact, preferred: str | None) -> str | None:
         """Return which of two facts would win, as far as that is known without all their statements.
 
-        *later* is the one that was first stated later, *preferred* the one that the model prefers.
+        They are in the order in which they were first stated; *preferred* is the one that the model prefers.
         """
         match self.strategy:
             case "recency":
-                return later
+                return later.id
             case "model":
                 return preferred
-            case "confidence" | "trust" | "incumbent":
-                return None
+            case "confidence":
+                lead = later.confidence - earlier.confidence
+            case "trust" | "incumbent":
+                lead = later.trust - earlier.trust
+        wins = lead > 0 or (lead == 0 and self.strategy != "incumbent")
+        return later.id if wins else earlier.id
 
 
 StatementsByFact = Mapping[str, Sequence[Statement]]

@@ -78,7 +78,7 @@ def test_contexts_have_choices_and_the_prompts_of_the_nodes(client, assistants):
     schemas = {name: client.assistants.get_schemas(id_) for name, id_ in assistants.items()}
     chosen = schemas["ingestion"]["context_schema"]["properties"]
     assert chosen["conflict_strategy"]["enum"] == ["recency", "confidence", "model", "trust", "incumbent"]
-    assert chosen["conflict_strategy"]["default"] == "recency"
+    assert chosen["conflict_strategy"]["default"] == "trust"
     prompt = chosen["extract_message_prompt"]
     assert (prompt["langgraph_nodes"], prompt["langgraph_type"]) == (["extract"], "prompt")
     assert prompt["default"] == EXTRACT_MESSAGE.text
@@ -109,6 +109,20 @@ def test_an_ingestion_and_a_retrieval_are_streamed_step_by_step(client, thread):
     found = events(client, None, "communities", {"namespace": "streamed"}, stream_mode=modes)
     assert [each["step"] for each in found["custom"]] == [step for each in found["updates"] for step in each]
     assert found["values"][-1]["communities"] == 1
+
+
+def test_messages_are_read_by_background_runs_in_the_order_of_their_thread(client, thread):
+    for day, place in enumerate(("Oslo", "Rome", "Bergen"), start=1):
+        told = {"content": f"I moved to {place}.", "speaker": "Ann", "at": f"2024-05-0{day}", "namespace": "queued"}
+        client.runs.create(thread, "ingestion", input=told, multitask_strategy="enqueue")
+    runs = client.runs.list(thread)
+    assert len(runs) == 3
+    for run in runs:
+        client.runs.join(thread, run["run_id"])
+    asked = {"question": "Where does Ann live?", "namespace": "queued"}
+    answer = client.runs.wait(None, "retrieval", input=asked)
+    assert "Ann lives in Bergen" in str(answer)
+    assert {run["status"] for run in client.runs.list(thread)} == {"success"}
 
 
 def test_a_context_that_is_given_takes_effect_and_a_wrong_one_is_told(client, thread):
