@@ -436,8 +436,22 @@ def fact(id_: str, year: int | None = None, known: int | None = None) -> Fact:
         ("conflicts", "model", "a", fact("w", 2020), fact("a", 2019), "it is not believed"),
         ("conflicts", "model", None, fact("w", 2020), fact("a", 2019), "only one of them is believed, by model"),
         ("conflicts", "trust", None, fact("w", 2020), fact("a", 2019), "it is believed, and the other not any more"),
-        ("conflicts", "trust", None, fact("w", 2020).model_copy(update={"trust": 0.2}), fact("a", 2019), "trusted more"),
-        ("conflicts", "incumbent", None, fact("w", 2020), fact("a", 2019), "but the other: its source is trusted more, or"),
+        (
+            "conflicts",
+            "trust",
+            None,
+            fact("w", 2020).model_copy(update={"trust": 0.2}),
+            fact("a", 2019),
+            "trusted more",
+        ),
+        (
+            "conflicts",
+            "incumbent",
+            None,
+            fact("w", 2020),
+            fact("a", 2019),
+            "but the other: its source is trusted more, or",
+        ),
     ],
 )
 def test_what_an_acceptance_would_do_is_told(
