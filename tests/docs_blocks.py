@@ -5,6 +5,7 @@ The Python of the pages is run by `tests/test_readme.py`, and their requests wit
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -92,6 +93,7 @@ def test_the_commands_run(block: Block, ids: dict[str, str], monkeypatch, capsys
         elif words[0] in SERVERS:
             serve(words)
         else:
+            monkeypatch.setattr(sys, "stdin", io.StringIO("\n" * 10))  # what is suggested
             asks = "forget" in words or "delete" in words
             code = main([*words, "--yes"] if asks else words)
             out, err = capsys.readouterr()
