@@ -17,6 +17,9 @@ Times are milliseconds, the median and the 95th percentile. How many times as lo
 it is for each question that both were asked. Of a search, *database* is how long it had a query under way, and *added*
 the rest. Recall is the share of the exact ten best facts among the first ten, by each way alone and by both fused.
 Growth is the median at the largest size by that at the smallest.
+
+``--memory`` measures instead what a fact takes: what each step of writing adds, what is left after a restart, and what
+goes with the indices and vectors. All is divided by the number of facts, so it has their share of all else.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +42,7 @@ from benchmarks.search_scale_check import check
 from benchmarks.search_scale_data import Data, Prepared, Question
 from benchmarks.search_scale_exact import Exact
 from benchmarks.search_scale_load import Texts, load
-from kg_memory.falkor import schema
+from kg_memory.falkor import binaries, embedded, schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.memory.memory import GraphMemory
@@ -51,6 +55,8 @@ from kg_memory.settings import Settings
 NAMESPACE = "scale"
 WARM = 20
 LARGEST_GRAPHITI = 50_000
+INDICES_GO = 5
+"""Seconds in which the server frees indices that were dropped."""
 RECIPE = FACTS.with_(name="words and meaning", facts=Weights(words=1, meaning=0.7, graph=0))
 RAW_VECTOR = """
 CALL db.idx.vector.queryNodes('Fact', 'embedding', 10, vecf32($vector)) YIELD node, score
@@ -62,7 +68,7 @@ WHERE t.s IN $terms
 WITH t, outdegree(t, 'IN_FACT') AS often
 WITH t, log(1.0 + ($count - often + 0.5) / (often + 0.5)) AS rarity
 MATCH (t)-[p:IN_FACT]->(d:Fact)
-WITH d, sum(rarity * p.f / (p.f + $k1 * (1.0 - $b + $b * d.n / $average))) AS score
+WITH d, sum(rarity / (1.0 + $k1 * (1.0 - $b + $b * d.n / $average) / coalesce(p.f, 1))) AS score
 ORDER BY score DESC LIMIT 10
 RETURN d.id AS id, score
 """
@@ -119,7 +125,7 @@ class Size:
         database = self.memory.driver.store.database
         schema.ensure(database, graph_key(NAMESPACE), self.data.dimension, Prepared.name)
         before = self._rss()
-        self.figures["load_s"] = load(database, NAMESPACE, self.data, self.texts, self._say)
+        self.figures["load_s"] = load(database, NAMESPACE, self.data, self.texts, self.say)
         self.figures["rss_mb"] = self._rss() - before
         self.clock = Clock(database)
         average = statistics.mean(each.total() for each in self.texts.facts)
@@ -142,7 +148,7 @@ class Size:
         graphiti = Beside(self.url.removeprefix("unix://"), self.embeddings)
         try:
             before = self._rss()
-            self.figures["graphiti_load_s"] = graphiti.load(self.data, self.texts, self._say)
+            self.figures["graphiti_load_s"] = graphiti.load(self.data, self.texts, self.say)
             self.figures["graphiti_rss_mb"] = self._rss() - before
             self.asks |= {
                 "Graphiti facts": lambda asked: graphiti.facts(asked.text),
@@ -155,7 +161,7 @@ class Size:
 
     def measure(self) -> None:
         """Ask all questions in turns; the first of them are not counted."""
-        self._say("questions")
+        self.say("questions")
         gc.collect()
         gc.freeze()  # the collector of garbage would look through what was loaded, again and again
         times: defaultdict[str, dict[int, float]] = defaultdict(dict)
@@ -194,7 +200,7 @@ class Size:
 
     def compare(self) -> None:
         """Hold what is found against the exact answers."""
-        self._say("recall")
+        self.say("recall")
         exact = Exact(self.data, self.texts)
         told = {"namespace": NAMESPACE, "recipe": RECIPE.model_dump(mode="json")}
         recalls: defaultdict[str, list[float]] = defaultdict(list)
@@ -209,7 +215,7 @@ class Size:
         info = self.memory.driver.store.database.client().info("memory")
         return float(info["used_memory_rss"]) / 2**20
 
-    def _say(self, what: str) -> None:
+    def say(self, what: str) -> None:
         print(f"  {self.data.count:,} x {self.data.dimension}: {what} ...", file=sys.stderr, flush=True)
 
 
@@ -226,6 +232,73 @@ def measure(facts: int, dimension: int, questions: int, *, graphiti: bool) -> Fi
                 size.measure()
             size.compare()
         return size.figures
+
+
+class Bytes:
+    """The memory of the server of *size*, a fact, in steps: a row has what is in use and resident, and what changed."""
+
+    def __init__(self, size: Size) -> None:
+        self.size, self.rows, self.step = (
+            size,
+            ["| step | in use | change | resident |", "| --- | --- | --- | --- |"],
+            "",
+        )
+        self.last = self.start = self._read()
+        size.say = self.begin  # type: ignore[method-assign]
+
+    def begin(self, step: str) -> None:
+        """Note what the step before took, and begin *step*."""
+        used, resident = self._read()
+        if self.step:
+            row = (self.step, used - self.start[0], used - self.last[0], resident - self.start[1])
+            self.rows.append("| {} | {:,.0f} | {:+,.0f} | {:,.0f} |".format(*row))
+        print(f"  {step} ...", file=sys.stderr, flush=True)
+        self.step, self.last = step, (used, resident)
+
+    def _read(self) -> tuple[float, float]:
+        info = self.size.memory.driver.store.database.client().info("memory")
+        return info["used_memory"] / self.size.data.count, info["used_memory_rss"] / self.size.data.count
+
+
+def measure_memory(facts: int, dimension: int) -> str:
+    """Return a table of the bytes that a fact takes, and how long a restart does."""
+    with fresh_database() as url:
+        size = Size(url, facts, dimension, 0)
+        with size.memory:
+            counted = Bytes(size)
+            size.load()
+            counted.begin("a restart")
+            database, key = size.memory.driver.store.database, graph_key(NAMESPACE)
+            seconds = _restart(database.client(), Path(url.removeprefix("unix://")).parents[1], database, key)
+            counted.begin("without the vector indices")
+            for label in schema.EMBEDDED:
+                database.query(key, f"DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)", {}, write=True)
+            time.sleep(INDICES_GO)
+            counted.begin("without the vectors")
+            for label in schema.EMBEDDED:
+                database.query(key, f"MATCH (n:{label}) SET n.embedding = NULL", {}, write=True)
+            counted.begin("without the other indices")
+            for label, names in schema.RANGE.items():
+                for name in names:
+                    database.query(key, f"DROP INDEX FOR (n:{label}) ON (n.{name})", {}, write=True)
+            time.sleep(INDICES_GO)
+            counted.begin("")
+    head = f"bytes a fact at {facts:,} facts of {dimension} dimensions; a restart took {seconds:.0f} s:"
+    return "\n".join([head, "", *counted.rows])
+
+
+def _restart(client: Any, folder: Path, database: Database, key: str) -> float:
+    """Restart the server of *folder* from a snapshot, and return the seconds until all its indices answer."""
+    client.bgrewriteaof()
+    while client.info("persistence")["aof_rewrite_in_progress"] or client.info("persistence")["aof_rewrite_scheduled"]:
+        time.sleep(0.1)
+    client.shutdown(nosave=True)
+    began = time.perf_counter()
+    while embedded.is_running(folder):
+        time.sleep(0.01)
+    with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0):
+        schema.wait(database, key)
+    return time.perf_counter() - began
 
 
 def tables(dimension: int, rows: Mapping[int, Figures]) -> str:
@@ -282,6 +355,7 @@ def main() -> None:
     parser.add_argument("--dims", type=_numbers, default=[384, 1024])
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--no-graphiti", action="store_true")
+    parser.add_argument("--memory", action="store_true", help="measure the bytes a fact instead, of each size")
     parser.add_argument("--quick", action="store_true", help="1,000 facts, 384 dimensions, 40 questions, and a check")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     asked = parser.parse_args()
@@ -289,6 +363,10 @@ def main() -> None:
         asked.sizes, asked.dims, asked.questions = [1000], [384], 40
         with fresh_database() as url:
             check(url)
+    if asked.memory:
+        for size, dimension in product(asked.sizes, asked.dims):
+            print(measure_memory(size, dimension), end="\n\n", flush=True)
+        return
     kept: Figures = {}
     for dimension in asked.dims:
         rows: dict[int, Figures] = {}

@@ -80,7 +80,7 @@ POSTING = """
 UNWIND $rows AS row
 MATCH (t:Term {s: row[0]})
 MATCH (d:%s {id: row[1]})
-CREATE (t)-[:%s {f: row[2]}]->(d)
+CREATE (t)-[:%s {f: CASE WHEN row[2] <> 1 THEN row[2] END}]->(d)
 """
 COMMUNITIES_WRITTEN = "MATCH (m:Meta {id: 'schema'}) SET m.communities = 1"
 
@@ -90,11 +90,12 @@ def load(database: Database, namespace: str, data: Data, texts: Texts, say: Say)
     writer = Writer(database.client(), graph_key(namespace))
     began = time.perf_counter()
     load_graph(writer, data, texts, say)
-    say("words")
     indexed = texts.indexed()
     terms = sorted({term for found in indexed.values() for term in found})
+    say("words")
     writer.write(TERMS, terms)
     for label, found in indexed.items():
+        say(f"words of {label}")
         rows = ([term, each["id"], each["f"]] for term, own in found.items() for each in own)
         writer.write(POSTING % (label, f"IN_{label.upper()}"), rows, size=POSTINGS)
     writer.write(COMMUNITIES_WRITTEN)
@@ -104,13 +105,16 @@ def load(database: Database, namespace: str, data: Data, texts: Texts, say: Say)
 def load_graph(writer: Writer, data: Data, texts: Texts, say: Say, *, meaning: bool = True) -> None:
     """Write what *data* has but the words to search by; without *meaning*, no vectors either."""
     vectors = blocks_of(data) if meaning else lambda *_: None
-    say("entities and episodes")
+    say("entities")
     writer.write(ENTITIES, _entities(data, texts), vectors(3, data.clusters[: len(data.names)]))
+    say("episodes")
     writer.write(EPISODES, _episodes(data, texts), vectors(2, np.asarray([e["cluster"] for e in data.episodes])))
     writer.write(NEXT, _next(data))
     say("facts")
     writer.write(FACTS, _facts(data, texts), [data.vectors] if meaning else None)
+    say("statements")
     writer.write(STATES, _statements(data))
+    say("communities")
     writer.write(COMMUNITIES, _communities(data, texts), vectors(4, data.clusters[: len(data.communities)]))
 
 

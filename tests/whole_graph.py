@@ -38,7 +38,7 @@ PARTS = {
     "predicates": "MATCH (p:Predicate) RETURN p.name AS name, p.canonical AS canonical, p.one_at_a_time AS one",
     "words": """
         MATCH (t:Term)-[p]->(x)
-        RETURN t.s AS word, type(p) AS of, p.f AS f, coalesce(x.content, x.sentence, x.name) AS place""",
+        RETURN t.s AS word, type(p) AS of, coalesce(p.f, 1) AS f, coalesce(x.content, x.sentence, x.name) AS place""",
 }  # fmt: skip
 
 

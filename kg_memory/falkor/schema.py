@@ -23,7 +23,7 @@ from kg_memory.falkor.wire import Row
 from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 
-VERSION = 7  # 7: facts are found by the words of their predicates
+VERSION = 8  # 8: a posting without `f` is of a word that a text has once
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
 """The labels of nodes with a vector. An entity's is on a node of its own, which it MEANS: setting any property of a
 node indexes its vector anew, and every mention of an entity sets one.
@@ -115,8 +115,7 @@ SET f.n = row.n
 WITH f, row
 UNWIND row.terms AS term
 MERGE (t:Term {s: term})
-MERGE (t)-[p:IN_FACT]->(f)
-ON CREATE SET p.f = 1
+MERGE (t)-[:IN_FACT]->(f)
 """
 
 READ_META = """

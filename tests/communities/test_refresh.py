@@ -112,7 +112,7 @@ def test_words_and_members_that_are_gone_find_the_community_no_more(memory, mode
     model.rules["community"] = describing(lambda _: ("Zebra", "Stripes."))
     memory.communities.refresh(namespace=namespace, full=True)
     words = rows(
-        "MATCH (t:Term)-[p:IN_COMMUNITY]->(c:Community) RETURN c.id AS id, c.n AS n, sum(p.f) AS f, collect(t.s) AS words"
+        "MATCH (t:Term)-[p:IN_COMMUNITY]->(c:Community) RETURN c.id AS id, c.n AS n, sum(coalesce(p.f, 1)) AS f, collect(t.s) AS words"
     )
     assert [(row["n"], sorted(row["words"])) for row in words] == [(11, ["stripe", "zebra"])] * 2
     assert all(row["n"] == row["f"] for row in words)

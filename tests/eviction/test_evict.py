@@ -34,7 +34,7 @@ TRACES = {
         f"lengths of {label}": f"""
         MATCH (d:{label}) WHERE d.evicted IS NULL
         OPTIONAL MATCH (t:Term)-[p:IN_{label.upper()}]->(d)
-        WITH d, sum(p.f) AS n
+        WITH d, sum(coalesce(p.f, 1)) AS n
         WHERE n <> d.n
         RETURN d.id AS found"""
         for label in ("Entity", "Fact")

@@ -13,7 +13,7 @@ import pytest
 from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.queries.search import vector_search
+from kg_memory.falkor.queries.search import bm25, find_by_rare_words, vector_search
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory.episodes import read_episodes
@@ -286,7 +286,9 @@ def test_two_processes_that_migrate_at_once_do_no_harm(old, server, database, dr
 def test_facts_of_version_6_get_the_words_of_their_predicates_once(old, database, monkeypatch):
     monkeypatch.setattr(schema, "PAGE", 1)
     assert schema.check(database, old.key, 64, "hash")
-    postings = "MATCH (t:Term)-[p:IN_FACT]->(f:Fact) RETURN f.id AS id, t.s AS term, p.f AS f ORDER BY f.id, t.s"
+    postings = (
+        "MATCH (t:Term)-[p:IN_FACT]->(f:Fact) RETURN f.id AS id, t.s AS term, coalesce(p.f, 1) AS f ORDER BY f.id, t.s"
+    )
     added = database.query(old.key, postings, {}, write=False)
     assert added == []  # all words of LIVES_IN are in the sentences
     database.query(old.key, "MATCH (f:Fact) SET f.predicate = 'HAS_HOME_IN'", {}, write=True)
@@ -298,3 +300,17 @@ def test_facts_of_version_6_get_the_words_of_their_predicates_once(old, database
         lengths = database.query(old.key, "MATCH (f:Fact) RETURN f.sentence AS s, f.n AS n", {}, write=False)
         assert all(row["n"] == len(tokenise.terms(row["s"])) + 1 for row in lengths)
         database.query(old.key, schema.RAISE_VERSION, {"version": 6}, write=True)
+
+
+def test_a_posting_of_version_7_counts_as_one_of_now_that_is_stored_without_a_number(old, database):
+    assert schema.check(database, old.key, 64, "hash")
+    write = "MATCH (f:Fact {id: $id}) MERGE (t:Term {s: 'home'}) CREATE (t)-[:IN_FACT {f: $f}]->(f)"
+    for id_, f in ((old.oslo, 1), (old.paris, None)):
+        database.query(old.key, write, {"id": id_, "f": f}, write=True)
+    database.query(old.key, schema.RAISE_VERSION, {"version": 7}, write=True)
+    assert schema.check(database, old.key, 64, "hash")
+    params = {"terms": [{"term": "home", "idf": 1.0}], "rare": ["home"], "pairs": [], "base": 0.5, "length": 0.0}
+    found = database.query(
+        old.key, bm25("facts", find_by_rare_words("facts"), ""), {**params, "examined": 9, "limit": 9}, write=False
+    )
+    assert [row["score"] for row in found] == [pytest.approx(1 / (1 + 0.5))] * 2

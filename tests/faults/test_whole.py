@@ -33,7 +33,7 @@ SET d = f, d.id = 'other'""",
     "what nobody means": "MATCH (n:Entity) DELETE n",
     "words of an Episode that do not add up": "MATCH (e:Episode) SET e.n = e.n + 1",
     "words of an Fact that do not add up": "MATCH (:Term)-[r:IN_FACT]->(:Fact) WITH r LIMIT 1 DELETE r",
-    "words of an Entity that do not add up": "MATCH (:Term)-[r:IN_ENTITY]->(:Entity) SET r.f = r.f + 1",
+    "words of an Entity that do not add up": "MATCH (:Term)-[r:IN_ENTITY]->(:Entity) SET r.f = coalesce(r.f, 1) + 1",
 }
 
 

@@ -58,7 +58,7 @@ WITH n.id AS what""",
         f"words of an {label} that do not add up": f"""
 MATCH (d:{label})
 OPTIONAL MATCH (:Term)-[p:IN_{label.upper()}]->(d)
-WITH d, sum(p.f) AS total
+WITH d, sum(coalesce(p.f, 1)) AS total
 WHERE total <> d.n
 WITH d.id AS what"""
         for label in ("Episode", "Fact", "Entity")

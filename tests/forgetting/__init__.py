@@ -42,7 +42,7 @@ def carried(rows: Look) -> dict[tuple[str, int], dict[str, int]]:
     """Return the words that each episode carries, and how often."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     for row in rows(
-        "MATCH (t:Term)-[p:IN_EPISODE]->(e:Episode) RETURN t.s AS term, p.f AS f, e.content AS said, e.n AS n"
+        "MATCH (t:Term)-[p:IN_EPISODE]->(e:Episode) RETURN t.s AS term, coalesce(p.f, 1) AS f, e.content AS said, e.n AS n"
     ):
         found.setdefault((row["said"], row["n"]), {})[row["term"]] = row["f"]
     return found

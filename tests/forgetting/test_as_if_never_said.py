@@ -40,7 +40,7 @@ GRAPH = {
     "entities": "MATCH (e:Entity) RETURN e.name AS name, e.aliases AS aliases, e.first_seen AS first, e.last_seen AS last",
     "names": "MATCH (a:Alias)-[:NAMES]->(e:Entity) RETURN a.key AS key, e.name AS name",
     "facts": "MATCH (f:Fact) RETURN f.sentence AS sentence, f.told_at AS told_at, f.told_end AS told_end, f.said_at AS at",
-    "terms": "MATCH (t:Term)-[p:IN_FACT]->(f:Fact) RETURN t.s AS term, p.f AS f, f.sentence AS sentence",
+    "terms": "MATCH (t:Term)-[p:IN_FACT]->(f:Fact) RETURN t.s AS term, coalesce(p.f, 1) AS f, f.sentence AS sentence",
     "verdicts": "MATCH (v:Verdict) RETURN v.kind AS kind, v.ruling AS ruling",
 }
 

@@ -20,7 +20,7 @@ WITH e, subject, object, collect(DISTINCT x.content) AS mentions
 OPTIONAL MATCH (a:Alias)-[:NAMES]->(e)
 WITH e, subject, object, mentions, collect(DISTINCT a.key) AS aliases
 OPTIONAL MATCH (t:Term)-[p:IN_ENTITY]->(e)
-WITH e, subject, object, mentions, aliases, collect(t.s + ' ' + toString(toInteger(p.f))) AS words
+WITH e, subject, object, mentions, aliases, collect(t.s + ' ' + toString(toInteger(coalesce(p.f, 1)))) AS words
 OPTIONAL MATCH (e)-[:MEANS]->(v)
 RETURN e.name AS name, e.aliases AS others, e.type AS type, e.id AS id, e.key AS key, e.n AS n, e.first_seen AS first,
   e.last_seen AS last, subject, object, mentions, aliases, words, count(v) AS vectors

@@ -187,7 +187,9 @@ def test_the_extraction_sees_the_last_messages_of_the_thread_oldest_first(add, m
 
 
 def postings(rows: Callable[..., list[dict[str, Any]]], term: str) -> dict[str, int]:
-    found = rows("MATCH (:Term {s: $term})-[p:IN_EPISODE]->(e:Episode) RETURN e.content AS e, p.f AS f", term=term)
+    found = rows(
+        "MATCH (:Term {s: $term})-[p:IN_EPISODE]->(e:Episode) RETURN e.content AS e, coalesce(p.f, 1) AS f", term=term
+    )
     return {each["e"]: each["f"] for each in found}
 
 
@@ -206,7 +208,7 @@ def test_the_length_of_an_episode_is_the_sum_of_its_postings(add, rows):
     for minute, content in enumerate(("apple pie", "berry", "cherry apple", "damson")):
         add(content, f"2024-01-01T00:0{minute}", thread="t")
     add("apple pie", "2024-01-01T00:00", thread="t")
-    sums = rows("MATCH (:Term)-[p:IN_EPISODE]->(e:Episode) RETURN e.id AS id, e.n AS n, sum(p.f) AS total")
+    sums = rows("MATCH (:Term)-[p:IN_EPISODE]->(e:Episode) RETURN e.id AS id, e.n AS n, sum(coalesce(p.f, 1)) AS total")
     assert len(sums) == 4
     assert all(each["n"] == each["total"] for each in sums)
 
@@ -215,7 +217,9 @@ def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
     add("I live in Oslo with Bob.", "2024-01-01")
     add("I live in Paris with Bob.", "2024-02-01")
     for relation, label in (("IN_FACT", "Fact"), ("IN_ENTITY", "Entity")):
-        sums = rows(f"MATCH (:Term)-[p:{relation}]->(d:{label}) RETURN d.id AS id, d.n AS n, sum(p.f) AS total")
+        sums = rows(
+            f"MATCH (:Term)-[p:{relation}]->(d:{label}) RETURN d.id AS id, d.n AS n, sum(coalesce(p.f, 1)) AS total"
+        )
         assert len(sums) == 3 + (1 if label == "Entity" else 0)
         assert all(each["n"] == each["total"] for each in sums)
 

@@ -167,7 +167,7 @@ def test_an_entity_is_found_by_the_words_of_its_names_and_of_its_summary(offline
         namespace = IN_ORDER
     entities = offline.driver.store.database.query(
         graph_key(namespace),
-        "MATCH (t:Term)-[p:IN_ENTITY]->(e:Entity) WITH e, collect([t.s, p.f]) AS words"
+        "MATCH (t:Term)-[p:IN_ENTITY]->(e:Entity) WITH e, collect([t.s, coalesce(p.f, 1)]) AS words"
         " RETURN e.name AS name, e.aliases AS aliases, e.summary AS summary, e.n AS n, words",
         {},
         write=False,

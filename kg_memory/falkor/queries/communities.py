@@ -222,7 +222,7 @@ CALL {
   UNWIND row.terms AS term
   MERGE (t:Term {s: term.term})
   MERGE (t)-[p:IN_COMMUNITY]->(c)
-  SET p.f = term.f
+  SET p.f = CASE WHEN term.f <> 1 THEN term.f END
 }
 CALL {
   WITH m

@@ -51,8 +51,8 @@ CALL {
   UNWIND row.in AS place
   MATCH (d:Episode {id: place.id})
   MERGE (t)-[p:IN_EPISODE]->(d)
-  ON CREATE SET p.f = place.f
-  ON MATCH SET p.f = p.f + place.f
+  ON CREATE SET p.f = CASE WHEN place.f <> 1 THEN place.f END
+  ON MATCH SET p.f = coalesce(p.f, 1) + place.f
 }
 CALL {
   WITH e, new

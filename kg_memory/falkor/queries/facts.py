@@ -361,7 +361,7 @@ ENTITIES_LIKE = f"""
 MATCH (t:Term)
 WHERE t.s IN $terms OR t.s STARTS WITH $beginning
 MATCH (t)-[p:IN_ENTITY]->(e:Entity)
-WITH e, sum(p.f / (p.f + 1.0 + 0.02 * e.n)) AS score
+WITH e, sum(1.0 / (1.0 + (1.0 + 0.02 * e.n) / coalesce(p.f, 1))) AS score
 ORDER BY score DESC, e.last_seen DESC, e.name SKIP $skip LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity, score
 """

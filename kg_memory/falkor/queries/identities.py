@@ -190,7 +190,7 @@ CALL {
   UNWIND row.terms AS term
   MERGE (t:Term {s: term.term})
   MERGE (t)-[p:IN_ENTITY]->(n)
-  SET p.f = term.f
+  SET p.f = CASE WHEN term.f <> 1 THEN term.f END
 }
 CALL {
   WITH e

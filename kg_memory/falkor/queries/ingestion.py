@@ -86,8 +86,8 @@ CALL {
   WITH n, each.term AS term, sum(each.f) AS f
   MERGE (t:Term {s: term})
   MERGE (t)-[p:IN_ENTITY]->(n)
-  ON CREATE SET p.f = 0
-  SET p.f = p.f + f
+  ON CREATE SET p.f = CASE WHEN f <> 1 THEN f END
+  ON MATCH SET p.f = coalesce(p.f, 1) + f
 }
 CALL {
   WITH e
@@ -132,7 +132,7 @@ CALL {
   MATCH (f:Fact {id: row.id})
   MERGE (t:Term {s: row.term})
   MERGE (t)-[p:IN_FACT]->(f)
-  ON CREATE SET p.f = row.f
+  ON CREATE SET p.f = CASE WHEN row.f <> 1 THEN row.f END
 }
 CALL {
   WITH e
@@ -223,8 +223,8 @@ WITH e, row
 UNWIND row.terms AS term
 MERGE (t:Term {{s: term.term}})
 MERGE (t)-[p:IN_ENTITY]->(e)
-ON CREATE SET p.f = term.f
-ON MATCH SET p.f = p.f + term.f
+ON CREATE SET p.f = CASE WHEN term.f <> 1 THEN term.f END
+ON MATCH SET p.f = coalesce(p.f, 1) + term.f
 WITH p
 WHERE p.f <= 0
 DELETE p
@@ -303,7 +303,7 @@ CALL {{
   UNWIND row.terms AS term
   MERGE (t:Term {{s: term.term}})
   MERGE (t)-[p:IN_{label.upper()}]->(d)
-  SET p.f = term.f
+  SET p.f = CASE WHEN term.f <> 1 THEN term.f END
 }}
 CALL {{
   WITH m

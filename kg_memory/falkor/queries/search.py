@@ -100,7 +100,7 @@ _BEST = """
 WITH d, score ORDER BY score DESC, d.id LIMIT $limit
 RETURN d.id AS id, score
 """
-_SPREAD = "(1 + ($base + $length * d.n) / p.f)"
+_SPREAD = "(1 + ($base + $length * d.n) / coalesce(p.f, 1))"
 """The divisor of a term's rarity: longer texts ``d`` count less, more occurrences in them count more.
 
 ``$base + $length * d.n`` is ``k1 * (1 - b + b * n / average)``; ``k1 + 1``, which is common to all terms, is left out.

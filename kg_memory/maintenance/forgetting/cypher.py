@@ -225,7 +225,7 @@ def _replace_terms(label: str, node: str) -> str:
   UNWIND row.terms AS term
   MERGE (t:Term {{s: term.term}})
   MERGE (t)-[q:IN_{label.upper()}]->({node})
-  SET q.f = term.f"""
+  SET q.f = CASE WHEN term.f <> 1 THEN term.f END"""
 
 
 def _unlink(name: str, row: str, id_: str) -> str:

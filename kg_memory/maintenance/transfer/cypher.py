@@ -56,7 +56,8 @@ def read_indexed(label: str, more: str = "", fields: str = "", vector: str = "n"
     """Return the query that reads a page of nodes with their words and their vector, which is on the node *vector*."""
     return f"""{_page(label)}{more}
 OPTIONAL MATCH (t:Term)-[p:IN_{label.upper()}]->(n)
-WITH n{fields and ", subject, objects"}, collect(t.s) AS terms, collect(p.f) AS counts{_means(vector)}
+WITH n{fields and ", subject, objects"}, collect(t.s) AS terms,
+  collect(CASE WHEN p IS NOT NULL THEN coalesce(p.f, 1) END) AS counts{_means(vector)}
 RETURN n {{.*, embedding: NULL{fields}}} AS line, terms, counts, {vector}.embedding IS NOT NULL AS embedded,
   CASE WHEN $embeddings THEN {vector}.embedding END AS embedding
 ORDER BY id(n)
@@ -257,7 +258,7 @@ UNWIND $rows AS row
 MATCH (n:{label} {{id: row.id}})
 UNWIND row.words AS word
 MATCH (t:Term {{s: word.term}})
-CREATE (t)-[:IN_{label.upper()} {{f: word.f}}]->(n)
+CREATE (t)-[:IN_{label.upper()} {{f: CASE WHEN word.f <> 1 THEN word.f END}}]->(n)
 """
 
 
