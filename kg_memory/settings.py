@@ -102,6 +102,7 @@ class Settings:
     """An OpenAI-compatible server; None is OpenAI."""
     api_key: str | None = field(default=None, repr=False)
     model_timeout: float = 60.0
+    """Seconds after which an answer must be whole, of chat, embedding and rerank models."""
     max_answer_tokens: int | None = None
     """The limit of an answer; set it for small models, whose answers may never end by themselves."""
     embedding_model: str | None = None

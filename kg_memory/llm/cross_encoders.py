@@ -17,7 +17,7 @@ from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.llm.prompts import SCORE
 from kg_memory.llm.rate_limit import RateLimiter, shared_limiter
-from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries
+from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries, within
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask, Call, Model, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
@@ -203,6 +203,7 @@ class RerankServer:
         verify = httpx.create_ssl_context() if url.startswith("https") else False
         self._client = partial(httpx.Client, headers=headers, timeout=timeout, verify=verify)
         self._async_client = partial(httpx.AsyncClient, headers=headers, timeout=timeout, verify=verify)
+        self._timeout = timeout
         self._is_tei: bool | None = None
         self._scale = Scale()
 
@@ -234,7 +235,7 @@ class RerankServer:
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
             post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
             span = partial(telemetry.rerank, self._model or "reranker", self._url)
-            request = Call(post, post, _read_json, span)
+            request = within(self._timeout, Call(post, post, _read_json, span))
             try:
                 answer = yield from with_retries(request, self._retry_policy, self._limiter, self._sleeper)
             except Exception as error:  # noqa: BLE001 - the first is raised below
@@ -256,6 +257,7 @@ class RerankServer:
     def _to_error(self, failure: Failure) -> Exception:
         remedies = (
             (failure.transient, ModelUnavailable, "try again later, or check its URL"),
+            (failure.redirected, SettingsError, "set rerank_url to the address that it redirects to"),
             (failure.status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_RERANK_API_KEY)"),
             (failure.status == 404, SettingsError, "check its URL, which ends in /rerank, and the model's name"),
             (True, ModelError, "check the server's log, its URL and the model's name"),

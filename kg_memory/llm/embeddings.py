@@ -6,15 +6,16 @@ Any LangChain `Embeddings` will do; `make_reliable` adds retries and validation 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
 from kg_memory.llm.rate_limit import RateLimiter, keys_of, limiter_of, tokens_by_bytes
-from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, with_retries
+from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, timeout_of, with_retries, within
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call, Vector
 from kg_memory.runtime.flow import Flow, arun, run
@@ -58,8 +59,23 @@ def open_embedding_model(
         max_retries=0,
         # Counting tokens downloads a vocabulary, and sends token ids that other servers cannot read.
         check_embedding_ctx_length=False,
+        openai_proxy=None,
+        **http_clients(),
     )
     return make_reliable(model)
+
+
+@cache
+def http_clients() -> Mapping[str, Any]:
+    """Return the arguments by which OpenAI's clients follow no redirect: it would take texts to another host."""
+    import openai  # noqa: PLC0415 - slow to import
+    from langchain_openai import ChatOpenAI  # noqa: PLC0415 - slow to import
+
+    proxy = ChatOpenAI.model_fields["openai_proxy"].get_default(call_default_factory=True)
+    return {
+        "http_client": openai.DefaultHttpxClient(proxy=proxy, follow_redirects=False),
+        "http_async_client": openai.DefaultAsyncHttpxClient(proxy=proxy, follow_redirects=False),
+    }
 
 
 def make_reliable(
@@ -189,11 +205,13 @@ class ReliableEmbeddings(Embeddings):
             calls = partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared)
             request = Call(*calls, span=span)
         try:
+            request = within(timeout_of(self.model), request)
             vectors = yield from with_retries(request, self._retry_policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below
             failure = diagnose(error, keys_of(self.model))
             remedies = (
                 (failure.transient, EmbeddingUnavailable, "try again later, or check its base_url"),
+                (failure.redirected, SettingsError, "set its base_url to the address that it redirects to"),
                 (failure.status in (401, 403), SettingsError, "set the right api_key"),
                 (failure.status == 404, SettingsError, "check its name and base_url"),
                 (True, EmbeddingError, "check the server's log and the model's settings"),

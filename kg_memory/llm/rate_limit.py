@@ -218,13 +218,20 @@ class RateLimiter:
             self._learned.note_success(self._clock())
 
     def note_response(self, headers: Mapping[str, str], tokens: float = 0, estimated: float = 0) -> None:
-        """Learn from a response's *headers*, and that it took *tokens* where so many were *estimated*."""
+        """Learn from a response's *headers*, and that it took *tokens* where so many were *estimated*.
+
+        A limit that this request went beyond is none. The last response counts: an older limit may never pass.
+        """
+        taken = Cost(1, max(tokens, estimated))
         with self._lock:
             if tokens and TOKENS in self._set:
                 self._set[TOKENS].tail += tokens - estimated
             for kind, name in enumerate(Cost._fields):
-                if allowance := read_allowance(headers, name):
+                allowance = read_allowance(headers, name)
+                if allowance is not None and allowance.limit >= taken[kind]:
                     self._follow(kind, allowance)
+                else:
+                    self._announced.pop(kind, None)
 
     def _follow(self, kind: int, allowance: Allowance) -> None:
         """Move the queue to where the server says it is; the server does not count what is in flight to it."""

@@ -10,9 +10,12 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextvars import copy_context
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import partial
+from threading import Thread
 from typing import Any
 
 from kg_memory.errors import KGMemoryError
@@ -26,6 +29,8 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # The SDKs share no base class for "no response"; these are the names in httpx, httpx2, requests, openai and anthropic.
 TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
 TRANSIENT_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError"}
+TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
+"""The attributes of LangChain's clients that hold the timeout."""
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 FILTER_NAMES = frozenset({"ContentFilterFinishReasonError"})
 LOOP_CLOSED = "Event loop is closed"
@@ -75,6 +80,11 @@ class Failure:
     """Whether the process is ending: the request can succeed in the next process only."""
 
     @property
+    def redirected(self) -> bool:
+        """Whether the server names another address, which is not followed: what is sent is for this one."""
+        return self.status is not None and 300 <= self.status < 400
+
+    @property
     def kind(self) -> str:
         """The status, ``timeout`` or ``connection``."""
         return str(self.status) if self.status is not None else "timeout" if self.timeout else "connection"
@@ -92,7 +102,7 @@ class RetryPolicy:
     rejections: int = 8
     """Attempts where the server asks for fewer requests: a limit per minute is waited out."""
     longest_retry_after: float = 90.0
-    """A request is given up at once if the server asks to wait for longer: that is the caller's decision."""
+    """A request is given up at once if the server asks to wait for longer in all: that is the caller's decision."""
     longest_queue: float = 300.0
     """The longest wait in all for other requests to the same server."""
 
@@ -123,7 +133,7 @@ def with_retries(
 
     Raises: `QueueTimeout`, or the last error.
     """
-    attempt, queued = 1, 0.0
+    attempt, queued, asked = 1, 0.0, 0.0
     with limiter.reserve(tokens) as reservation:
         while True:
             while seconds := reservation.acquire():
@@ -137,7 +147,8 @@ def with_retries(
                 response = yield request
             except Exception as error:
                 attempt, failure = attempt + 1, diagnose(error)
-                delay = policy.delay(attempt, failure)
+                asked += failure.retry_after or 0.0
+                delay = policy.delay(attempt, failure) if asked <= policy.longest_retry_after else None
                 pause = policy.backoff(attempt, failure) if delay is None else delay
                 if failure.rate_limited and pause is not None:  # all callers wait, also where this one gives up
                     reservation.note_rejection(pause, failure.retry_after)
@@ -150,6 +161,62 @@ def with_retries(
             if not failure.rate_limited:
                 reservation.note_failure()
                 yield sleeper.pause(delay)
+
+
+def timeout_of(client: object) -> float | None:
+    """Return the timeout of LangChain's *client* in seconds; None if it has none, or retries by itself."""
+    values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
+    seconds = next((value for value in values if isinstance(value, float | int)), None)
+    return seconds if getattr(client, "max_retries", None) == 0 else None
+
+
+def within(seconds: float | None, call: Call) -> Call:
+    """Return *call* so that it raises `TimeoutError` without a whole answer after *seconds*.
+
+    The clients' own timeouts are those of each read: a server that sends a byte now and then would never be too late.
+    A blocking call goes on in its thread then, and nobody waits for it.
+    """
+    if seconds is None:
+        return call
+    return replace(
+        call,
+        function=partial(_run_within, seconds, call.function),
+        coroutine=partial(_await_within, seconds, call.coroutine),
+    )
+
+
+def _run_within(seconds: float, function: Callable[[], Any]) -> Any:
+    result: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            result.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
+            result.set_exception(error)
+
+    try:
+        Thread(target=copy_context().run, args=(work,), daemon=True).start()
+    except RuntimeError as error:
+        if is_shutdown(error):
+            return function()
+        raise
+    try:
+        return result.result(seconds)
+    except TimeoutError:
+        if result.done():
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]]) -> Any:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await coroutine()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
 def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:

@@ -5,11 +5,15 @@ The episode is there in every case, and is finished once the model behaves.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import socket
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,22 +21,33 @@ from typing import Any, NamedTuple
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
+from kg_memory.errors import (
+    AnswerError,
+    EmbeddingUnavailable,
+    KGMemoryError,
+    ModelError,
+    ModelRefusal,
+    ModelUnavailable,
+    SettingsError,
+)
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.cross_encoders import RerankServer
-from kg_memory.llm.embeddings import open_embedding_model
+from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.operations import AddResult
 from tests.chat_server import Said, chat_server, completion
+from tests.llm.samples import ASK
 from tests.scripted import HashEmbeddings
 
 SAID = "I moved to Oslo."
 FACT = "Ann lives in Oslo"
 AT = "2024-05-01T10:00:00Z"
 TIMEOUT = 1.0
+SOON = 0.2
 KEY = "hunter2-of-ann"
+ONCE = RetryPolicy(attempts=1, timeouts=1)
 READING = {"standard": "EpisodeReading", "thorough": "ExtractedEntities"}
 """What is asked first by each plan."""
 ECHO = {"type": "object", "properties": {"entities": {"type": "array"}, "facts": {"type": "array"}}}
@@ -380,6 +395,77 @@ def test_an_error_that_quotes_the_key_is_stored_raised_and_logged_without_it(
             memory.data.export(tmp_path / "all.jsonl", namespace=namespace)
     assert "provided: [secret]" in (episode.reason or "")
     assert KEY not in (tmp_path / "all.jsonl").read_text() + caplog.text
+
+
+REMOTE: dict[str, Callable[[str], Any]] = {
+    "chat": lambda url: ChatModel(open_chat_model("m", url, KEY, SOON), retry_policy=ONCE),
+    "embeddings": lambda url: make_reliable(open_embedding_model("m", url, KEY, timeout=SOON).model, ONCE),
+    "rerank": lambda url: RerankServer(f"{url}/rerank", timeout=SOON, retry_policy=ONCE),
+}
+
+
+@pytest.fixture(params=REMOTE)
+def ask(request: pytest.FixtureRequest, way: str) -> Callable[[str], Any]:
+    """Ask the model of one kind that is at a URL."""
+
+    def call(url: str) -> Any:
+        model = REMOTE[request.param](url)
+        name, given = {"chat": ("answer", (ASK,)), "embeddings": ("embed_query", (SAID,))}.get(
+            request.param, ("scores", (SAID, [SAID]))
+        )
+        if way == "sync":
+            return getattr(model, name)(*given)
+        return asyncio.run(getattr(model, f"a{name}")(*given))
+
+    return call
+
+
+@pytest.fixture(params=["sync", "asyncio"])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@contextmanager
+def answering(response: Iterable[bytes]) -> Iterator[str]:
+    """Send the parts of *response* to each request, with a pause after each, for as long as the client listens."""
+
+    def send(connection: socket.socket) -> None:
+        with suppress(OSError), connection:
+            for part in response:
+                connection.sendall(part)
+                time.sleep(SOON / 2)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=send, args=listening.accept()[:1], daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+
+@pytest.mark.parametrize("headers", [b"", b"Content-Length: 99\r\n\r\n"])
+def test_a_server_that_sends_a_byte_now_and_then_is_too_late(ask: Callable[[str], Any], headers: bytes) -> None:
+    began = time.monotonic()
+    with (
+        answering((b"HTTP/1.1 200 OK\r\n" + headers, *(b"X: y\r\n",) * 30)) as url,
+        pytest.raises((ModelUnavailable, EmbeddingUnavailable), match=r"no answer within 0.2 s"),
+    ):
+        ask(url)
+    assert time.monotonic() - began < 5 * SOON
+
+
+def test_no_text_follows_a_redirect(ask: Callable[[str], Any]) -> None:
+    asked: list[str] = []
+    with (
+        chat_server(lambda name, _: asked.append(name)) as other,
+        answering([f"HTTP/1.1 307 No\r\nLocation: {other}/embeddings\r\nContent-Length: 0\r\n\r\n".encode()]) as url,
+        pytest.raises(SettingsError, match="redirects"),
+    ):
+        ask(url)
+    assert not asked
 
 
 @both_plans

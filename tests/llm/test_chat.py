@@ -128,6 +128,13 @@ def test_a_server_that_wants_an_hour_is_given_up_at_once(asked, chat):
     assert asked.slept == []
 
 
+def test_a_server_that_asks_for_patience_again_and_again_is_given_up(asked, chat):
+    chat(failure(429, headers={"retry-after": "60"}))
+    with pytest.raises(ModelUnavailable):
+        asked()
+    assert 60 <= sum(asked.slept) < 90
+
+
 def test_a_spent_quota_is_not_retried(asked, chat):
     route = chat(failure(429, "You exceeded your current quota", code="insufficient_quota"))
     with pytest.raises(ModelUnavailable, match="billing"):

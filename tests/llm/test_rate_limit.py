@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from kg_memory.errors import SettingsError
-from kg_memory.llm.rate_limit import RateLimiter, limiter_of, read_allowance
+from kg_memory.llm.rate_limit import Cost, RateLimiter, limiter_of, read_allowance
 from kg_memory.llm.retry import Pause, QueueTimeout, RetryPolicy, with_retries
 from kg_memory.runtime.flow import arun, run
 from kg_memory.settings import Settings
@@ -295,6 +295,25 @@ def test_durations_are_read(text, seconds):
 def test_headers_that_tell_nothing_do_no_harm(limiter, clock, odd):
     limiter.note_response({**HEADERS, **odd})
     assert sent(limiter, 100, clock) == [0.0] * 100
+
+
+TELLS = st.sampled_from(["0", "1", "1e-9", "2", "59.999999", "60", "3000", "1e300", "60s", "59s", "1ms"])
+ALL_HEADERS = [f"x-ratelimit-{part}-{kind}" for part in ("limit", "remaining", "reset") for kind in Cost._fields]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([10, 3000, 100_000]), st.fixed_dictionaries(dict.fromkeys(ALL_HEADERS, TELLS))))
+)
+def test_no_headers_hold_up_a_request_for_longer_than_the_minute_that_they_tell_of(answers):
+    sleeping = Sleeping()
+    for tokens, headers in answers:
+        with sleeping.limiter.reserve(tokens) as reservation:
+            began = sum(sleeping.slept)
+            while seconds := reservation.acquire():
+                sleeping.slept.append(seconds)
+                assert sum(sleeping.slept) - began < 61
+            reservation.note_success()
+        sleeping.limiter.note_response(headers, tokens, tokens)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(HEADERS)), st.text(max_size=12) | st.floats().map(str)))

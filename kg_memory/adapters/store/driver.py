@@ -19,6 +19,7 @@ from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.store_schema import Schema
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.embeddings import make_reliable, unwrap, vector_model_name
+from kg_memory.llm.retry import timeout_of
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.lifecycle import PerLoop
 from kg_memory.runtime.telemetry import describe_error
@@ -71,6 +72,7 @@ class _Directed(Embeddings):
         self.name = vector_model_name(model)
         self._model = model
         self._dims = dims
+        self.request_timeout, self.max_retries = timeout_of(model), 0
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return self._with_direction(self._model.embed_documents(texts))

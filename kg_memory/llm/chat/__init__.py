@@ -16,10 +16,10 @@ from pydantic import BaseModel, SecretStr
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, parse, parse_object, salvage
 from kg_memory.llm.chat.wire import AnswerFormat, ChatRequest, Reply, formats_for, make_request, reply_from_error
-from kg_memory.llm.embeddings import NO_KEY, model_name_of
+from kg_memory.llm.embeddings import NO_KEY, http_clients, model_name_of
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.llm.rate_limit import RateLimiter, keys_of, limiter_of, tokens_by_bytes
-from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries
+from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, timeout_of, with_retries, within
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask, both
@@ -104,6 +104,8 @@ def open_chat_model(
         max_retries=0,
         disable_streaming=True,
         include_response_headers=True,  # they announce the rate limits
+        openai_proxy=None,
+        **http_clients(),
     )
 
 
@@ -208,7 +210,11 @@ class ChatModel:
         tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
         try:
             reply: Reply = yield from with_retries(
-                make_request(self.model, request), self._retry_policy, self.limiter, self._sleeper, tokens
+                within(timeout_of(self.model), make_request(self.model, request)),
+                self._retry_policy,
+                self.limiter,
+                self._sleeper,
+                tokens,
             )
         except Exception as error:
             partial_reply = reply_from_error(error)
@@ -271,6 +277,7 @@ def _to_error(failure: Failure, name: str) -> KGMemoryError:
         (failure.shutdown, ModelUnavailable, "the process is ending; the content stays saved"),
         (failure.transient, ModelUnavailable, "try again later, or check its base_url and model_timeout"),
         (status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
+        (failure.redirected, SettingsError, "set base_url to the address that it redirects to"),
         (status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
         (status == 404, SettingsError, "check the model's name and base_url"),
         (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
