@@ -396,3 +396,26 @@ def test_windows_is_told_about_the_ways_out(tmp_path: Path, found: Binaries, mon
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(DatabaseMissing, match="WSL"):
         embedded.join(tmp_path, found)
+
+
+def test_a_copy_made_while_others_write_has_all_that_was_acknowledged_before(folder: Path, found: Binaries) -> None:
+    written: list[int] = []
+    stop = threading.Event()
+    with embedded.join(folder, found, idle_seconds=0) as server, redis.Redis.from_url(server.url) as client:
+
+        def write() -> None:
+            while not stop.is_set():
+                run(server, f"CREATE (:N {{v: {len(written)}}})")
+                written.append(len(written))
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        until(lambda: len(written) > 50)
+        client.config_set("auto-aof-rewrite-percentage", 0)
+        before = len(written)
+        shutil.copytree(folder / "aof", folder.parent / "copy" / "aof")
+        stop.set()
+        writer.join()
+    with embedded.join(folder.parent / "copy", found, idle_seconds=0) as server:
+        assert run(server, "MATCH (n:N) RETURN count(n)")[0][0] >= before
+    until(lambda: not (embedded.is_running(folder) or embedded.is_running(folder.parent / "copy")))
