@@ -257,7 +257,7 @@ def _facts(data: Data, texts: Texts) -> Iterator[Row]:
         node |= {
             "wording": fact["predicate"].lower(), "family": "other", "confidence": 0.9, "edge_type": "semantic",
             "created_at": fact["at"], "said_at": fact["at"], "n": texts.facts[place].total(), "told_at": fact["at"],
-            "told_by": data.episodes[fact["episodes"][0]]["id"], "told_end": False,
+            "told_by": data.episodes[fact["episodes"][0]]["id"], "told_end": False, "kind": "state",
         }  # fmt: skip
         yield {
             "node": node, "subject": identifier(3, fact["subject"]), "object": identifier(3, fact["object"]),
@@ -279,7 +279,8 @@ def _statements(data: Data) -> Iterator[Row]:
         begin = fact["periods"][0][0]
         told = {
             "start": 0, "end": 20, "valid_at": begin, "invalid_at": OPEN_END, "latest": begin, "precision": "instant",
-            "confidence": 0.9, "corrects": False, "end_precision": "instant", "refuted": False,
+            "confidence": 0.9, "corrects": False, "end_precision": "instant", "refuted": False, "support": 1.0,
+            "weak": False,
         }  # fmt: skip
         yield from (
             {"episode": data.episodes[place]["id"], "fact": fact["id"], "told": told} for place in fact["episodes"]
