@@ -7,11 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context as Variables
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config, set_config_context
 from langchain_core.tools import BaseTool
+from langgraph.channels import UntrackedValue
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -58,19 +60,23 @@ UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so wher
 
 
 class Turn(TypedDict):
-    """A turn of the conversation: its place, the context recalled for it, and the ids of the saved messages."""
+    """A turn of the conversation: its place, when it began, and the ids of the saved messages."""
 
     namespace: str
     thread: str | None
-    recalled: str
+    began: str
     reached: bool
     saved: list[str]
 
 
 class MemoryState(AgentState[Any]):
-    """An agent's state with the turn under way: no input sets it and no output shows it, but checkpoints have it."""
+    """An agent's state with the turn under way: no input sets it and no output shows it, but checkpoints have it.
+
+    They do not have what was recalled: it is other conversations' text, which is forgotten without these checkpoints.
+    """
 
     kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
+    kg_memory_recalled: NotRequired[Annotated[str, UntrackedValue, PrivateStateAttr]]
 
 
 class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
@@ -122,7 +128,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         else:
             self.tools = list(tools or ())
         self._template = NamespaceTemplate(namespace)
-        self._recall = recall
+        self._recalls = recall
         self._max_tokens = validate_count("max_tokens", max_tokens)
         self._profile_tokens = validate_count("profile_tokens", profile_tokens, 0)
         self._remember = _one_of("remember", remember, ("background", "inline", "off"))
@@ -142,12 +148,21 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        return handler(_add_recalled(request))
+        recalled: Any = request.state.get("kg_memory_recalled")
+        if recalled is None:
+            with _detach_context() as context:
+                recalled = context.run(run, self._recall_again(request.state), perform)
+        return handler(_add_recalled(request, recalled))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        return await handler(_add_recalled(request))
+        recalled: Any = request.state.get("kg_memory_recalled")
+        if recalled is None:
+            with _detach_context() as context:
+                again = self._recall_again(request.state)
+                recalled = await asyncio.create_task(arun(again, aperform), context=context)
+        return await handler(_add_recalled(request, recalled))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         try:
@@ -176,32 +191,45 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _turn(self, runtime: Runtime[Any]) -> Turn:
         """Return a turn that begins here."""
         place = place_of(self._template, runtime.context, get_config())
-        return Turn(namespace=place.namespace, thread=place.thread, recalled="", reached=True, saved=[])
+        began = datetime.now(UTC).isoformat()
+        return Turn(namespace=place.namespace, thread=place.thread, began=began, reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
         """Recall the context of the turn, then save its messages: the other way round a question would match itself."""
-        messages: list[BaseMessage] = list(state["messages"])
-        while messages and not isinstance(messages[-1], HumanMessage):
-            messages.pop()
-        question = last_question(messages)
-        failed: KGMemoryError | None = None
-        if self._recall and question is not None:
-            place = {"namespace": turn["namespace"], "thread": turn["thread"]}
-            asker = last_asker(messages, self._names["user"])
-            options = {"max_tokens": self._max_tokens, "asker": asker, **place, **self._options}
-            try:
-                profile = yield from self._read_profile(asker, turn["namespace"])
-                context = yield from call(self.memory, "context", question, **options)
-                # the texts alone: all that was found has no place in a checkpoint
-                texts = str(profile or ""), self._leave_out(profile, context)
-                turn["recalled"] = "\n\n".join(filter(None, texts))
-            except KGMemoryError as error:
-                failed = error
-        turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn))
+        messages = _until_question(state)
+        recalled, failed = "", None
+        try:
+            recalled = yield from self._recall(messages, turn)
+        except KGMemoryError as error:
+            failed = error
+        turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn, recalled))
         if failed is not None:
             turn["reached"] = False
             self._pass_over("recall", failed)
-        return {"kg_memory_turn": turn}
+        return {"kg_memory_turn": turn, "kg_memory_recalled": recalled}
+
+    def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
+        """Return what the question at the end of *messages* needs; "" where nothing is asked or known."""
+        question = last_question(messages)
+        if not self._recalls or question is None:
+            return ""
+        asker = last_asker(messages, self._names["user"])
+        place = {"namespace": turn["namespace"], "thread": turn["thread"], "asker": asker}
+        options = {"believed_at": believed_at, "max_tokens": self._max_tokens, **place, **self._options}
+        profile = yield from self._read_profile(asker, turn["namespace"])
+        context = yield from call(self.memory, "context", question, **options)
+        return "\n\n".join(filter(None, (str(profile or ""), self._leave_out(profile, context))))
+
+    def _recall_again(self, state: Any) -> Flow[str]:
+        """Recall for a turn that was interrupted, without what was said since it began."""
+        turn: Turn | None = state.get("kg_memory_turn")
+        if turn is None or not turn["reached"]:
+            return ""
+        try:
+            return (yield from self._recall(_until_question(state), turn, turn["began"]))
+        except KGMemoryError as error:
+            self._pass_over("recall", error)
+            return UNREACHABLE
 
     def _read_profile(self, asker: str, namespace: str) -> Flow[Profile | None]:
         """Return the profile of who asks; None where none is wanted, and with a filter, which does not cover it."""
@@ -222,7 +250,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
         """Remember the turn."""
-        episodes = self._turn_episodes(state["messages"], turn)
+        recalled = state.get("kg_memory_recalled")
+        if recalled is None:  # the turn was interrupted
+            recalled = "" if self._remember == "off" else (yield from self._recall_again(state))
+        episodes = self._turn_episodes(state["messages"], turn, recalled)
         saved = yield from self._save(turn, episodes)
         if self._remember != "inline":
             return
@@ -236,9 +267,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             if result.error:
                 logger.warning("episode %s is saved but not read: it %s", result.episode, result.status)
 
-    def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn) -> list[EpisodeInput]:
-        """Return the last turn of *messages*, without sentences that only repeat the memory."""
-        recalled = turn["recalled"]
+    def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn, recalled: str) -> list[EpisodeInput]:
+        """Return the last turn of *messages*, without sentences that only repeat what was *recalled*."""
         return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
     def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
@@ -287,10 +317,18 @@ def _detach_context() -> AbstractContextManager[Variables]:
     return set_config_context({**ensure_config(), "configurable": {}})
 
 
-def _add_recalled(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Return *request* with the recalled context in its system message."""
+def _until_question(state: Any) -> list[BaseMessage]:
+    """Return the messages of *state* up to the last one of a person."""
+    messages: list[BaseMessage] = list(state["messages"])
+    while messages and not isinstance(messages[-1], HumanMessage):
+        messages.pop()
+    return messages
+
+
+def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any]:
+    """Return *request* with what was *recalled* in its system message."""
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
-    text = "" if turn is None else turn["recalled"] if turn["reached"] else UNREACHABLE
+    text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
     if not text:
         return request
     if not hasattr(request, "system_message"):  # langchain 1.0

@@ -33,6 +33,9 @@ from kg_memory.retrieval.recipe import Recipe
 from kg_memory.text import context_markers
 from kg_memory.validation import validate_count
 
+UNKEPT = {"checkpointer": False}
+"""The change to a graph that keeps its steps, with what was recalled, out of the checkpoints of its caller."""
+
 
 def recall_node(
     memory: GraphMemory,
@@ -50,7 +53,8 @@ def recall_node(
     """Return a node that recalls what the last question needs, and writes nothing but the text ``state[key]``.
 
     Declare that key in the graph's state, as in ``class State(MessagesState): memory_context: str``: LangGraph drops
-    what is written to an undeclared one. It is "" where nothing is asked or known. The retrieval graph is a subgraph
+    what is written to an undeclared one. As ``Annotated[str, UntrackedValue]`` it stays out of checkpoints, which
+    forgetting elsewhere does not reach. It is "" where nothing is asked or known. The retrieval graph is a subgraph
     with a state of its own: Studio draws its steps, and ``stream(subgraphs=True)`` tells of them.
     The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
     is the conversation that asks. *recipe*, *where*, *template* and *believed_at* are those of `GraphMemory.context`.
@@ -76,11 +80,11 @@ def recall_node(
 
     def call(state: Any) -> dict[str, str]:
         question = build_question(state)
-        return render(retrieval.invoke(question)) if question else {key: ""}
+        return render(retrieval.copy(UNKEPT).invoke(question)) if question else {key: ""}
 
     async def acall(state: Any) -> dict[str, str]:
         question = build_question(state)
-        return render(await retrieval.ainvoke(question)) if question else {key: ""}
+        return render(await retrieval.copy(UNKEPT).ainvoke(question)) if question else {key: ""}
 
     return RunnableLambda(call, acall, name="recall")
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
@@ -173,6 +174,19 @@ def test_keys_of_the_user_that_are_named_like_ours_stay_theirs(memory, namespace
     )
     assert {name: state[name] for name in theirs} == theirs
     assert len(remembered(memory, namespace)) == 2
+
+
+def test_no_checkpoint_has_what_was_recalled_if_the_key_is_not_tracked(run, memory, namespace, config):
+    class Forgetful(MessagesState):
+        memory_context: Annotated[str, UntrackedValue]
+
+    memory.add("Ann lives in Zebulon.", namespace=namespace)
+    saver, recall = InMemorySaver(), recall_node(memory)
+    graph = StateGraph(Forgetful).add_node("recall", recall).set_entry_point("recall").compile(checkpointer=saver)
+    assert "Zebulon" in run(graph, said("Where does Ann live?"), config)["memory_context"]
+    kept = str((saver.storage, saver.writes, saver.blobs))
+    assert "Where does Ann live?" in kept
+    assert "Zebulon" not in kept
 
 
 def test_the_picture_has_the_steps_of_both_graphs(memory):
