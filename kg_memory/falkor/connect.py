@@ -106,6 +106,11 @@ class Database:
         """The runner of reads that may be some moments old: the database itself where it has no replica."""
         return self
 
+    @property
+    def replica(self) -> Database | None:
+        """The replica that answers such reads."""
+        return None
+
     def state(self, key: str) -> tuple[int, int]:
         """Return a value that changes when cached knowledge of the graph *key* may be outdated."""
         return self.generation, self._absences[key]

@@ -69,9 +69,10 @@ class GraphStore:
         with _require_vector_index():
             return (yield from _send(self.database, key, query))
 
-    def command(self, *words: str | int, at: str) -> Flow[Any]:
-        """Run a command of the server that holds the key *at*."""
-        return self.database.command_flow(*words, at=at)
+    def command(self, *words: str | int, at: str, replica: bool = False) -> Flow[Any]:
+        """Run a command of the server that holds the key *at*, or of its *replica*: None where there is none."""
+        database = self.database.replica if replica else self.database
+        return None if database is None else (yield from database.command_flow(*words, at=at))
 
     def fit(self, key: str, *, write: bool) -> bool:
         """Return whether the graph *key* exists, made before the first *write*; a read of a missing one finds nothing.

@@ -36,6 +36,10 @@ class Replicated(Database):
     def stale(self) -> QueryRunner:
         return self._stale
 
+    @property
+    def replica(self) -> Database:
+        return self._replica
+
     def close(self) -> None:
         try:
             self._replica.close()

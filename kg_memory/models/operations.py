@@ -184,6 +184,7 @@ class Residue(Value):
     """A `trace` of forgotten content: the property `name` of a node or relation, by its label and id.
 
     The trace is an ``id``, a ``word``, a ``name``, a ``quote``, the ``text`` of a message or a ``vector``.
+    A ``replica`` that does not have the deletion is named by its address; ``replica_url`` is that of the settings.
     """
 
     label: str

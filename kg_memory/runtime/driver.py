@@ -59,8 +59,8 @@ class Store(Protocol):
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Run *query* on the graph *key* by calls, and return its rows."""
 
-    def command(self, *words: str | int, at: str) -> Flow[Any]:
-        """Run a command of the server that holds the key *at* by calls, and return its reply."""
+    def command(self, *words: str | int, at: str, replica: bool) -> Flow[Any]:
+        """Run a command of the server that holds the key *at*, or of its *replica*, by calls, and return its reply."""
 
 
 class Scorer(Protocol):
@@ -256,8 +256,8 @@ class Driver(Generic[S]):
                 return (yield from self._score(question, texts))
             case Ask():
                 return (yield Call(partial(self.model.answer, effect), partial(self.model.aanswer, effect)))
-            case Command(words, at):
-                return (yield from self.store.command(*words, at=at))
+            case Command(words, at, replica):
+                return (yield from self.store.command(*words, at=at, replica=replica))
             case Call():
                 return (yield effect)
             case Work(task):

@@ -130,10 +130,14 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Do a command of the server that holds the key *at*, beside all graphs; answered by its reply."""
+    """Do a command of the server that holds the key *at*, beside all graphs; answered by its reply.
+
+    With `replica`, it is that of the replica that the settings name; answered by None where they name none.
+    """
 
     words: tuple[str | int, ...]
     at: str
+    replica: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +223,9 @@ def now() -> Flow[int]:
     return micros
 
 
-def command(*words: str | int, at: str) -> Flow[Any]:
-    """Do a command of the server that holds the key *at* and return its reply."""
-    reply = yield Command(words, at)
+def command(*words: str | int, at: str, replica: bool = False) -> Flow[Any]:
+    """Do a command of the server that holds the key *at*, or of its *replica*, and return its reply."""
+    reply = yield Command(words, at, replica)
     return reply
 
 

@@ -18,6 +18,7 @@ from kg_memory.errors import DatabaseClosed, QueryError
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.replica import RETRY_AFTER, Replicated
+from kg_memory.maintenance.forgetting import erase
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import embed, in_step, read, write
@@ -184,6 +185,40 @@ def test_what_the_replica_does_not_have_yet_is_read_from_the_primary(drive, repl
         assert graph_key(namespace) not in replica.redis.execute_command("GRAPH.LIST")
     finally:
         follow(replica, primary)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_replica_that_is_cut_off_is_told_when_something_is_forgotten(primary, replica, settings, namespace, named):
+    own = settings.with_(url=primary.url(), replica_url=replica.url() if named else None)
+    with socket.socket() as taken, GraphMemory(own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        added = memory.add("Ann lives in Oslo", namespace=namespace)
+        memory.add("Bob lives in Rome", namespace=namespace)
+        done = memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace)
+        assert (done.residue, done.erased, "BGREWRITEAOF" in done.advice) == ((), False, True), "it has it in its files"
+        assert "connect them again" not in done.advice
+        taken.bind(("127.0.0.1", 0))
+        replica.redis.replicaof("127.0.0.1", taken.getsockname()[1])
+        until(lambda: not primary.redis.info("replication")["connected_slaves"])
+        try:
+            done = memory.privacy.forget(everything=True, erase=True, namespace=namespace)
+            assert graph_key(namespace) in replica.redis.execute_command("GRAPH.LIST")
+        finally:
+            follow(replica, primary)
+    [left] = done.residue
+    expected = "replica_url" if named else erase.LOST_REPLICA
+    assert (left.label, left.name, left.trace, done.erased) == ("Replica", expected, "replica", False)
+    assert "connect them again" in done.advice
+    assert named or "replica_url" not in done.advice
+
+
+def test_a_replica_that_is_not_there_is_told_when_something_is_forgotten(primary, settings, namespace):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        own = settings.with_(url=primary.url(), replica_url=Node(taken.getsockname()[1]).url())
+        with GraphMemory(own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+            added = memory.add("Ann lives in Oslo", namespace=namespace)
+            done = memory.privacy.forget(episode=added.episode, namespace=namespace)
+    assert ([left.name for left in done.residue], done.erased) == (["replica_url"], False)
 
 
 def follow(replica: Node, primary: Node) -> None:

@@ -6,6 +6,7 @@ checkpointer that is given has checkpoints.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ from kg_memory.runtime.lifecycle import clear_caches
 STREAM = "telemetry{{{}}}"
 """The stream of the latest queries on a graph with their parameters, which FalkorDB keeps unless CMD_INFO is off."""
 PAUSE, LONGEST_STREAM, LONGEST = 0.02, 3.0, 600.0
+_REPLICA = re.compile(r"slave\d+")
 BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
 ADVICE = (
     "the text is still in the append-only file or the snapshots of the server until they are rewritten: forget with "
@@ -31,6 +33,13 @@ ADVICE = (
 ADVICE_FOR_REPLICAS = (
     "the files of its replicas have the text until they are rewritten too: do BGREWRITEAOF and BGSAVE on each"
 )
+ADVICE_FOR_STALE_REPLICAS = (
+    "replicas do not have the deletion and may serve what is forgotten: connect them again or stop them for good, and "
+    "forget once more; these are"
+)
+CAUGHT_UP_IN = 5.0
+"""Seconds in which a replica must have the deletion."""
+LOST_REPLICA = "one that was connected before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,39 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
         return (yield from _rewrite_files(key)) if rewrite else Erasure()
     except DatabaseError as error:  # what was removed is entered into the log all the same
         return Erasure(advice=f"{ADVICE} ({error})")
+
+
+def find_stale_replicas(key: str) -> Flow[list[str]]:
+    """Return the replicas of the server of the graph *key* that do not have what was written until now.
+
+    A replica that is lost shows if the settings name it; else the server remembers for an hour (``repl-backlog-ttl``)
+    that it had any.
+    """
+    now = yield from _try_command(key, "INFO", "replication")
+    if not isinstance(now, dict):
+        return []
+    since = time.monotonic()
+    while True:
+        behind, lost = yield from _list_replicas(key, now["master_replid"], now["master_repl_offset"])
+        if not behind or time.monotonic() - since > CAUGHT_UP_IN:
+            return behind + lost
+        yield from work(lambda: time.sleep(PAUSE))
+
+
+def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str], list[str]]]:
+    """Return the replicas that are behind that *offset* of a *history* of writes, and those that are cut off."""
+    state: Row = yield from command("INFO", "replication", at=key)
+    replicas = [value for name, value in state.items() if _REPLICA.fullmatch(name)]
+    behind = [f"{replica['ip']}:{replica['port']}" for replica in replicas if replica["offset"] < offset]
+    lost = [LOST_REPLICA] if state.get("repl_backlog_active") and not replicas else []
+    try:
+        own: Row | None = yield from command("INFO", "replication", at=key, replica=True)
+    except DatabaseError:
+        return behind, ["replica_url"]
+    if own is not None and (own["master_replid"] != history or own["master_repl_offset"] < offset):
+        is_connected = own.get("master_link_status") == "up"
+        return (["replica_url"], []) if is_connected else (behind, ["replica_url"])
+    return behind, lost
 
 
 def _delete_stream(key: str, mark: str) -> Flow[None]:

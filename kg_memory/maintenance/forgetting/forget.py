@@ -17,10 +17,15 @@ from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.forgetting import audit, cypher
 from kg_memory.maintenance.forgetting.audit import AuditNote
 from kg_memory.maintenance.forgetting.delete import Batch, Deleted, delete_batch, describe, plan_batch, redact
-from kg_memory.maintenance.forgetting.erase import clear_process_caches, erase_leftovers
+from kg_memory.maintenance.forgetting.erase import (
+    ADVICE_FOR_STALE_REPLICAS,
+    clear_process_caches,
+    erase_leftovers,
+    find_stale_replicas,
+)
 from kg_memory.maintenance.forgetting.residue import Search, Traces, search_residue
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, select_episodes
-from kg_memory.models.operations import ForgetReceipt
+from kg_memory.models.operations import ForgetReceipt, Residue
 from kg_memory.runtime.effects import command, now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -174,9 +179,20 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
     erases = run.settings.url is None if run.request.erase is None else run.request.erase
     erasure = yield from erase_leftovers(run.key, run.receipt, rewrite=erases)
     receipt = _build_receipt(run).model_copy(update={"erased": erasure.done, "advice": erasure.advice})
+    if stale := (yield from find_stale_replicas(run.key)):
+        receipt = _tell_of_replicas(receipt, stale)
     entry = yield from audit.append(_to_entry(run, receipt), run.since)
     yield from audit.settle(run.key, run.receipt)
     return receipt.model_copy(update={"head": entry.hash})
+
+
+def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetReceipt:
+    """Return *receipt* with the *stale* replicas as residue."""
+    left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
+    advice = f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}"
+    residue = None if receipt.residue is None else (*receipt.residue, *left)
+    advice = "; ".join(filter(None, (receipt.advice, advice)))
+    return receipt.model_copy(update={"erased": False, "residue": residue, "advice": advice})
 
 
 def _to_entry(run: Run, receipt: ForgetReceipt) -> audit.Content:
