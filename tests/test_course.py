@@ -7,6 +7,7 @@ from operator import add
 from typing import Annotated, Any
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tracers.context import collect_runs
 from langgraph.channels import BinaryOperatorAggregate
 from langgraph.graph import END, START, StateGraph
@@ -60,6 +61,9 @@ def course(driver, settings):
             raise InputError("it is no word: give one")
         return {"tries": state.get("tries", 0) + 1, "words": f"{state['words']}{settings.parallel}"}
 
+    def tries(state: State) -> int:
+        return 99 if state["words"].startswith("often") else 3
+
     def end(state: State, _: Any) -> Flow[dict[str, Any]]:
         yield from ()
         return {"words": f"{state['words']}."}
@@ -69,7 +73,7 @@ def course(driver, settings):
         graph.add_node(step.__name__, make_node(step, driver, settings.with_(parallel=1), metered=True))
     again = {"again": "try_", "enough": "end"}
     graph.add_edge(START, "try_").add_edge("end", END)
-    graph.add_conditional_edges("try_", lambda state: "again" if state["tries"] < 3 else "enough", again)
+    graph.add_conditional_edges("try_", lambda state: "again" if state["tries"] < tries(state) else "enough", again)
     return Pipeline("trying", graph)
 
 
@@ -86,6 +90,13 @@ def test_forks_and_loops_are_followed_and_what_steps_took_adds_up(course, take, 
     assert [each.pop("step") for each in state["steps"]] == ["try_", "try_", "try_", "end"]
     assert {**state, "steps": []} == {"namespace": "ann", "words": told, "tries": 3, "steps": []}
     assert given == {"namespace": "ann", "words": "a"}, "what was given is as it was"
+
+
+def test_a_loop_goes_on_past_the_limit_of_steps_of_who_calls(course, take):
+    within = RunnableLambda(lambda given: take(course, given))
+    with collect_runs():
+        state = within.invoke({"namespace": "ann", "words": "often"}, {"recursion_limit": 25})
+    assert state["tries"] == 99
 
 
 def test_the_error_of_a_step_is_raised_as_it_is(course, take):

@@ -50,6 +50,10 @@ It returns the status of the episode, if it notes one.
 """
 
 
+MOST_STEPS = 1000
+"""The steps of a run that LangGraph allows; more than those in which a pipeline gives up by itself."""
+
+
 class PipelineNode(Runnable[Any, Update]):
     """A node as LangGraph calls it; the graph itself traces its nodes. `take` and `atake` do without it.
 
@@ -103,7 +107,8 @@ class Pipeline:
     def _compiled(self) -> Any:
         # It may be invoked side by side within a node of the user's: LangGraph would number these graphs by their
         # order of arrival, and a resumed graph would take up one call's checkpoint in another.
-        return self.graph.compile(name=self.name, checkpointer=False)
+        # Its own limit of steps, as a run goes back where others wrote meanwhile, and would else have that of the caller.
+        return self.graph.compile(name=self.name, checkpointer=False).with_config(recursion_limit=MOST_STEPS)
 
     def _node(self, name: str) -> PipelineNode:
         return self.graph.nodes[name].runnable  # type: ignore[return-value]

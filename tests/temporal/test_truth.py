@@ -21,7 +21,7 @@ from kg_memory.temporal.truth import truths as compute_truths
 _SAID = re.compile(r"(\w)@(\d+)(?: (\d*)-(\d*))?( corrects)?(?: ([\d.]+))?")
 
 
-WITHHOLD = ConflictPolicy(withhold=True)
+WITHHOLD = ConflictPolicy("recency", withhold=True)
 
 
 def truths(

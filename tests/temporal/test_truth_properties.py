@@ -14,14 +14,21 @@ from kg_memory.temporal.beliefs import Belief, revise
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy, Verdict
 from kg_memory.temporal.statements import Statement
-from kg_memory.temporal.truth import Truth, truths
+from kg_memory.temporal.truth import Truth
+from kg_memory.temporal.truth import truths as compute_truths
 from tests.temporal.test_truth import known, on, rivals
 
 FACTS, PRECISIONS = "abcd", get_args(Precision)
+RECENCY = ConflictPolicy("recency")
+"""What was said last holds, whoever said it."""
 MOMENTS = st.sampled_from(
     [on(day) for day in ("2019", "2019-01-02", "2019-02", "2019-03", "2019-06-01", "2020", "2020-03")]
 )
 COUNTS = st.sampled_from([0.5, 0.9, 1.0])
+
+
+def truths(statements, verdicts=(), policy=RECENCY):
+    return compute_truths(statements, verdicts, policy)
 
 
 def random_statements(precisions=PRECISIONS, counts=COUNTS, ends=True, corrects=True):
