@@ -107,7 +107,7 @@ class Pipeline:
     def _compiled(self) -> Any:
         # It may be invoked side by side within a node of the user's: LangGraph would number these graphs by their
         # order of arrival, and a resumed graph would take up one call's checkpoint in another.
-        # Its own limit of steps, as a run goes back where others wrote meanwhile, and would else have that of the caller.
+        # It has its own limit of steps: a run goes back where others wrote meanwhile, and the limit of a caller is low.
         return self.graph.compile(name=self.name, checkpointer=False).with_config(recursion_limit=MOST_STEPS)
 
     def _node(self, name: str) -> PipelineNode:
