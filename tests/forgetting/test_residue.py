@@ -77,6 +77,18 @@ def test_traces_that_are_left_are_found_each_and_told_without_their_text(world, 
     assert entry.residue == len(done.residue)
 
 
+def test_a_number_that_is_in_an_id_or_a_length_is_no_trace(world, broken):
+    world.moves("Oslo", "2024-01-01")
+    added = world.add("I paid 131 euros to 4711 and 86.", speaker="Ann", at="2024-02-01")
+    done = broken(
+        added.episode,
+        "MATCH (n:Entity {name: 'Oslo'}) SET n.worded = '131 8db93eae53e3f076'",
+        "MATCH (f:Fact) CREATE (:Verdict {id: 'v', episode: '6fcf8b2a-89ea-4711-9e66-8ed719f31583'})",
+        "MATCH (f:Fact) MERGE (f)-[:RESTS_ON {episode: '6fcf8b2a-89ea-4711-9e66-8ed719f31583'}]->(f)",
+    )
+    assert done.residue == ()
+
+
 def test_a_quote_of_words_that_others_say_too_is_found(world, broken):
     said = "the cat sat near a dog and some bird ate an old fish while rain fell on green hills"
     words = [each for each in said.split() if len(each) > 2]

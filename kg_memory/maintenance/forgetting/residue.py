@@ -32,7 +32,7 @@ OWN = frozenset({"content", "speaker", "thread", "source", "source_id", "labels"
 """Properties of a message with what it says itself, or was given."""
 CODED = frozenset(
     "type kind status plan step edge_type family precision end_precision ruling holds origin model flags id key "
-    "thread_key cause told_by new known outbox fingerprint".split()
+    "thread_key cause told_by new known outbox fingerprint episode worded".split()
 )
 """Properties that hold ids and names of our own, and no words of anybody."""
 SHORTEST_ID, ID_LENGTH = 32, 36
