@@ -17,6 +17,7 @@ from kg_memory.adapters.store.driver import open_item_driver
 from kg_memory.adapters.store.write import parts
 from kg_memory.errors import InputError
 from kg_memory.falkor.store_schema import PAIRS
+from kg_memory.maintenance.forgetting.erase import drop_stream
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
@@ -58,11 +59,11 @@ class KGKeyValueStore(Closing, BaseStore[str, Any]):
 
     def mdelete(self, keys: Sequence[str]) -> None:
         """Delete *keys* and their values; one that is not there is no error."""
-        self._driver.run(delete(keys), self.name)
+        self._driver.run(delete(keys, self._driver.store.key(self.name)), self.name)
 
     async def amdelete(self, keys: Sequence[str]) -> None:
         """`mdelete`, for asyncio."""
-        await self._driver.arun(delete(keys), self.name)
+        await self._driver.arun(delete(keys, self._driver.store.key(self.name)), self.name)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
         """Yield all keys, or those that begin with *prefix*, page by page; those stored meanwhile may be among them."""
@@ -128,11 +129,12 @@ def values(keys: Sequence[str]) -> Flow[list[Any]]:
     return [_value(stored[id_]) if id_ in stored else None for id_ in ids]
 
 
-def delete(keys: Sequence[str]) -> Flow[None]:
-    """Delete the pairs with *keys*; one that is not there is no error."""
+def delete(keys: Sequence[str], graph: str) -> Flow[None]:
+    """Delete the pairs with *keys* from *graph*; one that is not there is no error."""
     ids = [key_of(_validate_key(key)) for key in keys]
     if ids:
         yield from write(cypher.DELETE_PAIRS, ids=ids)
+        yield from drop_stream(graph)
 
 
 def page(prefix: str | None, after: str, length: int) -> Flow[tuple[list[str], str]]:

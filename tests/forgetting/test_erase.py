@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import QueryError
 from kg_memory.falkor import binaries, graph_swap
 from kg_memory.falkor.connect import graph_key
@@ -58,10 +59,14 @@ def test_the_bytes_are_gone_from_the_files(own, folder, named):
     assert own.privacy.verify(head=done.head).entries == 2
 
 
-def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
+def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own, folder):
     command = own.driver.store.database.command
     command("GRAPH.CONFIG", "SET", "CMD_INFO", "yes")
     command("CONFIG", "SET", "slowlog-log-slower-than", 0)
+    command("CONFIG", "SET", "rdbcompression", "no")
+    store = KGStore(own)
+    store.put(("a",), "k", {"text": SAID})
+    store.delete(("a",), "k")
     added = own.add(SAID, speaker="Ann", namespace="n")
     assert added.episode in str(command("SLOWLOG", "GET", 1000))
     done = own.privacy.forget(episode=added.episode, namespace="n")
@@ -69,8 +74,16 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
     time.sleep(1.2)  # the queries of forgetting itself, which name ids, are written there later
     kept = str(command("XRANGE", stream, "-", "+"))
     kept += str(command("SLOWLOG", "GET", 1000)) + str(command("GRAPH.SLOWLOG", "kg:n"))
+    items = erase.STREAM.format("kg-items:default")
+    kept += str(command("XRANGE", items, "-", "+")) + str(command("GRAPH.SLOWLOG", "kg-items:default"))
     assert done.erased
     assert not any(text in kept for text in ("Zebulonia", *done.episodes))
+    assert not files_with(folder, "Zebulonia")
+    store.put(("a",), "k", {"text": SAID})
+    while "Zebulonia" not in str(command("XRANGE", items, "-", "+")):
+        time.sleep(0.05)
+    store.delete(("a",), "k")
+    assert "Zebulonia" not in str(command("XRANGE", items, "-", "+"))
 
 
 def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):

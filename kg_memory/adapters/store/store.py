@@ -39,10 +39,11 @@ from kg_memory.adapters.store.read import FURTHEST, Look
 from kg_memory.adapters.store.write import Change
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.falkor.store_schema import ITEMS
+from kg_memory.maintenance.forgetting.erase import drop_stream
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.flow import Flow, T
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -128,7 +129,7 @@ class KGStore(Closing, BaseStore):
 
     def _sweep_ttl(self) -> Flow[int]:
         """Delete the items that have expired and return how many there were."""
-        swept: int = yield from call(self._driver, "run", write.sweep(), self.name)
+        swept: int = yield from call(self._driver, "run", self._without_queries(write.sweep()), self.name)
         return swept
 
     def _close(self) -> Flow[None]:
@@ -184,11 +185,22 @@ class KGStore(Closing, BaseStore):
     async def _alook(self, looks: Sequence[Look]) -> list[Result]:
         return await self._driver.arun(self._answers(looks), self.name)
 
+    def _apply(self, changes: Sequence[Change]) -> Flow[None]:
+        applying = write.apply_changes(changes)
+        deletes = any(change.value is None for change in changes)
+        return self._without_queries(applying) if deletes else applying
+
+    def _without_queries(self, flow: Flow[T]) -> Flow[T]:
+        """Run *flow*, which deletes items, and delete the queries that the server keeps, as they have their texts."""
+        result = yield from flow
+        yield from drop_stream(self._driver.store.key(self.name))
+        return result
+
     def _change(self, changes: Sequence[Change]) -> None:
-        self._driver.run(write.apply_changes(changes), self.name)
+        self._driver.run(self._apply(changes), self.name)
 
     async def _achange(self, changes: Sequence[Change]) -> list[None]:
-        await self._driver.arun(write.apply_changes(changes), self.name)
+        await self._driver.arun(self._apply(changes), self.name)
         return [None] * len(changes)
 
 

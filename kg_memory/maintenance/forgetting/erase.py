@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -17,12 +17,14 @@ from typing import Any, Protocol
 from kg_memory.errors import DatabaseError, QueryError
 from kg_memory.falkor.graph_swap import PREFIX, orphans
 from kg_memory.falkor.rows import Row
+from kg_memory.falkor.store_schema import ITEMS, PAIRS
 from kg_memory.runtime.effects import Call, command, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import clear_caches
 
 STREAM = "telemetry{{{}}}"
 """The stream of the latest queries on a graph with their parameters, which FalkorDB keeps unless CMD_INFO is off."""
+STORES = (ITEMS.prefix, PAIRS.prefix)
 PAUSE, LONGEST_STREAM, LONGEST = 0.02, 3.0, 600.0
 _REPLICA = re.compile(r"slave\d+")
 BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
@@ -53,12 +55,19 @@ class Erasure:
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
     """Erase what the server of the graph *key* keeps of it besides: streams, copies, and with *rewrite* files too.
 
-    The stream of the latest queries is deleted once the query with *mark* is in it.
+    The stream of the latest queries is deleted once the query with *mark* is in it. Files have those of stores too.
     """
     try:
         yield from _delete_stream(key, mark)
-        yield from _delete_copies(key)
-        return (yield from _rewrite_files(key)) if rewrite else Erasure()
+        graphs = yield from command("GRAPH.LIST", at=key)
+        yield from _delete_copies(graphs, key)
+        if not rewrite:
+            return Erasure()
+        yield from _try_command(key, "GRAPH.SLOWLOG", key, "RESET")
+        for graph in (graph for graph in graphs if graph.startswith(STORES)):
+            yield from _delete_stream(graph, mark)
+            yield from _try_command(graph, "GRAPH.SLOWLOG", graph, "RESET")
+        return (yield from _rewrite_files(key))
     except DatabaseError as error:  # what was removed is entered into the log all the same
         return Erasure(advice=f"{ADVICE} ({error})")
 
@@ -109,9 +118,16 @@ def _delete_stream(key: str, mark: str) -> Flow[None]:
     yield from command("DEL", stream, at=key)
 
 
-def _delete_copies(key: str) -> Flow[None]:
-    """Delete copies of graphs that a killed export left."""
-    graphs = yield from command("GRAPH.LIST", at=key)
+def drop_stream(key: str) -> Flow[None]:
+    """Delete the stream of the latest queries on the graph *key*, except those of the last moments.
+
+    FalkorDB writes them there about a second later.
+    """
+    yield from _try_command(key, "DEL", STREAM.format(key))
+
+
+def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
+    """Delete those of *graphs* that are copies which a killed export left."""
     if any(graph.startswith(PREFIX) for graph in graphs):
         for copy in orphans(graphs, (yield from command("CLIENT LIST", at=key))):
             yield from command("DEL", copy, at=copy)
@@ -119,7 +135,6 @@ def _delete_copies(key: str) -> Flow[None]:
 
 def _rewrite_files(key: str) -> Flow[Erasure]:
     """Have the server of the graph *key* rewrite its files without what is gone."""
-    yield from _try_command(key, "GRAPH.SLOWLOG", key, "RESET")
     yield from command("SLOWLOG", "RESET", at=key)
     state = yield from _wait_until_idle(key)
     if state["aof_enabled"]:
