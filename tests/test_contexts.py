@@ -24,13 +24,15 @@ def test_only_prompts_that_are_given_are_edited():
 
 
 def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
-    shown = IngestionContext.of(Settings(conflict_strategy="trust", instructions="Mind the boats.")).model_json_schema()
+    shown = IngestionContext.of(
+        Settings(conflict_strategy="recency", instructions="Mind the boats.")
+    ).model_json_schema()
     assert shown["title"] == "IngestionContext"
     defaults = {name: each["default"] for name, each in shown["properties"].items()}
-    assert (defaults["conflict_strategy"], defaults["instructions"]) == ("trust", "Mind the boats.")
+    assert (defaults["conflict_strategy"], defaults["instructions"]) == ("recency", "Mind the boats.")
     assert defaults["facts_prompt"] == FACTS.text
     # The schema itself stays as it was, and so does a run that is given nothing.
-    assert IngestionContext.model_json_schema()["properties"]["conflict_strategy"]["default"] == "recency"
+    assert IngestionContext.model_json_schema()["properties"]["conflict_strategy"]["default"] == "trust"
     assert IngestionContext.of(Settings(reflections=4))().settings(Settings()).reflections == 1
 
 

@@ -207,7 +207,7 @@ def test_no_password_of_a_url_is_shown(name, user):
     assert "hidden" not in shown
     assert f"{name}='{scheme}://***@host:1/?password=***'" in shown
     with pytest.raises(SettingsError, match="://\\*\\*\\*@host") as refused:
-        GraphMemory(Settings(**{name: f"wrong://{user}@host"}), model="offline", embeddings="offline")
+        GraphMemory.open(settings=Settings(**{name: f"wrong://{user}@host"}), model="offline", embeddings="offline")
     assert "hidden" not in str(refused.value)
 
 
