@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.falkor import schema
 from kg_memory.maintenance.forgetting import cypher, delete, residue
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.maintenance.forgetting.residue import Sieve
@@ -98,6 +99,15 @@ def test_a_quote_of_words_that_others_say_too_is_found(world, broken):
     added = world.episodes.save([{"content": said, "speaker": "Ann"}])[0]
     done = broken(added.episode, "MATCH (n:Entity {name: 'Oslo'}) SET n.summary = $said", said=said)
     assert {(each.label, each.name, each.trace) for each in done.residue} == {("Entity", "summary", "quote")}
+
+
+def test_a_receipt_is_given_though_re_embedding_began_meanwhile(world, broken):
+    added = world.moves("Oslo", "2024-01-01")
+    begun = f"MATCH (m:Meta) SET m.model = '{schema.UNDER_WAY}'"
+    done = broken(added.episode, begun, "DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)")
+    assert (done.episodes, done.residue) == ((added.episode,), None)
+    [entry] = world.privacy.audit(limit=1)
+    assert (entry.complete, entry.residue, entry.episodes) == (True, None, 1)
 
 
 def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):

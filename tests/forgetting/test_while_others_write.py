@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError
+from kg_memory.errors import AnswerError, DatabaseUnavailable, EmbeddingMismatch, InputError
 from kg_memory.ingestion.receive import FORGOTTEN
 from kg_memory.maintenance.forgetting import cypher, delete
+from kg_memory.maintenance.reembedding import reembed
+from kg_memory.memory.open import open_driver
 from tests.forgetting import residue
-from tests.scripted import raising
+from tests.scripted import HashEmbeddings, Scripted, raising
 
 
 def test_what_is_said_while_something_is_forgotten_is_kept_and_the_rest_is_gone(world, rows):
@@ -47,6 +49,26 @@ def test_what_another_forgets_while_it_is_looked_at_is_looked_at_again(world, ro
     monkeypatch.setattr(database, "query_flow", looking)
     assert world.privacy.forget(episode=first.episode).episodes == (first.episode,)
     assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
+
+
+@pytest.mark.parametrize("dimensions", [64, 32])
+def test_nothing_is_forgotten_while_it_is_embedded_anew(world, rows, dimensions):
+    added = [world.moves(place, "2024-01-01", thread="t") for place in ("Oslo", "Rome")]
+    other = open_driver(Scripted(), HashEmbeddings(dimensions, "small"), world.memory._database)
+    pending = world.memory.privacy.verify().pending
+    before: list[int] = []
+
+    def forget(*_: int) -> None:
+        before.append(len(rows("MATCH (e:Episode) RETURN e.id")))
+        for named in ({"episode": added[0].episode}, {"thread": "t"}):
+            with pytest.raises(EmbeddingMismatch, match="is being re-embedded"):
+                world.privacy.forget(**named)
+
+    reembed(other, world.namespace, forget)
+    other.close()
+    assert set(before) == {2}
+    assert len(rows("MATCH (e:Episode) RETURN e.id")) == 2
+    assert world.memory.privacy.verify().pending == pending, "there is nothing to enter into the log"
 
 
 def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, model):

@@ -176,6 +176,18 @@ def test_messages_of_one_moment_are_linked_in_the_order_in_which_they_came(add, 
     assert sorted((each["a"], each["b"]) for each in links) == [("one", "two"), ("two", "three")]
 
 
+def test_messages_of_one_moment_that_came_by_clocks_which_differ_are_one_chain(add, rows, driver, monkeypatch):
+    add("one", "2024-01-01", thread="t")
+    add("four", "2024-01-03", thread="t")
+    clock = driver.clock
+    monkeypatch.setattr(driver, "clock", lambda: clock() - 60_000_000)
+    add("three", "2024-01-03", thread="t")
+    add("two", "2024-01-02", thread="t")
+    links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
+    assert {(each["a"], each["b"]) for each in links} == {("one", "two"), ("two", "three"), ("three", "four")}
+    assert len(links) == 3
+
+
 def test_the_extraction_sees_the_last_messages_of_the_thread_oldest_first(add, model, settings):
     for hour in range(6):
         add(f"message {hour}", f"2024-01-01T0{hour}:00", thread="t")

@@ -57,15 +57,17 @@ CALL {
 CALL {
   WITH e, new
   MATCH (p:Episode {thread_key: e.thread_key})
-  WHERE new AND p.id <> e.id AND p.at <= e.at
-  WITH e, p ORDER BY p.at DESC, p.created_at DESC LIMIT 1
+  WHERE new AND p.at <= e.at AND (p.at < e.at OR p.created_at < e.created_at
+    OR (p.created_at = e.created_at AND p.id < e.id))
+  WITH e, p ORDER BY p.at DESC, p.created_at DESC, p.id DESC LIMIT 1
   MERGE (p)-[:NEXT]->(e)
 }
 CALL {
   WITH e, new
   MATCH (n:Episode {thread_key: e.thread_key})
-  WHERE new AND n.at > e.at
-  WITH e, n ORDER BY n.at, n.created_at LIMIT 1
+  WHERE new AND n.at >= e.at AND (n.at > e.at OR n.created_at > e.created_at
+    OR (n.created_at = e.created_at AND n.id > e.id))
+  WITH e, n ORDER BY n.at, n.created_at, n.id LIMIT 1
   OPTIONAL MATCH (:Episode)-[old:NEXT]->(n)
   DELETE old
   WITH DISTINCT e, n

@@ -193,12 +193,12 @@ UNWIND CASE WHEN size($reopened) = 0 THEN [NULL] ELSE $reopened END AS row
 OPTIONAL MATCH (b:Belief {id: row.id})
 WITH changed, added, read, count(b) AS there
 MATCH (e:Meta {id: 'schema'})
-WHERE changed + added + read = 0 AND there = size($reopened)
+WHERE changed + added + read = 0 AND there = size($reopened) AND e.model = $model
 SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1,
   e.outbox = CASE WHEN $note IS NULL THEN e.outbox ELSE coalesce(e.outbox, []) + [$note] END
 WITH e
 """
-"""The check that nothing was said, read, changed or evicted meanwhile of what the rest is based on.
+"""The check that nothing was said, read, changed, evicted or re-embedded meanwhile of what the rest is based on.
 
 Communities that are being summarised meanwhile, and episodes that are being read, are done anew: they may tell of what
 goes.

@@ -8,6 +8,7 @@ from functools import cache
 from itertools import chain
 
 from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.falkor import schema
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import is_block, line
 from kg_memory.ingestion.receive import validate_episode
@@ -17,7 +18,7 @@ from kg_memory.maintenance.forgetting.audit import AuditNote
 from kg_memory.maintenance.forgetting.look import Impact, read_impact, split_name
 from kg_memory.maintenance.forgetting.plan import Plan, plan_removal
 from kg_memory.maintenance.forgetting.residue import Traces, find_quotes
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import embedding_model, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant
@@ -102,19 +103,29 @@ def plan_batch(batch: Batch, settings: Settings, namespace: str) -> Flow[tuple[I
     raise _gave_up()
 
 
+def check_model() -> Flow[str]:
+    """Return the embedding model. Errors: `EmbeddingMismatch` for vectors of another, also during a re-embedding."""
+    model = yield from embedding_model()
+    for meta in (yield from read(schema.READ_META)):
+        schema.refuse_other_vectors(meta, model)
+    return model
+
+
 def delete_batch(batch: Batch, settings: Settings, namespace: str, deleted: Deleted) -> Flow[Traces]:
     """Delete the messages of *batch*, add what went to *deleted*, and return the traces to search for.
 
     It is planned again where others changed something of it meanwhile.
+    Errors: `EmbeddingMismatch` while the graph is being re-embedded, before anything is deleted.
     """
     for _ in range(ATTEMPTS):
+        model = yield from check_model()
         planned = yield from plan_batch(batch, settings, namespace)
         if planned is None:
             return Traces()
         impact, plan, time = planned
         traces = yield from _gather_traces(impact, plan.parameters)
         parameters = {**plan.parameters, "note": _complete_note(batch, impact, plan)}
-        if (yield from write(cypher.FORGET, **parameters, now=time)):
+        if (yield from write(cypher.FORGET, **parameters, model=model, now=time)):
             yield from revive(plan.beliefs.revision.revived)
             deleted.add(impact, plan, time)
             return traces

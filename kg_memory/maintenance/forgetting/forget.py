@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 
+from kg_memory.errors import EmbeddingMismatch
 from kg_memory.falkor import rows
 from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.forgetting import audit, cypher
 from kg_memory.maintenance.forgetting.audit import AuditNote
-from kg_memory.maintenance.forgetting.delete import Batch, Deleted, delete_batch, describe, plan_batch, redact
+from kg_memory.maintenance.forgetting.delete import (
+    Batch,
+    Deleted,
+    check_model,
+    delete_batch,
+    describe,
+    plan_batch,
+    redact,
+)
 from kg_memory.maintenance.forgetting.erase import (
     ADVICE_FOR_STALE_REPLICAS,
     clear_process_caches,
@@ -99,6 +109,7 @@ def forget(
         run.deleted.add(*planned)
         run.deleted.texts = describe(*planned[:2])
         return _build_receipt(run)
+    yield from check_model()
     yield from _begin(run)
     traces = Traces()
     for start in range(0, len(ids), AT_ONCE):
@@ -120,8 +131,9 @@ def forget(
         yield from _search(run, traces)
     receipt = yield from _finish(run)
     yield from clear_process_caches()
-    for time in run.deleted.times:
-        yield from refresh(since=time, before=time - LEFT)
+    with suppress(EmbeddingMismatch):  # `resume` makes the summaries later
+        for time in run.deleted.times:
+            yield from refresh(since=time, before=time - LEFT)
     return receipt
 
 
@@ -168,10 +180,11 @@ def _begin(run: Run) -> Flow[None]:
 
 
 def _search(run: Run, traces: Traces) -> Flow[None]:
-    """Search for *traces*, once this process caches nothing any more."""
+    """Search for *traces*, once this process caches nothing any more; not while the graph is being re-embedded."""
     yield from clear_process_caches()
     yield from audit.point_to(run.key, run.note(), run.since)
-    run.searches.append((yield from search_residue(traces)))
+    with suppress(EmbeddingMismatch):
+        run.searches.append((yield from search_residue(traces)))
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
