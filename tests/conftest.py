@@ -22,7 +22,9 @@ from kg_memory.settings import Settings
 from tests.scripted import At, HashEmbeddings, Scripted
 
 # How long a machine takes says nothing of what is tested, and the first example may compile patterns, or load a model.
-hypothesis.settings.register_profile("tests", deadline=None)
+EXAMPLES = int(os.environ.get("KG_MEMORY_EXAMPLES", "40"))
+"""How many random examples a property is tried on that does not say so itself."""
+hypothesis.settings.register_profile("tests", deadline=None, max_examples=EXAMPLES)
 hypothesis.settings.load_profile("tests")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -67,7 +67,7 @@ STATEMENTS, VERDICTS, POLICY = (
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(STATEMENTS, VERDICTS, POLICY, st.randoms(use_true_random=False))
 def test_no_order_matters(statements, verdicts, policy, random):
     found = truths(statements, verdicts, policy)
@@ -89,7 +89,7 @@ def overlapping(truth_by_fact, verdicts):
                     yield (verdict.new, first), (verdict.existing, second)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(STATEMENTS, VERDICTS, POLICY)
 def test_rivals_never_hold_at_the_same_time_but_by_dates_that_were_told(statements, verdicts, policy):
     last = {one.fact: max(each.stated_at for each in statements if each.fact == one.fact) for one in statements}
@@ -100,7 +100,7 @@ def test_rivals_never_hold_at_the_same_time_but_by_dates_that_were_told(statemen
         assert any(fact in dated and until <= end for other, end in past_ends for fact in {new, existing} - {other})
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(random_statements(precisions=["instant"]), POLICY, st.randoms(use_true_random=False))
 def test_states_of_one_value_never_overlap_where_no_start_was_told(statements, policy, random):
     left = {one.fact for one in statements if one.ends}
@@ -114,7 +114,7 @@ def test_states_of_one_value_never_overlap_where_no_start_was_told(statements, p
     assert not list(overlapping(truths(told, rivals(told), policy), rivals(told)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(STATEMENTS, VERDICTS, POLICY)
 def test_periods_are_sorted_apart_and_not_empty_and_known_within(statements, verdicts, policy):
     for truth in truths(statements, verdicts, policy).values():
