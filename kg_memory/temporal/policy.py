@@ -146,7 +146,7 @@ class ConflictPolicy:
 
     # Who wins
 
-    def weigh(self, statement: Statement) -> Weight:
+    def weigh(self, statement: Statement | Fact) -> Weight:
         """Return how much *statement* counts: one that counts less takes no time from a rival that counts more."""
         match self.strategy:
             case "confidence":
@@ -180,15 +180,9 @@ class ConflictPolicy:
 
         They are in the order in which they were first stated; *preferred* is the one that the model prefers.
         """
-        match self.strategy:
-            case "recency":
-                return later.id
-            case "model":
-                return preferred
-            case "confidence":
-                lead = later.confidence - earlier.confidence
-            case "trust" | "incumbent":
-                lead = later.trust - earlier.trust
+        if self.strategy == "model":
+            return preferred
+        lead = self.weigh(later) - self.weigh(earlier)
         wins = lead > 0 or (lead == 0 and self.strategy != "incumbent")
         return later.id if wins else earlier.id
 
