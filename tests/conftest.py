@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,34 +65,30 @@ def pytest_collection_finish() -> None:
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A running server, by its `url`; see the option ``--server``."""
     start = {"embedded": _run_embedded, "cluster": _run_cluster, "secured": _run_secured}
-    yield from start[request.config.getoption("--server")](tmp_path_factory.mktemp("database"))
+    with start[request.config.getoption("--server")](tmp_path_factory.mktemp("database")) as started:
+        SERVERS.append(started)
+        yield started
+        SERVERS.remove(started)
 
 
-def _run_cluster(folder: Path) -> Iterator[Any]:
+def _run_cluster(folder: Path) -> AbstractContextManager[Any]:
     from tests.cluster.nodes import running  # noqa: PLC0415 - not for most tests
 
-    with running(folder) as cluster:
-        SERVERS.append(cluster)
-        yield cluster
-        SERVERS.remove(cluster)
+    return running(folder)
 
 
-def _run_secured(folder: Path) -> Iterator[Any]:
+def _run_secured(folder: Path) -> AbstractContextManager[Any]:
     from tests.cluster import access  # noqa: PLC0415 - not for most tests
 
     rights = (*access.KEYS, *access.USED, *access.COPIES, *access.FORGETTING, *access.ERASING)
-    with access.secured(folder / "cluster", masters=3, rights=rights) as cluster:
-        SERVERS.append(cluster)
-        yield cluster
-        SERVERS.remove(cluster)
+    return access.secured(folder / "cluster", masters=3, rights=rights)
 
 
+@contextmanager
 def _run_embedded(folder: Path) -> Iterator[embedded.Server]:
     """Run one that ends with the last process that uses it, even if that one is killed."""
     with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as joined:
-        SERVERS.append(joined)
         yield joined
-        SERVERS.remove(joined)
     deadline = time.monotonic() + 30
     while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the server of the tests did not end"
