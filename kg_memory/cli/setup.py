@@ -109,7 +109,7 @@ def _fix(settings: Settings, screen: Screen) -> None:
     if settings.url is not None:
         return
     home = binaries.data_home(settings.xdg_data_home)
-    folder = settings.data_dir or home / "database"
+    folder = binaries.database_folder(settings.data_dir, home)
     if folder.is_dir() and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
         screen.note(f"Only you can look into {folder} now.")
@@ -162,7 +162,7 @@ def _openmp() -> Check:
 
 
 def _folder(settings: Settings) -> Check:
-    folder = settings.data_dir or binaries.data_home(settings.xdg_data_home) / "database"
+    folder = binaries.database_folder(settings.data_dir, binaries.data_home(settings.xdg_data_home))
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return Check("data folder", "wrong", str(folder), f"{existing} is a file: name a folder with --data-dir")
@@ -195,6 +195,11 @@ def _embeddings(settings: Settings) -> Check:
     return Check("embedding model", "ok", name)
 
 
+def _first_of(names: Sequence[str]) -> str:
+    """Return the first of *names* in a line, and whether there are more."""
+    return f"{', '.join(names[:_MOST_NAMED])}{' ...' if len(names) > _MOST_NAMED else ''}"
+
+
 def _database(settings: Settings, screen: Screen) -> Check:
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
@@ -213,15 +218,15 @@ def _database(settings: Settings, screen: Screen) -> Check:
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
     summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(names)} namespaces"
     if paused:
-        summary += f", of which paused: {', '.join(paused[:_MOST_NAMED])}{' ...' if len(paused) > _MOST_NAMED else ''}"
+        summary += f", of which paused: {_first_of(paused)}"
     if wait:
         summary += f", each write waits for {wait} of its replicas"
     if lacking:
         return Check("database", "wrong", summary, f"too few replicas to acknowledge a write: {', '.join(lacking)}")
     if ahead:
-        named = f"{', '.join(ahead[:_MOST_NAMED])}{' ...' if len(ahead) > _MOST_NAMED else ''}"
-        clock = f"messages in {named} were saved by a clock that was ahead of this one, and are not found until then"
-        return Check("database", "note", summary, f"{clock}: set the clocks of all machines by one time server")
+        clock = "were saved by a clock that was ahead of this one, and are not found until then"
+        mend = f"messages in {_first_of(ahead)} {clock}: set the clocks of all machines by one time server"
+        return Check("database", "note", summary, mend)
     if plans is None or plans >= QUERY_PLANS:
         return Check("database", "ok", summary)
     more = (

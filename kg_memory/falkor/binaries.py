@@ -88,6 +88,11 @@ def data_home(xdg_data_home: str | None = None) -> Path:
     return (named if named.is_absolute() else Path.home() / ".local" / "share") / "kg-memory"
 
 
+def database_folder(named: Path | None, home: Path) -> Path:
+    """Return the folder of the embedded database: the *named* one, else the one in *home*."""
+    return named or home / "database"
+
+
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
     """Return the binaries for a database; *home* replaces `data_home`.
 

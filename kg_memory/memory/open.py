@@ -79,7 +79,7 @@ class EmbeddedServer:
         settings = self._settings
         home = binaries.data_home(settings.xdg_data_home)
         self._server = embedded.join(
-            settings.data_dir or home / "database",
+            binaries.database_folder(settings.data_dir, home),
             binaries.find(settings.bin_dir, home=home),
             fsync=settings.fsync,
             idle_seconds=settings.idle_seconds,
