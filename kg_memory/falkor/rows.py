@@ -67,15 +67,20 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
     Of two that cannot both hold, and yet do by the dates that were told, one may be wrong.
     """
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
+    own = _known_period(belief)
     for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
         overlaps = rival["known_from"] < belief["invalid_at"] and belief["known_from"] < rival["invalid_at"]
         if rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
             links["disputed_by"][rival["id"]] = None
-        elif rival["known_from"] < belief["known_from"] and rival["invalid_at"] < OPEN_END:
+        elif _known_period(rival) < own and rival["invalid_at"] < OPEN_END:
             links["supersedes"][rival["id"]] = None
-        elif rival["known_from"] > belief["known_from"] and belief["invalid_at"] < OPEN_END:
+        elif _known_period(rival) > own and belief["invalid_at"] < OPEN_END:
             links["superseded_by"][rival["id"]] = None
     return {name: tuple(ids) for name, ids in links.items()}
+
+
+def _known_period(belief: Row) -> tuple[int, int]:
+    return belief["known_from"], belief["invalid_at"]
 
 
 def _to_doubt(doubt: Row) -> dict[str, Any]:

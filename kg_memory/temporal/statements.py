@@ -39,6 +39,8 @@ class Statement:
     arrived_at: int = 0
     end_stands: bool = False
     """Whether the end was past when it was told: then no rival that began before it moves it."""
+    over_at: int = OPEN_END
+    """When a rival had begun that was told later: an undated statement was out of date when it was made."""
 
     @property
     def order(self) -> Order:
@@ -83,7 +85,7 @@ class Statement:
     @property
     def begin(self) -> int:
         """The start; for an undated statement, unless it only ends, when it was made, as it was so then."""
-        return self.stated_at if self.undated and not self.only_ends else self.valid_at
+        return min(self.stated_at, self.over_at) if self.undated and not self.only_ends else self.valid_at
 
     @property
     def earliest(self) -> int:

@@ -22,6 +22,8 @@ from kg_memory.temporal.statements import Rank, Statement, reconcile
 T = TypeVar("T")
 _Rivals = Mapping[str, Collection[str]]
 _DEFAULT_POLICY = ConflictPolicy()
+_OUT_OF_DATE = WIDTH["season"]
+"""The age of a start, told later, up to which it corrects what was so when it was said; an older one is history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +163,16 @@ def _place(
     """Return *statement* with its start moved behind what rivals tell more exactly, if there is time left.
 
     A start that was not told gives way to an end that was: "I live in Oslo", and later "I left Rome in June": she lives
-    in Oslo since then. A coarse start is behind finer ones that were stated before: "I moved to Oslo in 2019", said in
-    December, after "I moved to Paris in March": it was later in 2019.
+    in Oslo since then. It gives way to a start told later, too: "I live in Oslo", and later "I moved to Bergen last
+    week": Oslo was over by then. A coarse start is behind finer ones that were stated before: "I moved to Oslo in
+    2019", said in December, after "I moved to Paris in March": it was later in 2019.
     """
     if statement.only_ends:
         return statement
     if not statement.tells_start:
+        correction = _find_correction(statement, own, against, policy) if statement.undated else None
+        if correction is not None:
+            return replace(statement, over_at=correction.begin)
         is_within = any(one.tells_start and one.begin <= statement.begin < one.invalid_at for one in own)
         return statement if is_within else _behind_ends(statement, against, policy)
     if not statement.width:
@@ -185,6 +191,21 @@ def _place(
         and policy.weigh(rival) >= policy.weigh(statement)
     ]
     return replace(statement, valid_at=max(starts, default=statement.valid_at))
+
+
+def _find_correction(
+    statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
+) -> Statement | None:
+    """Return the rival's start, told later, by which *statement*, which is undated, was out of date when it was made.
+
+    Only the last start before it counts: what a rival of that had begun earlier was over anyway.
+    """
+    begun = (one for one in (*own, *against) if not one.undated and one.begin <= statement.begin)
+    last = max((one for one in begun if policy.may_change(one, statement)), key=lambda one: one.rank, default=None)
+    if last is None or last.fact == statement.fact or last.order <= statement.order:
+        return None
+    holds_as_told = last.tells_start and last.stated_at < last.invalid_at
+    return last if holds_as_told and 0 < statement.begin - last.latest <= _OUT_OF_DATE else None
 
 
 def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
@@ -221,7 +242,7 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
             earlier = [rival for rival in former if rival[:3] < (statement.invalid_at, True, statement.fact)]
             start, *_, precision = max([(start, False, "", 0, precision), *earlier])
             known_from = start
-        elif statement.undated and statement.rank == first:
+        elif statement.undated and (statement.begin, statement.fact) == (first[0], first[-1]):
             start, precision = OPEN_START, statement.precision
         if start < end:
             yield Period(start, end, statement.stated_at, known_from, precision, end_precision)

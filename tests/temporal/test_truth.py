@@ -120,6 +120,13 @@ HISTORIES = {
     "who moved back from where she had moved to": ("c@10 -10; b@20; a@30 -30; b@30", "a 10-30, b 30-, c -10"),
     "a rival that was over before the end keeps its time": ("a@10 5-; b@20 -24; a@30 -25", "a 5-25, b 20-24"),
     "what is said again within a told time stays there": ("b@20 15-; b@22; a@30 -25", "a -25, b 15-"),
+    "what was so when it was said ends at a start that is told later": ("a@10; b@20 5-", "a -5, b 5-"),
+    "also what was known to be so before": ("a@10 2-; a@12; b@20 5-", "a 2-5, b 5-"),
+    "what is said after that holds again": ("a@10; b@20 5-; a@30", "a -5 30-, b 5-30"),
+    "a later start that was known then stands between": ("c@14 13-; a@15; b@20 5-", "a 15-, b 5-13, c 13-15"),
+    "whichever of two starts is told last": ("a@15; c@16 13-; b@20 5-", "a, b 5-13, c 13-"),
+    "what is told with its end is history": ("a@10; b@20 5-8", "a 10-, b 5-8"),
+    "and what ended after it was told was so until then": ("a@10; b@20 5-; b@30 -25", "a -5, b 5-25"),
     "an end that was to come does not stand": ("a@10 5-25; b@20 15-", "a 5-15, b 15-"),
     "two known by their ends held one after the other": ("a@25 -10; b@30 -20", "a -10, b 10-20"),
     "also where one is known before": ("a@5; a@25 -10; b@30 -20", "a 5-10, b 10-20"),
@@ -235,6 +242,9 @@ COARSE = {
     "also behind an undated one": ("b@2019-04; a@2019-12 2019", "a 2019-04-01 year, b - instant"),
     "a coarse start said first is not moved, also when it is said again": (
         "a@2019-02 2019; b@2019-04 2019-03; a@2019-12 2019", "a 2019-01-01 year, b 2019-03-01 month"),
+    "an undated state was out of date by a start told later": ("a@2024-05; b@2024-06 2024-03", "a - instant, b 2024-03-01 month"),
+    "but that start may lie behind it": ("a@2024-05; b@2024-06 2024", "a - instant, b 2024-05-01 year"),
+    "and one long before it is history": ("a@2024-05; b@2024-06 2019", "a 2024-05-01 by, b 2019-01-01 year"),
     "nor behind a rival of another year": ("b@2018-04 2018-03; a@2019-12 2019", "a 2019-01-01 year, b 2018-03-01 month"),
     "nor behind what was said to begin after it was said": (
         "b@2019-04 2019-11; a@2019-08 2019", "a 2019-01-01 year, b 2019-11-01 month"),

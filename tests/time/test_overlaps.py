@@ -17,6 +17,11 @@ MOVES = (
 )
 LEFT_ROME = (("2024-01-10", "I live in Oslo."), ("2025-07-01", "I left Rome on 20 June 2025."))
 LEFT_TAP = (("2025-03-02", "I work at Iberia."), ("2025-06-01", "I quit TAP yesterday."))
+NEWS = (
+    ("2024-05-14T09:00", "I live in Oslo."),
+    ("2024-05-14T10:00", "I live in Oslo."),
+    ("2024-05-14T11:00", "I moved to Bergen last week."),
+)
 
 
 @pytest.fixture
@@ -66,6 +71,16 @@ def test_a_told_end_is_not_overruled_by_a_start_that_was_not_told(memory, namesp
         ("Ann worked at TAP", "", "2025-05-31"),
         ("Ann works at Iberia", "2025-05-31", ""),
     }
+
+
+def test_what_is_told_later_of_a_change_is_believed_in_place_of_what_was_so_now(memory, namespace):
+    assert read_in_every_order(memory, namespace, NEWS) == {
+        ("Ann lives in Oslo", "2024-05-06", "2024-05-06"),
+        ("Ann lives in Bergen", "2024-05-06", ""),
+    }
+    bergen, oslo = memory.facts.history("Ann", "lives in", namespace=f"{namespace} 0")
+    assert (bergen.supersedes, oslo.superseded_by) == ((oslo.id,), (bergen.id,))
+    assert [str(source.at)[:16] for source in oslo.sources] == ["2024-05-14 09:00", "2024-05-14 10:00"]
 
 
 def test_a_told_start_before_a_told_end_is_disputed(memory, namespace):

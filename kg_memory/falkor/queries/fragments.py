@@ -42,7 +42,8 @@ EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread
 
 _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at
       AND st.valid_at < b.invalid_at)
-    OR (st.valid_at = {OPEN_START} AND x.at >= b.valid_at AND x.at <= b.invalid_at)
+    OR (st.valid_at = {OPEN_START} AND x.at >= b.valid_at
+      AND (x.at <= b.invalid_at OR (x.at <= b.said_at AND b.known_from = b.invalid_at)))
     OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
       AND st.invalid_at >= b.invalid_at)
     OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
