@@ -53,6 +53,29 @@ def test_facts_are_those_of_the_time_that_is_named(
     assert places(result(run, "facts", "Nora", "-n", told, *options)) == expected
 
 
+COMMANDS = [["facts"], ["facts", "Nora"], ["ask", "Where does Nora live?"], ["history", "Nora"], ["timeline", "Nora"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_what_finds_nothing_says_the_true_reason(run: Run, told: str, command: list[str]) -> None:
+    code, out, _ = run(*command, "-n", "nobody")
+    assert (code, out.count("\n")) == (0, 1)
+    assert "There is no namespace 'nobody'." in out
+    assert repr(told) in out or "kg-memory namespaces" in out
+    code, out, _ = run(*command, "-n", told, "--believed-at", "2024-03")
+    first = result(run, "changes", "-n", told)[0]["at"]
+    assert (code, out.count("\n")) == (0, 1)
+    assert f"by 2024-03: the first was learned at {first[:10]} {first[11:16]} UTC" in out
+    assert "kg-memory entities" not in out
+    if command[-1] == "Nora":
+        assert "kg-memory entities lists the known names" in run(*command[:-1], "Zoltan", "-n", told)[1]
+
+
+def test_no_fact_at_a_time_is_not_said_to_be_an_unknown_name(run: Run, told: str) -> None:
+    _, out, _ = run("facts", "Nora", "--on", "1990", "-n", told)
+    assert out == "No facts about 'Nora'. Without --on there may be some.\n"
+
+
 def test_a_start_is_shown_as_exactly_as_it_is_known(run: Run, told: str) -> None:
     _, out, _ = run("history", "Nora", "lives in", "-n", told)
     header, oslo, bergen = out.splitlines()

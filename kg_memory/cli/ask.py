@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from kg_memory.cli.command import namespace_of, open_memory, times_of
+from kg_memory.cli.command import explain_nothing, namespace_of, open_memory, times_of
 from kg_memory.cli.output import Cell, Screen, line, mark_unreviewed, place, since, source, until, when
 from kg_memory.errors import ModelError
 from kg_memory.models.graph import KINDS, Kind
@@ -60,6 +60,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
         )
         anything = bool(results.facts or results.episodes) and not results.abstains
         sentence = _answer(memory, arguments.question, namespace, options, screen) if anything else None
+        nothing = "" if anything or results.abstains else _explain_nothing(memory, arguments)
     if screen.as_json:
         screen.json({"namespace": namespace, "answer": sentence, **results.model_dump(mode="json")})
         return 0
@@ -68,7 +69,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
         _show_doubt(results, screen.line)
         show(results, sentence, screen, explain=arguments.explain)
     else:
-        screen.line(str(results.answerable) if results.abstains else _nothing(namespace))
+        screen.line(str(results.answerable) if results.abstains else nothing)
     return 0
 
 
@@ -108,6 +109,7 @@ def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen:
     form = {"template": arguments.template, "limit": arguments.limit, "explain": arguments.explain}
     with open_memory(arguments, screen) as memory:
         context = memory.context(arguments.question, namespace=namespace, **form, **options)
+        nothing = "" if context or context.left_out else _explain_nothing(memory, arguments)
     if screen.as_json:
         header = {"context": context, "tokens": context.tokens, "template": arguments.template}
         screen.json({"namespace": namespace, **header, **context.results.model_dump(mode="json")})
@@ -115,7 +117,7 @@ def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen:
     if context:
         screen.line(context)
     elif not context.left_out:
-        screen.note(_nothing(namespace))
+        screen.note(nothing)
     if arguments.explain:
         screen.line()
         _show_time(context.results, arguments, screen)
@@ -130,8 +132,9 @@ def _how(arguments: Namespace) -> dict[str, Any]:
     return {"recipe": arguments.recipe, "where": arguments.where, "center": arguments.near, "asker": arguments.asker}
 
 
-def _nothing(namespace: str) -> str:
-    return f"Nothing in the memory of {namespace!r} has to do with this. Tell it more: kg-memory ingest FILE"
+def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
+    about = f"Nothing in the memory of {namespace_of(arguments)!r} has to do with this."
+    return explain_nothing(memory, arguments, f"{about} Tell it more: kg-memory ingest FILE")
 
 
 def _show_doubt(results: SearchResults, write: Callable[[str], None]) -> None:

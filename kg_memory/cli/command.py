@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 from kg_memory.cli import env_file
 from kg_memory.cli.arguments import parser
 from kg_memory.cli.output import Screen
-from kg_memory.errors import KGMemoryError
+from kg_memory.errors import KGMemoryError, NotFound
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
+LIST_NAMESPACES = "kg-memory namespaces lists them"
+_SHOWN_NAMES = 10
+_BEGINNING = "0001-01-01"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KGMemoryError, OSError) as error:
         if getattr(arguments, "debug", False):
             raise
-        screen.error(str(error))
+        screen.error(f"{error}{_searched(arguments) if isinstance(error, NotFound) else ''}")
         return FAILED
     except Exception as error:
         if getattr(arguments, "debug", False):
@@ -116,6 +119,32 @@ def namespace_of(arguments: Namespace) -> str:
     """Return whose memory is meant."""
     default = env_file.environment().get(env_file.NAMESPACE) or DEFAULT_NAMESPACE
     return validate_namespace(getattr(arguments, "namespace", default))
+
+
+def _searched(arguments: Namespace) -> str:
+    return f"\nSearched in the namespace {namespace_of(arguments)!r}; -n names another, and {LIST_NAMESPACES}."
+
+
+def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
+    """Return why nothing was found: no such namespace, a time before its first fact, or what *otherwise* says."""
+    namespace, names = namespace_of(arguments), memory.data.namespaces()
+    if not names:
+        return "Nothing is remembered yet. Tell the memory something: kg-memory ingest FILE"
+    if namespace not in names:
+        shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
+        more = f" and {len(names) - _SHOWN_NAMES} more: {LIST_NAMESPACES}" if len(names) > _SHOWN_NAMES else ""
+        return f"There is no namespace {namespace!r}. There {'is' if len(names) == 1 else 'are'} {shown}{more}."
+    believed_at = getattr(arguments, "believed_at", None)
+    if believed_at is None or memory.facts.changes(_BEGINNING, believed_at, namespace=namespace, limit=1):
+        return otherwise
+    first = memory.facts.changes(_BEGINNING, namespace=namespace, limit=1)
+    if not first:
+        return otherwise
+    learned = f"the first was learned at {first[0].at:%Y-%m-%d %H:%M} UTC"
+    return (
+        f"No fact was known in {namespace!r} by {believed_at}: {learned}. "
+        "--believed-at asks what this memory knew then; --on asks what was so then, by what it knows now."
+    )
 
 
 def times_of(arguments: Namespace) -> dict[str, Any]:

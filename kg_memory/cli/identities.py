@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Literal
 
-from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.command import explain_nothing, namespace_of, open_memory
 from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import SHORT, Cell, Screen, cell, count_noun, login, when
 from kg_memory.errors import InputError
@@ -56,7 +56,8 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
     rows = [entity_row(entity) for entity in listed]
     if arguments.ids:
         columns, rows = (*columns, "id"), [(*row, entity.id) for row, entity in zip(rows, listed, strict=True)]
-    empty = "No entities yet. Tell the memory something: kg-memory ingest FILE"
+    otherwise = "No entities yet. Tell the memory something: kg-memory ingest FILE"
+    empty = "" if listed else explain_nothing(memory, arguments, otherwise)
     screen.values(listed, columns, rows, ("cyan", "bold"), empty=empty)
 
 

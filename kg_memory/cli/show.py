@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kg_memory.cli.command import namespace_of, open_memory, review_command, times_of
+from kg_memory.cli.command import explain_nothing, namespace_of, open_memory, review_command, times_of
 from kg_memory.cli.identities import entity_row
 from kg_memory.cli.output import (
     FACT_STYLES,
@@ -32,6 +33,9 @@ from kg_memory.models.results import CommunityCard
 from kg_memory.retrieval.context.lines import date_in_figures, period_in_figures
 from kg_memory.text.predicates import canonical_predicate, predicate_name
 
+if TYPE_CHECKING:
+    from kg_memory.memory.memory import GraphMemory
+
 NO_NAME = "kg-memory entities lists the known names."
 
 
@@ -45,12 +49,25 @@ def facts(arguments: Namespace, screen: Screen) -> int:
         if alike and alike[0].name != name:
             screen.note(f"Nothing is known about {name!r}; these are about {alike[0].name}.")
             facts_ = memory.facts.list(about=alike[0].id, namespace=namespace, **page, **times_of(arguments))
+        empty = "" if facts_ else _no_facts(memory, arguments)
     columns, rows = with_ids(FACTS, [fact_row(fact) for fact in facts_], facts_, ids=arguments.ids)
-    empty = "No facts." if arguments.name is None else f"No facts about {arguments.name!r}. {NO_NAME}"
     screen.values(facts_, columns, rows, FACT_STYLES, empty=empty)
     if facts_.next:
         screen.note(f"There are more: --after {facts_.next}")
     return 0
+
+
+def _no_facts(memory: GraphMemory, arguments: Namespace, predicate: str | None = None) -> str:
+    """Return why no fact was found about the name of *arguments*, or at all."""
+    limits = {"on": "--on", "during": "--during", "believed_at": "--believed-at", "where": "--where"}
+    given = [option for name, option in limits.items() if getattr(arguments, name, None)]
+    about = f" about {arguments.name!r}" if arguments.name else ""
+    about += f" with the predicate {predicate!r}" if predicate else ""
+    namespace = namespace_of(arguments)
+    known = arguments.name is None or memory.entities.list(like=arguments.name, limit=1, namespace=namespace)
+    hint = f"Without {' and '.join(given)} there may be some." if given else ""
+    reason = f"No facts{about}. {hint if known else NO_NAME}".strip()
+    return explain_nothing(memory, arguments, reason)
 
 
 def around(arguments: Namespace, screen: Screen) -> int:
@@ -63,10 +80,12 @@ def around(arguments: Namespace, screen: Screen) -> int:
             limit=arguments.limit,
             **times_of(arguments),
         )
+        otherwise = f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}"
+        empty = "" if neighbourhood.entities else explain_nothing(memory, arguments, otherwise)
     if screen.as_json:
         screen.json(neighbourhood.model_dump(mode="json"))
     elif not neighbourhood.entities:
-        screen.line(f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}")
+        screen.line(empty)
     else:
         near = sorted(neighbourhood.entities, key=lambda entity: (neighbourhood.depths[entity.id], entity.name))
         rows = [(neighbourhood.depths[entity.id], *entity_row(entity)[:3]) for entity in near]
@@ -83,11 +102,12 @@ def episodes(arguments: Namespace, screen: Screen) -> int:
         episodes_ = memory.episodes.list(
             namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status
         )
+        which = f"{arguments.status} episodes" if arguments.status else "episodes"
+        otherwise = f"No {which}. Tell the memory something: kg-memory ingest FILE"
+        empty = "" if episodes_ else explain_nothing(memory, arguments, otherwise)
     rows: list[tuple[Cell, ...]] = [
         (episode.at, episode.speaker, episode.content, place(episode), _state(episode)) for episode in episodes_
     ]
-    which = f"{arguments.status} episodes" if arguments.status else "episodes"
-    empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
     columns: tuple[str, ...] = ("at", "by", "what", "source", "state")
     if arguments.ids:
         columns, rows = (*columns, "id"), [(*row, episode.id) for row, episode in zip(rows, episodes_, strict=True)]
@@ -164,9 +184,9 @@ def history(arguments: Namespace, screen: Screen) -> int:
         periods = memory.facts.history(
             *about, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
+        empty = "" if periods else _no_facts(memory, arguments, arguments.predicate)
     columns, rows = with_ids(FACTS, [fact_row(fact) for fact in periods], periods, ids=arguments.ids)
-    what = f"{arguments.name!r}" + (f" with the predicate {arguments.predicate!r}" if arguments.predicate else "")
-    screen.values(periods, columns, rows, FACT_STYLES, empty=f"No facts about {what}. {NO_NAME}")
+    screen.values(periods, columns, rows, FACT_STYLES, empty=empty)
     return 0
 
 
@@ -176,10 +196,10 @@ def timeline(arguments: Namespace, screen: Screen) -> int:
         events = memory.facts.timeline(
             arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
+        empty = "" if events else _no_facts(memory, arguments)
     rows = [
         (_at(event), event.kind, relation(event.fact), first_quote(event.fact), source(event.fact)) for event in events
     ]
-    empty = f"No facts about {arguments.name!r}. {NO_NAME}"
     styles = ("cyan", "yellow", "bold", "", "dim")
     screen.values(events, ("when", "what", "fact", "said", "source"), rows, styles, empty=empty)
     return 0
@@ -192,12 +212,13 @@ def changes(arguments: Namespace, screen: Screen) -> int:
         changes_ = memory.facts.changes(
             begin, arguments.until, namespace=namespace_of(arguments), limit=arguments.limit
         )
+        since = arguments.since or f"{day(begin)}, a week ago"
+        otherwise = f"Nothing changed since {since}. --since looks further back, as in --since 'last year'."
+        empty = "" if changes_ else explain_nothing(memory, arguments, otherwise)
     rows = [
         (change.at, change.kind, relation(_fact_of(change)), *_validities(change), source(_fact_of(change)))
         for change in changes_
     ]
-    since = arguments.since or f"{day(begin)}, a week ago"
-    empty = f"Nothing changed since {since}. --since looks further back, as in --since 'last year'."
     styles = ("cyan", "yellow", "bold", "", "green", "dim")
     screen.values(changes_, ("learned at", "what", "fact", "before", "now", "source"), rows, styles, empty=empty)
     return 0

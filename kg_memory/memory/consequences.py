@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kg_memory.errors import InputError, NotFound
+from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as fact_queries
 from kg_memory.falkor.queries import premises as queries
 from kg_memory.falkor.queries import search as search_queries
 from kg_memory.falkor.rows import Row
+from kg_memory.maintenance.review.reviews import missing_fact
 from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Premise
 from kg_memory.retrieval.standing import (
     MOST_GROUNDS,
@@ -37,7 +38,7 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
     limit = validate_count("limit", limit)
     root = replace_unstorable(fact)
     if not (yield from read(queries.STORED, ids=[root])):
-        raise NotFound(f"namespace has no fact {fact!r}; give the id of one that a search found")
+        raise missing_fact(fact)
     time = (yield from now()) if believed_at is None else believed_at
     point = point_of(window, time)
     before = yield from read_resting([root], limit)

@@ -18,10 +18,10 @@ from kg_memory.validation import validate_author
 
 KINDS = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
 IDS_FROM = {
-    "episode": "memory.episodes() has the ids",
-    "fact": "memory.facts_about(name) has the ids",
-    "entity": "memory.entities() has the names and ids",
-    "everything": "memory.namespaces() lists them",
+    "episode": "memory.episodes.list() and `kg-memory episodes --ids` show the ids",
+    "fact": "memory.facts.list() and `kg-memory facts --ids` show the ids",
+    "entity": "memory.entities.list() and `kg-memory entities --ids` show the names and ids",
+    "everything": "memory.data.namespaces() lists them",
 }
 PAGE = 500
 """The messages that are read at once to look for a name in them."""
@@ -69,7 +69,7 @@ class ForgetRequest:
 
 def not_found(kind: str, target: object) -> InputError:
     """Return the error that there is no *target* of *kind*."""
-    hint = IDS_FROM.get(kind, f"memory.episodes() has each message with its {kind}")
+    hint = IDS_FROM.get(kind, f"memory.episodes.list() has each message with its {kind}")
     return NotFound(f"there is no {kind} {target!r} in this namespace, or it is forgotten: {hint}")
 
 

@@ -120,11 +120,16 @@ def validate_fact(fact: object) -> str:
     return replace_unstorable(fact)
 
 
+def missing_fact(fact: str) -> NotFound:
+    """Return the error that no fact has the id *fact*."""
+    return NotFound(f"namespace has no fact {fact!r}; memory.facts.list() and `kg-memory facts --ids` show the ids")
+
+
 def require_fact(fact: str) -> Flow[History]:
     """Return the history of the fact with that id. Errors: `InputError` where there is none."""
     history = yield from read_history([validate_fact(fact)])
     if fact not in history.sentences:
-        raise NotFound(f"namespace has no fact {fact!r}; give the id of one that a search found")
+        raise missing_fact(fact)
     return history
 
 
