@@ -255,6 +255,39 @@ def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(wo
     assert set(sentences(each.after for each in restored)) == {OSLO, PARIS, ROME}
 
 
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_sources_are_those_that_were_saved_by_then(world, asynchronous):
+    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+    first = world.moves("Oslo", "2021-01-01").episode
+    then = world.now()
+    again = world.moves("Oslo", "2021-02-01").episode
+    [before] = verbs.facts.about("Ann", believed_at=then)
+    [now] = verbs.facts.about("Ann")
+    assert ([one.episode for one in before.sources], {one.episode for one in now.sources}) == ([first], {first, again})
+    [found] = verbs.search("Where does Ann live?", believed_at=then).facts
+    explained = verbs.facts.explain(now.id, believed_at=then)
+    told = (found.sources, explained.fact.sources, explained.sources, verbs.facts.sources(now.id, believed_at=then))
+    assert all([one.episode for one in sources] == [first] for sources in told)
+    assert len(verbs.facts.sources(now.id)) == 2
+
+
+def test_changes_have_the_sources_of_then_and_name_what_caused_them(world):
+    oslo = world.moves("Oslo", "2021-01-01").episode
+    again = world.moves("Oslo", "2021-02-01").episode
+    paris = world.moves("Paris", "2022-01-01").episode
+    [fact] = world.facts.about("Ann", as_of="2022-06-01")
+    world.facts.retract(fact.id, by="eva")
+    learned, ended, _, *last = world.facts.changes("yesterday")
+    assert (learned.kind, learned.cause) == ("learned", oslo)
+    assert [one.episode for one in learned.after.sources] == [oslo]
+    assert (ended.kind, ended.cause, ended.after.sentence) == ("ended", paris, OSLO)
+    assert (
+        {one.episode for one in ended.before.sources} == {one.episode for one in ended.after.sources} == {oslo, again}
+    )
+    assert {change.kind for change in last} == {"retracted", "corrected"}
+    assert len({change.cause for change in last} - {None}) == 1
+
+
 def test_the_window_of_changes_is_half_open_and_on_the_clock_of_the_system(world):
     world.moves("Oslo", "2021-01-01")
     world.moves("Paris", "2022-01-01")

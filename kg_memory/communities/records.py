@@ -136,7 +136,12 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
     parts = tuple(map(rows.to_community, row["parts"]))
     instant = yield from now()
     facts = yield from read(
-        cypher.TELL_FACTS_AMONG, ids=row["ids"], now=instant, limit=validate_count("limit", limit), sources=SOURCES
+        cypher.TELL_FACTS_AMONG,
+        ids=row["ids"],
+        now=instant,
+        believed_at=instant,
+        limit=validate_count("limit", limit),
+        sources=SOURCES,
     )
     return CommunityCard(
         community=_community({**row, "parts": [part.name for part in parts]}),

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.models.graph import Community, Decision, Entity, Episode, Fact, Remark, Source
+from kg_memory.models.graph import SOURCES, Community, Decision, Entity, Episode, Fact, Remark, Source
 from kg_memory.models.labels import decode_labels
 from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
 
 Row = Mapping[str, Any]
+MOST_SOURCES = 100
+"""The most sources of a fact that are read to find those that were known at a time."""
 
 
 def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
@@ -58,7 +60,14 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
 def to_source(source: Row) -> Source:
     """Return a source of a map of `fragments.TELL_FACTS`."""
-    return Source(**{**source, "at": to_datetime(source["at"]), "labels": decode_labels(source["labels"])})
+    told = {name: value for name, value in source.items() if name != "saved_at"}
+    return Source(**{**told, "at": to_datetime(source["at"]), "labels": decode_labels(source["labels"])})
+
+
+def as_known(row: Row, at: int) -> Row:
+    """Return the *row* of a fact with the sources of it that were saved *at* that time or before."""
+    known = [source for source in row["sources"] if source["saved_at"] <= at]
+    return {**row, "sources": known[:SOURCES]}
 
 
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as fact_queries
 from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.memory.consequences import read_doubt_changes
-from kg_memory.models.graph import SOURCES, Change
+from kg_memory.models.graph import Change, Fact
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import DAY, OPEN_END, micros
@@ -48,7 +48,9 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
 
 def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]:
     """Return what changed in the beliefs about *facts*, by their ids, in ``[since, end)``, earliest first."""
-    stated = yield from read(fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=SOURCES)
+    stated = yield from read(
+        fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=rows.MOST_SOURCES, believed_at=OPEN_END
+    )
     beliefs: defaultdict[str, list[Row]] = defaultdict(list)
     for row in stated:
         if is_reviewed(row):
@@ -59,6 +61,10 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
         for instant in sorted(instants):
             if since <= instant < end:
                 changes += _changes_at(own, instant)
+    unknown = sorted({_time_of(change) for change in changes if change.cause is None})
+    read_causes = (yield from read(queries.CAUSES, instants=unknown)) if unknown else []
+    causes = {row["at"]: row["cause"] for row in read_causes}
+    changes = [change.model_copy(update={"cause": change.cause or causes.get(_time_of(change))}) for change in changes]
     return sorted(changes, key=_order)
 
 
@@ -76,15 +82,24 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
     for before in closed:
         after = next((row for row in made if _touches(before, row)), None)
         if after is None:
-            yield Change(at=at, kind="retracted", before=rows.to_fact(before))
+            yield Change(at=at, kind="retracted", before=_to_fact(before, instant))
             continue
         made.remove(after)
         ended = before["belief"]["invalid_at"] == OPEN_END > after["belief"]["invalid_at"]
         yield Change(
-            at=at, kind="ended" if ended else "corrected", before=rows.to_fact(before), after=rows.to_fact(after)
+            at=at,
+            kind="ended" if ended else "corrected",
+            before=_to_fact(before, instant),
+            after=_to_fact(after, instant),
+            cause=after["belief"]["cause"],
         )
     for after in made:
-        yield Change(at=at, kind="restored" if earlier else "learned", after=rows.to_fact(after))
+        kind: Literal["restored", "learned"] = "restored" if earlier else "learned"
+        yield Change(at=at, kind=kind, after=_to_fact(after, instant), cause=after["belief"]["cause"])
+
+
+def _to_fact(row: Row, at: int) -> Fact:
+    return rows.to_fact(rows.as_known(row, at))
 
 
 def _touches(row: Row, following: Row) -> bool:

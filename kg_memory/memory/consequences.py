@@ -87,7 +87,11 @@ def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: in
     grounds, sentences = yield from read_grounds(sorted(affected))
     turns = list(_find_turns(grounds, affected, since, until))[:limit]
     stated = yield from read(
-        fact_queries.TELL_FACTS, ids=sorted({id_ for _, id_, *_ in turns}), past=True, sources=SOURCES
+        fact_queries.TELL_FACTS,
+        ids=sorted({id_ for _, id_, *_ in turns}),
+        past=True,
+        sources=rows.MOST_SOURCES,
+        believed_at=OPEN_END,
     )
     changes = (_to_change(turn, stated, sentences) for turn in turns)
     return [change for change in changes if change is not None]
@@ -128,8 +132,8 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
     return Change(
         at=rows.to_datetime(instant),
         kind="doubtful" if after else "sure",
-        before=then and _with_doubt(then, before, sentences),
-        after=_with_doubt(at_last, after, sentences),
+        before=then and _with_doubt(rows.as_known(then, instant - 1), before, sentences),
+        after=_with_doubt(rows.as_known(at_last, instant), after, sentences),
     )
 
 

@@ -37,7 +37,7 @@ from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import now, read, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
-from kg_memory.temporal.interval import EVER
+from kg_memory.temporal.interval import EVER, OPEN_END
 from kg_memory.temporal.policy import ConflictPolicy, rivals_by
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.predicates import predicate_name
@@ -205,7 +205,7 @@ class Facts(Group):
         _, believed = yield from read_times(None, None, believed_at)
         return FactExplanation(
             fact=(yield from self._get(fact, believed_at=believed_at)),
-            sources=tuple((yield from read_sources(fact, MOST_EXPLAINED, 0))),
+            sources=tuple((yield from read_sources(fact, MOST_EXPLAINED, 0, believed))),
             verdicts=tuple((yield from list_verdicts(fact, MOST_EXPLAINED))),
             evolution=tuple((yield from read_evolution(fact))),
             consequences=tuple((yield from read_consequences(fact, MOST_EXPLAINED, None, believed))),
@@ -293,13 +293,20 @@ class Facts(Group):
     evolution, aevolution = verb(_evolution)
 
     def _sources(
-        self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
+        self,
+        fact: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        skip: int = 0,
+        believed_at: Time | None = None,
     ) -> Flow[builtins.list[Source]]:
         """Return every statement of the fact with that id, earliest first; `Fact.sources` has the first five.
 
-        Errors: `InputError` when there is no such fact.
+        With *believed_at*, those that were saved by then.
         """
-        return read_sources(fact, limit, skip)
+        _, believed = yield from read_times(None, None, believed_at)
+        return (yield from read_sources(fact, limit, skip, believed))
 
     sources, asources = verb(_sources)
 
@@ -327,7 +334,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
     """Return what superseded what, earliest first: the periods of the fact with that id and of those linked to it."""
     history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
-    beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES)
+    beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
     periods = [row for row in beliefs if is_reviewed(row)]
     periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
     places = [place for place, row in enumerate(periods) if row["fact"]["id"] == fact]
@@ -336,10 +343,11 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
     return [rows.to_fact(row) for row in periods[start : start + MAX_CHAIN]]
 
 
-def read_sources(fact: str, limit: int, skip: int) -> Flow[list[Source]]:
-    """Return a page of the statements of the fact with that id, earliest first."""
+def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> Flow[list[Source]]:
+    """Return a page of the statements of the fact with that id that were saved by then, earliest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-    stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact(fact), **page)
+    seen = OPEN_END if believed_at is None else believed_at
+    stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact(fact), believed_at=seen, **page)
     if not stating:
         yield from require_fact(fact)
     return [rows.to_source(row["source"]) for row in stating]

@@ -338,13 +338,15 @@ class Change(Value):
 
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were. ``retracted``: it is no
     longer believed. ``restored``: it is believed again. ``doubtful``: a premise of it ended or was refuted. ``sure``:
-    it is doubtful no more. `before` and `after` are the beliefs.
+    it is doubtful no more. `before` and `after` are the beliefs, with the sources that were known then. `cause` is the
+    id of the episode or the decision by which beliefs changed; None for what changes doubt.
     """
 
     at: datetime
     kind: Literal["learned", "ended", "corrected", "retracted", "restored", "doubtful", "sure"]
     before: Fact | None = None
     after: Fact | None = None
+    cause: str | None = None
 
 
 class TimelineEvent(Value):

@@ -169,6 +169,7 @@ PARAMS: dict[str, Any] = {
     ],
     **dict.fromkeys(("threshold", "farthest", "farthest_anywhere", "share", "k1", "b", "average"), 0.5),
     "ids": [ID],
+    "instants": [1_700_000_000_000_000],
     "links": [{"one": ID, "other": ID, "similarity": 1.0}],
     "keys": [ID],
     **dict.fromkeys(("decay_lambda", "interval"), 0.5),

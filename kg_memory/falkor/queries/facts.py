@@ -82,13 +82,14 @@ VERDICTS = VERDICTS_OF_FACT.replace(
 
 SOURCES_OF_FACT = """
 MATCH (x:Episode)-[st:STATES]->(f:Fact {id: $fact})
+WHERE x.created_at <= $believed_at
 WITH x, st ORDER BY x.at, x.created_at, x.id, st.start SKIP $skip LIMIT $limit
 RETURN {episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, trust: coalesce(x.trust, 1.0),
   labels: x.labels, start: st.start, end: st.end,
   quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
 } AS source
 """
-"""Each statement of a fact, the earliest first."""
+"""Each statement of a fact that was saved by then, the earliest first."""
 
 DECIDE = (
     """

@@ -21,7 +21,7 @@ FACT_MAP = """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge
   subject: s.name, subject_id: s.id, premises: outdegree(f, 'RESTS_ON')}"""
 
 BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
-  .said_at, reviewed: type(h) = 'HELD', trust: trust, support: support.best,
+  .said_at, .cause, reviewed: type(h) = 'HELD', trust: trust, support: support.best,
   confirmed: support.confirmed, voices: voices}"""
 """A belief ``b`` of a fact by the relation ``h``: held, or proposed for review. Use it behind `TOLD`."""
 
@@ -49,12 +49,16 @@ _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) 
     OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
 """The condition that the statement ``st`` of the episode ``x`` began or ended in the period of the belief ``b``."""
 
+_KNOWN_THEN = "x.created_at <= $believed_at AND x.created_at < b.expired_at"
+"""The condition that the episode ``x`` was saved by ``$believed_at``, and before the belief ``b`` was given up."""
+
 UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 """The condition that the episode ``x`` has not expired, by the server's clock."""
 
 _SOURCES = """[each IN stating[0..$sources] | {
     episode: each.x.id, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
     trust: coalesce(each.x.trust, 1.0), labels: each.x.labels, start: each.st.start, end: each.st.end,
+    saved_at: each.x.created_at,
     quote: substring(each.x.content, coalesce(each.st.start, 0), coalesce(each.st.end - each.st.start, 0))
   }]"""
 
@@ -70,6 +74,8 @@ _SUPPORT = """{
   }"""
 """The best support among statements, and whether one of them is not weak: one without support is of an older graph."""
 
+_TELLS_IT = f"({_BELONGS}) AND {_KNOWN_THEN} AND {UNEXPIRED}"
+
 # As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH: here and below.
 TOLD = f"""
 MATCH (s)-[:SUBJECT_OF]->(f)
@@ -77,12 +83,14 @@ MATCH (f)-[:OBJECT_IS]->(o)
 WITH f, h, b, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.name END) AS objects
 OPTIONAL MATCH (x)-[st:STATES]->(f)
 WITH f, h, b, s, objects, x, st ORDER BY x.at, x.created_at, x.id
-WITH f, h, b, s, objects, collect(CASE WHEN ({_BELONGS}) AND {UNEXPIRED} THEN {{x: x, st: st}} END) AS stating,
-  collect(DISTINCT CASE WHEN ({_BELONGS}) AND {UNEXPIRED} AND coalesce(st.weak, false) = false
+WITH f, h, b, s, objects, collect(CASE WHEN {_TELLS_IT} THEN {{x: x, st: st}} END) AS stating,
+  collect(DISTINCT CASE WHEN {_TELLS_IT} AND coalesce(st.weak, false) = false
     THEN coalesce(x.speaker, x.id) END) AS voices
 WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust, {_SUPPORT} AS support, size(voices) AS voices
 """
 """The ends of a fact, the unexpired statements in the period of its belief, and the highest trust of these.
+
+They are those that were saved by ``$believed_at``, and while it was believed.
 
 A fact about one entity is stored with that entity as its object, so that each fact is found by the same pattern.
 """

@@ -162,3 +162,10 @@ RETURN coalesce(labels.Episode, 0) - blocks AS episodes, messages, blocks, waiti
 
 A graph that is being made has not all labels yet.
 """
+
+CAUSES = """
+UNWIND $instants AS at
+MATCH (b:Belief {created_at: at})
+RETURN at, min(b.cause) AS cause
+"""
+"""Because of which episode or decision beliefs were recorded at some instants."""

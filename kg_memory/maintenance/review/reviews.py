@@ -17,6 +17,7 @@ from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling, Ver
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
+from kg_memory.temporal.interval import OPEN_END
 from kg_memory.temporal.policy import CONTRADICTIONS, Verdict, fact_in_question, facts_in_review, facts_to_admit
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import validate_count
@@ -170,7 +171,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
     ids = sorted({fact for stored in verdicts for fact in stored.facts})
     history = yield from read_history(ids)
     facts: dict[str, Fact] = {}
-    for row in (yield from read(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES)):
+    for row in (yield from read(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES, believed_at=OPEN_END)):
         belief = row["belief"] or _last_statement(row["fact"]["id"], history, verdicts)
         fact = rows.to_fact({**row, "belief": belief})
         # The beliefs come in the order in which they were recorded: the last one counts, or one that is held still.
