@@ -11,6 +11,8 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.queries.search import FACTS_BY_ID
+from kg_memory.maintenance.forgetting.forget import forget
+from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.maintenance.review.retract import replace_fact, retract
 from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
@@ -44,6 +46,7 @@ from kg_memory.text.predicates import predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_author, validate_count, validate_name
 
 MOST_EXPLAINED = 1000
+REFUSED = "a replacement that states no other fact"
 MAX_CHAIN = 64
 """The number of periods that an evolution has at most (C53)."""
 
@@ -167,19 +170,25 @@ class Facts(Group):
 
         *with_text* states it, and is read as a message that *by* says now; or *episode*, which was added before, does.
         The old fact ends where the new one begins, or is not believed at all where the new one does not begin later.
-        Who, when and why is kept. Errors: as `GraphMemory.add`, and `InputError` when no other fact is stated; the
-        message is kept.
+        Who, when and why is kept. Errors: as `GraphMemory.add`, and `InputError` when no other fact is stated:
+        then the text is forgotten, with an entry in `privacy.audit`.
         """
         validate_author(by, reason)
         if (with_text is None) == (episode is None):
             raise InputError("exactly one of with_text and episode must be set; give what states the new fact")
         yield from require_fact(fact)
+        settings = self._engine.settings
+        policy = ConflictPolicy.from_settings(settings)
         if episode is None:
             said = date_input({"content": with_text, "speaker": by}, self._engine.driver.clock)
             added = to_result((yield from run_graph(self._engine.ingestion, {**said, "namespace": namespace})))
-            episode = added.episode
+            try:
+                return (yield from replace_fact(fact, added.episode, (by, reason), policy, namespace))
+            except InputError:
+                refused = ForgetRequest("episode", added.episode, by=by, reason=REFUSED, erase=False, search=False)
+                yield from forget(refused, settings, namespace)
+                raise
         episode = replace_unstorable(validate_name("episode", episode, "the id of an episode"))
-        policy = ConflictPolicy.from_settings(self._engine.settings)
         return (yield from replace_fact(fact, episode, (by, reason), policy, namespace))
 
     replace, areplace = verb(_replace)

@@ -146,9 +146,21 @@ BAD: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]
 @pytest.mark.parametrize(("verb", "given", "named", "error", "message"), BAD.values(), ids=BAD.keys())
 def test_bad_input_is_a_clear_error_and_ends_nothing(moved, verb, given, named, error, message):
     given = tuple(id_of(moved, PARIS) if each == "PARIS" else each for each in given)
+    episodes, facts = moved.episodes.list(), moved.facts.list()
     with pytest.raises(error, match=message):
         getattr(moved.facts, verb)(*given, **named)
-    assert moved.lived()[-1][0] == PARIS
+    assert (moved.lived(), moved.episodes.list()) == (AFTER, episodes)
+    assert [(fact.id, fact.sources) for fact in moved.facts.list()] == [(fact.id, fact.sources) for fact in facts]
+
+
+def test_a_refused_replacement_leaves_the_end_that_was_told(moved):
+    moved.facts.add("Ann", "LIVES_IN", "Paris", invalid_at="2024-09-01", at="2024-09-02")
+    ended = moved.lived()
+    assert ended[-1] == (PARIS, "2024-06-01", "2024-09-01")
+    with pytest.raises(InputError, match="nothing was changed"):
+        moved.facts.replace(id_of(moved, PARIS), "I moved to Paris, since 2024-06-01.", by="Ann")
+    assert moved.lived() == ended
+    assert moved.privacy.audit()[0].by == "Ann"
 
 
 def test_a_replacement_that_the_model_fails_to_read_keeps_the_message_and_ends_nothing(moved, model):

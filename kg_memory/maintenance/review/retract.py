@@ -78,7 +78,7 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
     others = [row for row in stated if row["id"] != fact]
     if not others:
         what = "states the same fact" if stated else "no fact was read from it"
-        raise InputError(f"the text must state another fact, but {what}; it is kept as the message {episode!r}")
+        raise InputError(f"the text must state another fact, but {what}; nothing was changed")
 
     nearest = max(others, key=lambda row: (row["same_subject"], row["same_predicate"], row["id"]))
     return str(nearest["id"]), int(nearest["saved_at"])
