@@ -21,6 +21,7 @@ _SHOWN = 10
 _HEADINGS = {
     "ended": "no longer so",
     "unmapped": "left out",
+    "dropped": "not taken",
     "skipped": "saved but not stated",
     "errors": "saved but not finished",
 }
@@ -93,6 +94,7 @@ def _report(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
     for result in added:
         notes["ended"] += result.ended
         notes["unmapped"] += result.unmapped
+        notes["dropped"] += (f"{loss.text}: {loss.reason}" for loss in result.dropped)
         notes["skipped"] += filter(None, (result.skipped,))
         notes["errors"] += filter(None, (result.error,))
     if screen.as_json:

@@ -30,7 +30,7 @@ from kg_memory.llm.prompts.answers import FactVerdicts
 from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, time_text
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, stretch_length, time_text
 from kg_memory.text import predicates
 from kg_memory.text.identity import canonical_name
 
@@ -256,10 +256,14 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
     """Return whether *fact* gives a start, or an end, that the candidate does not have: it may correct it."""
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
-    width = WIDTH[fact.precision]
     claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
-    restarts = claims and bool(starts) and all(abs(start - fact.valid_at) > width for start in starts)
+    restarts = claims and bool(starts) and all(_are_apart(start, fact) for start in starts)
     return restarts or (fact.invalid_at != OPEN_END and bool(ends) and fact.invalid_at not in ends)
+
+
+def _are_apart(start: int, fact: StatedFact) -> bool:
+    """Return whether *start* is in another day, month or year than that in which *fact* began."""
+    return abs(start - fact.valid_at) >= max(stretch_length(min(start, fact.valid_at), fact.precision), 1)
 
 
 # The question

@@ -6,17 +6,19 @@ overwritten: those that no longer follow from what was said are closed, and the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from kg_memory.ingestion.admission import admit
+from kg_memory.ingestion.bounds import Loss
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact, pick
-from kg_memory.ingestion.revise import read_history, revise_beliefs, to_verdict
+from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, to_verdict
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.ingestion.verdicts import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import History
+from kg_memory.temporal.interval import OPEN_START, stretch_length, time_text
 from kg_memory.temporal.policy import ConflictPolicy, is_reopened
 from kg_memory.temporal.statements import Statement
 
@@ -38,14 +40,17 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     due += [verdict for verdict in rejudged if verdict.id in history.verdicts.keys() - history.decided]
     for verdict in due:
         history.set_verdict(verdict.id, to_verdict(verdict.row()))
+    reopened = _reopen(history, stored, episode)
+    revision = revise_beliefs(history, policy, draft.namespace, episode.id)
+    losses = _find_unused_starts(facts, history, revision) if episode.is_declared else ()
     return {
         "facts": facts,
         "comparisons": draft.comparisons,
-        "dropped": draft.dropped,
+        "dropped": (*draft.dropped, *losses),
         "verdicts": verdicts,
         "rejudged": rejudged,
-        "reopened": _reopen(history, stored, episode),
-        "revision": revise_beliefs(history, policy, draft.namespace, episode.id),
+        "reopened": reopened,
+        "revision": revision,
     }
 
 
@@ -57,6 +62,22 @@ def _state(history: History, facts: Collection[StatedFact], episode: EpisodeReco
         history.sentences.setdefault(fact.stored_id, fact.sentence)
         if not fact.refuted:
             history.add_statement(_statement(fact, episode))
+
+
+def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
+    """Yield the starts of *facts* that change nothing, as each is known to hold since before that."""
+    for fact in facts:
+        recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
+        held = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
+        for period in (*recorded, *held):
+            told_later = max(period.valid_at, OPEN_START + 1) < fact.valid_at < period.invalid_at
+            length = stretch_length(period.valid_at, period.precision) if told_later else 0
+            if told_later and fact.valid_at - period.valid_at >= length:
+                since = time_text(period.valid_at, period.precision)
+                reason = (
+                    f"its start was not used: it is known to be so since {since}; to correct that, retract it first"
+                )
+                yield Loss("fact", fact.sentence, reason)
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:

@@ -67,9 +67,10 @@ class AddResult(Value):
 
     `new` is false if the same episode had been added before. `facts` are the sentences of the facts that it states,
     `ended` those of facts that no longer hold because of it, `pending` those that wait for review. `dropped` is what
-    was read and not taken, with reasons: nothing is lost silently. If `status` is not done, `error` is why it could not
-    be read, or `skipped` why it was not to be. `unmapped` are the facts of a mapping that the record does not state,
-    each with the reason. `steps` is the usage of each step in order, and `usage` their sum.
+    was read and not taken, with reasons: nothing is lost silently. A declared start that changes nothing is among it.
+    If `status` is not done, `error` is why it could not be read, or `skipped` why it was not to be. `unmapped` are the
+    facts of a mapping that the record does not state, each with the reason. `steps` is the usage of each step in order,
+    and `usage` their sum.
     """
 
     episode: str

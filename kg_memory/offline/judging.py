@@ -49,6 +49,14 @@ _TOO = re.compile(
 )
 _ENDS_IN_TOO = re.compile(r",\s?(?:too|as well|also)[.!\s]*$", re.IGNORECASE)
 _BORN = re.compile(r"\b(?:was|were) born\b|出生", re.IGNORECASE)
+_RETURNS = re.compile(r"\b(?:again|back|rejoined|returned)\b|再次|又|重新|回", re.IGNORECASE)
+_NOT_THEN = re.compile(
+    r"[,;—–-]\s?(?:and )?not (?:in |on |since )?(?:\d|last\b|"
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)|"
+    r"(?:而?不是|并非)[^，。]{0,6}[年月日号]",
+    re.IGNORECASE,
+)
+"""Words that deny a date."""
 _HAS_NOT = re.compile(r"[,;—–-]\s?(?:and )?not\b|而?不是|并非", re.IGNORECASE)
 _NO = re.compile(r"(?:no|nope)[,.!]|不[，,。]|不是[，,]", re.IGNORECASE)
 _RATHER_THAN = r"(?:\b(?:to|over|than|instead of|not|from|replaced)\s|不是|比起?|代替|取代)\s?(?:the |my |an? )?"
@@ -145,7 +153,7 @@ def _redates(pair: _Pair) -> Judgement | None:
     dates = parse_instant(pair.new.valid_at), parse_instant(pair.existing.valid_at)
     if not says_the_same(pair.new, pair.existing) or dates[0] is None or dates[1] is None:
         return None
-    if dates[0] != dates[1] and _takes_back(pair.later):
+    if dates[0] != dates[1] and _redates_back(pair.later):
         return pair.later_wins("conflicts", "It gives another date, as a correction.")
     if dates[0].year != dates[1].year and _happens_once(pair):
         return pair.dispute("It happens once, and each gives another year.")
@@ -287,6 +295,13 @@ def _takes_back(fact: JudgedFact) -> bool:
         return True
     opens = _PERHAPS_CORRECTS.match(words) is not None
     return opens and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
+
+
+def _redates_back(fact: JudgedFact) -> bool:
+    """Return whether *fact*, which is known with another date, is stated as a correction of it, and no return."""
+    if _takes_back(fact) or _NOT_THEN.search(fact.words) is not None:
+        return True
+    return _PERHAPS_CORRECTS.match(fact.words) is not None and _RETURNS.search(fact.words) is None
 
 
 def _denies_name(words: str, name: str) -> bool:

@@ -280,7 +280,8 @@ def _object_names(statement: Statement) -> set[str]:
 MAY_CORRECT = re.compile(
     r"\b(?:actually|correction|sorry|oops|wait|my mistake|in fact|I (?:meant|misspoke|mistyped|was wrong|"
     r"was mistaken))\b|"
-    r"\bnot\b[^.!?]{1,40}\bbut\b|其实|更正|纠正|说错了|搞错了|记错了|写错了|不是[^。！？]{1,20}(?:而?是)",
+    r"\bnot\b[^.!?]{1,40}\bbut\b|\bit was\b[^.!?]{1,40}\bnot\b|"
+    r"其实|更正|纠正|说错了|搞错了|记错了|写错了|不是[^。！？]{1,20}(?:而?是)",
     re.IGNORECASE,
 )
 """Words that may take something back, where an earlier message has it."""
@@ -290,6 +291,13 @@ _RESTATED_VERB = re.compile(
     r"met|visited|bought|married|graduated|got married)\b|(?P<chinese>搬|加入|入职|离开|离职|去|买|认识|毕业|结婚)",
     re.IGNORECASE,
 )
+_RESTATED_DATE = re.compile(
+    r"\bit was (?:actually |really )?(?:in |on )?(?:the )?(?:\d[^,;.!?]{0,20}|last [a-z]+|"
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[^,;.!?]{0,12}), "
+    r"(?:and )?not (?:in |on )?(?P<wrong>[^,;.!?]{3,20})",
+    re.IGNORECASE,
+)
+"""A date in the place of another: "it was in April, not March"."""
 _MEANT = re.compile(r"\bI (?:meant|misspoke|mistyped)\b|\bcorrection\b|说错了|写错了|更正", re.IGNORECASE)
 _VAGUE = LOOSE | {"IS_A"}
 
@@ -331,7 +339,14 @@ def _correct_object(sentence: Sentence, names: Sequence[Mention], earlier: Earli
 
 
 def _correct_date(sentence: Sentence, names: Sequence[Mention], earlier: Earlier) -> Statement | None:
-    """Return the statement whose verb is repeated without its object: "Actually I moved in June"."""
+    """Return the statement whose verb is repeated without its object, or only its date: "Actually I moved in June"."""
+    date = _RESTATED_DATE.search(sentence.text)
+    if date is not None and not names:
+        start = sentence.start + date.start()
+        for statement, content in reversed(earlier):
+            told = content[statement.start : statement.end].casefold()
+            if date["wrong"].casefold() in told and statement.predicate not in LOOSE:
+                return _restate(statement, sentence, verb=(start, start + len("it was")))
     verb = _RESTATED_VERB.search(sentence.text)
     if verb is None or names:
         return None

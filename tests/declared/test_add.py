@@ -87,6 +87,23 @@ def test_the_end_alone_ends_what_is_known(declaring, namespace):
     assert (fact.valid_at.year, fact.invalid_at, len(fact.sources)) == (2020, datetime(2023, 6, 1, tzinfo=UTC), 2)
 
 
+def test_a_start_that_is_not_used_is_told_and_taken_once_the_fact_is_retracted(declaring, namespace):
+    def add(place, valid_at):
+        return declaring.facts.add("Ann", "LIVES_IN", place, valid_at=valid_at, namespace=namespace)
+
+    assert [add("Oslo", "2020-03").dropped, add("Oslo", "2020-03-05").dropped, add("Oslo", "2019").dropped] == [()] * 3
+    [loss] = add("Oslo", "2021").dropped
+    assert (loss.kind, loss.text) == ("fact", "Ann lives in Oslo")
+    assert loss.reason == ("its start was not used: it is known to be so since 2019; to correct that, retract it first")
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    declaring.facts.retract(fact.id, namespace=namespace)
+    assert add("Oslo", "2021-06").dropped == ()
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    assert f"{fact.valid_at:%Y-%m}" == "2021-06"
+    add("Bergen", "2022")
+    assert add("Oslo", "2023").dropped == (), "a return is another stay"
+
+
 def test_said_again_is_another_source_and_forgetting_takes_each_back(declaring, namespace):
     first = declaring.facts.add("Ann", "LIKES", "jazz", source_id="a", namespace=namespace)
     again = declaring.facts.add("Ann", "likes", "Jazz", source_id="b", namespace=namespace)

@@ -55,7 +55,7 @@ def test_a_known_fact_gets_the_statement_under_its_own_id():
 def test_a_statement_tells_the_last_instant_at_which_its_fact_may_have_begun():
     facts = [stated("one"), {**stated("two"), "precision": "instant"}, {**stated("three"), "valid_at": OPEN_START}]
     _, written = saved(entities=[KNOWN, NEW], facts=facts)
-    assert [each["latest"] for each in written.params["statements"]] == [1 + WIDTH["day"], 1, OPEN_START]
+    assert [each["latest"] for each in written.params["statements"]] == [WIDTH["day"], 1, OPEN_START]
 
 
 def test_a_fact_keeps_the_wording_that_was_read_beside_its_predicate():

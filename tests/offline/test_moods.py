@@ -127,6 +127,8 @@ def test_what_is_not_used_and_what_is_moved_to_are_tools():
 
 BEFORE = [
     ("I moved to Oslo in March.", "Actually I moved in April, not March.", "LIVES_IN", "Oslo", "2023-04"),
+    ("I moved to Oslo in March.", "It was in April, not March.", "LIVES_IN", "Oslo", "2023-04"),
+    ("I joined Acme in March.", "Sorry, it was in April, not March.", "WORKS_AT", "Acme", "2023-04"),
     ("I live in Oslo.", "Sorry, I meant Bergen, not Oslo.", "LIVES_IN", "Bergen", None),
     ("I live in Oslo.", "Sorry, not Oslo but Bergen.", "LIVES_IN", "Bergen", None),
     ("I work at Acme.", "Oops, I meant Nordlys.", "WORKS_AT", "Nordlys", None),
@@ -150,7 +152,15 @@ def test_a_correction_that_leaves_out_what_it_corrects_is_read_by_what_was_said_
     assert fact.raw.quote == said
 
 
-@pytest.mark.parametrize("said", ["Actually, Rome is lovely.", "Sorry, I meant Tom.", "Wait, I know a place in Rome!"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Actually, Rome is lovely.",
+        "Sorry, I meant Tom.",
+        "Wait, I know a place in Rome!",
+        "It was in April, not March.",
+    ],
+)
 def test_what_answers_to_nothing_that_was_said_corrects_nothing(said):
     previous = [{"speaker": "Ann", "content": "I live in Oslo.", "at": "2023-05-25T11:00:00Z"}]
 

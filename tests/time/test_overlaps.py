@@ -83,6 +83,15 @@ def test_what_is_told_later_of_a_change_is_believed_in_place_of_what_was_so_now(
     assert [str(source.at)[:16] for source in oslo.sources] == ["2024-05-14 09:00", "2024-05-14 10:00"]
 
 
+@pytest.mark.parametrize("correction", ["Actually I joined in April, not March.", "It was in April, not March."])
+def test_a_start_is_corrected_to_the_next_month(memory, namespace, correction):
+    memory.add("I joined Acme in March.", speaker="Ann", at="2024-07-10", namespace=namespace)
+    memory.add(correction, speaker="Ann", at="2024-07-11", namespace=namespace)
+    [fact] = memory.facts.about("Ann", namespace=namespace)
+    assert (day(fact.valid_at), fact.precision) == ("2024-04-01", "month")
+    assert [source.quote for source in fact.sources] == [correction]
+
+
 def test_a_told_start_before_a_told_end_is_disputed(memory, namespace):
     memory.add("I joined Iberia on 1 March 2025.", speaker="Ann", at="2025-03-02", namespace=namespace)
     memory.add("I quit TAP yesterday.", speaker="Ann", at="2025-06-01", namespace=namespace)
