@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from kg_memory.models.graph import Episode, Fact, Remark
+from kg_memory.models.graph import Episode, Fact, Remark, Source
 from kg_memory.models.operations import Usage
 from kg_memory.retrieval.context.lines import date_in_figures, day_in_figures, period_in_figures, tell_episode
 from kg_memory.text.excerpt import is_quote
@@ -223,10 +223,14 @@ def source(fact: Fact) -> str:
     """Return who said *fact* and when, by the source's own id where it has one."""
     if not fact.sources:
         return ""
-    first = fact.sources[0]
-    name = f" [{first.source_id}]" if first.source_id else ""
     more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
-    return f"{first.speaker or 'text'}, {first.at:%Y-%m-%d}{name}{more}"
+    return f"{said_by(fact.sources[0])}{more}"
+
+
+def said_by(told: Source) -> str:
+    """Return who said it and when, by the source's own id where it has one."""
+    name = f" [{told.source_id}]" if told.source_id else ""
+    return f"{told.speaker or 'text'}, {told.at:%Y-%m-%d}{name}"
 
 
 def place(episode: Episode) -> str:

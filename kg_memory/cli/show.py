@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from kg_memory.cli.output import (
     note_progress,
     place,
     relation,
+    said_by,
     source,
     with_ids,
 )
@@ -215,8 +217,10 @@ def changes(arguments: Namespace, screen: Screen) -> int:
         since = arguments.since or f"{day(begin)}, a week ago"
         otherwise = f"Nothing changed since {since}. --since looks further back, as in --since 'last year'."
         empty = "" if changes_ else explain_nothing(memory, arguments, otherwise)
+    facts = [fact for change in changes_ for fact in (change.before, change.after) if fact]
+    said = {told.episode: said_by(told) for fact in facts for told in fact.sources}
     rows = [
-        (change.at, change.kind, relation(_fact_of(change)), *_validities(change), source(_fact_of(change)))
+        (change.at, change.kind, relation(_fact_of(change)), *_validities(change), _cause(change, said))
         for change in changes_
     ]
     styles = ("cyan", "yellow", "bold", "", "green", "dim")
@@ -235,6 +239,11 @@ def _fact_of(change: Change) -> Fact:
     if fact is None:
         raise ValueError("a change of nothing")
     return fact
+
+
+def _cause(change: Change, said: Mapping[str, str]) -> str:
+    """Return who said when what caused *change*; who stated its fact, where that is not among those that *said* it."""
+    return said.get(change.cause or "") or source(_fact_of(change))
 
 
 def _validities(change: Change) -> tuple[str, str]:

@@ -38,7 +38,7 @@ def view_review(review: Review) -> Data:
 def view_change(change: Change) -> Data:
     """Return *change* in short."""
     facts = {"before": change.before, "after": change.after}
-    return {**dump(change, {"at", "kind"}), **{name: view_fact(fact) for name, fact in facts.items() if fact}}
+    return {**dump(change, {"at", "kind", "cause"}), **{name: view_fact(fact) for name, fact in facts.items() if fact}}
 
 
 def fact_id(text: str) -> str:
