@@ -59,4 +59,6 @@ def twins(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Corou
     for form, prefix in ((sync, ""), (asynchronous, "a")):
         name = prefix + flow.__name__.removeprefix("_")
         form.__name__, form.__qualname__ = name, flow.__qualname__.replace(flow.__name__, name)
+    # A `TypeError` for wrong arguments names the flow: let it be the verb's public name.
+    flow.__qualname__ = flow.__qualname__.replace(flow.__name__, flow.__name__.removeprefix("_"))
     return sync, asynchronous

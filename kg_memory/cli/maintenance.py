@@ -12,6 +12,7 @@ from kg_memory.cli.keyboard import Keyboard
 from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
 from kg_memory.errors import InputError
 from kg_memory.models.operations import AuditEntry, ForgetReceipt
+from kg_memory.validation import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -194,9 +195,11 @@ def import_(arguments: Namespace, screen: Screen) -> int:
         return bool(done.unread)
     parts = ", ".join(count_noun(number, record) for record, number in done.records.items())
     instead = " in the place of what was there" if done.replaced else ""
-    screen.line(f"{done.namespace} has come{instead}: {parts}.")
+    screen.line(f"Imported into the namespace {done.namespace!r}{instead}: {parts}.")
     if done.repeated:
-        screen.note(f"{count_noun(done.repeated, 'record')} of them had come before")
+        screen.note(f"{count_noun(done.repeated, 'record')} of these had been imported before")
+    if not hasattr(arguments, "namespace") and done.namespace == DEFAULT_NAMESPACE:
+        screen.note("-n NAME imports into another namespace")
     if done.embedded:
         screen.note(f"{count_noun(done.embedded, 'vector')} made anew")
     why = ", which say nothing or belong to nothing" if arguments.origin == "graphiti" else ""

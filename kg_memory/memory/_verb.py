@@ -130,6 +130,8 @@ def verb(
 
     _describe(run, flow, name)
     _describe(arun, flow, f"a{name}")
+    # A `TypeError` for wrong arguments names the flow: let it be the verb's public name.
+    flow.__qualname__ = flow.__qualname__.replace(flow.__name__, name)
     return run, arun
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
@@ -17,20 +17,25 @@ from pathlib import Path
 from kg_memory.errors import InputError
 from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
+from kg_memory.maintenance.review.retract import replace_fact
 from kg_memory.maintenance.transfer.facts_table import read_csv
 from kg_memory.maintenance.transfer.from_cogx import read_cogx
+from kg_memory.maintenance.transfer.from_langmem import read_langmem
 from kg_memory.maintenance.transfer.from_letta import read_letta
+from kg_memory.maintenance.transfer.from_mem0 import read_mem0
 from kg_memory.maintenance.transfer.from_memvara import read_memvara
 from kg_memory.maintenance.transfer.from_zep import read_zep
 from kg_memory.maintenance.transfer.moving import Lookup, Open, Reading, Record
-from kg_memory.maintenance.transfer.other_memories import read_langmem, read_mem0
 from kg_memory.memory._verb import Engine
-from kg_memory.memory.adding import State, Tally, add_inputs, date_input, result_of_saving
+from kg_memory.memory.adding import State, Tally, add_inputs, date_input, read_episode, result_of_saving
 from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, declare_window
+from kg_memory.memory.listing import belief_params, read_page, start_list
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, ImportResult
 from kg_memory.runtime.effects import now, without_model, work
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import EVER
+from kg_memory.temporal.policy import ConflictPolicy
 
 ORIGINS: Mapping[str, Open] = {
     "zep": read_zep,
@@ -42,6 +47,9 @@ ORIGINS: Mapping[str, Open] = {
     "csv": read_csv,
 }
 """The readers of their exports."""
+MOST_REPLACED = 1000
+"""Facts of earlier versions of a message that are looked at."""
+CHANGED = "changed where it was imported from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,9 @@ def import_records(
     for is_fact, records in groupby(reading(left_out), key=attrgetter("is_fact")):
         while window := list(islice(records, WINDOW)):
             added = yield from _store(engine, window, namespace, read=move.read)
+            for record, result in zip(window, added, strict=True):
+                if record.replaces and move.read:
+                    yield from _replace_earlier(engine, record, result, namespace, left_out)
             counts["declared fact" if is_fact else "message"] += len(added)
             counts["fact"] += 0 if is_fact else sum(len(result.facts) for result in added)
             counts["repeated"] += sum(not result.new for result in added)
@@ -117,9 +128,36 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
         if refused is not None:
             raise InputError(f"{window[len(tally.added)].place}: {refused}; what is in front of it was imported")
         return tally.added
-    states = ({**_to_state(engine, record), "namespace": namespace} for record in window)
-    if read:
-        return (yield from add_inputs(engine, states, namespace, tally))
-    for state in states:
-        tally.count(result_of_saving((yield from accept(state, engine.settings))))
+    taken: list[Record] = []
+
+    def states() -> Iterator[State]:
+        for record in window:
+            taken.append(record)
+            yield {**_to_state(engine, record), "namespace": namespace}
+
+    try:
+        if read:
+            return (yield from add_inputs(engine, states(), namespace, tally))
+        for state in states():
+            tally.count(result_of_saving((yield from accept(state, engine.settings))))
+    except InputError as error:
+        raise InputError(f"{taken[-1].place}: {error}; what is in front of it was imported") from None
     return tally.added
+
+
+def _replace_earlier(
+    engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
+) -> Flow[None]:
+    """Let what a message states take the place of what only earlier versions of it state, and count what cannot."""
+    episode = yield from read_episode(result.episode)
+    if result.error or episode is None:
+        return
+    seen = yield from belief_params(EVER, None)
+    facts = yield from read_page((yield from start_list(None, record.replaces)), MOST_REPLACED, None, None, seen)
+    policy = ConflictPolicy.from_settings(engine.settings)
+    for fact in facts:
+        if fact.invalid_at is None and all(source.at < episode.at for source in fact.sources):
+            try:
+                yield from replace_fact(fact.id, episode.id, (episode.source or "import", CHANGED), policy, namespace)
+            except InputError:  # nothing was read from it
+                left_out["changed memories whose new text states no fact, so that the old one still holds"] += 1

@@ -77,7 +77,7 @@ _MAY_DATE = re.compile(
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 OF_THINGS = frozenset({"RUNS_ON", "BUILT_WITH", "USES"})
 """Predicates whose subject may be a thing without a name: "the memory-system runs on Qdrant"."""
-LISTING = frozenset({"LIKES", "DISLIKES", "PREFERS", "USES"})
+LISTING = frozenset({"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"})
 """Predicates that state one fact for each of several listed objects."""
 DEEDS = {"LIKES": "ENJOYED", "PLAYS": "PLAYED", "HELPS": "HELPED", "WORKS_ON": "WORKED_ON", "LEARNS": "LEARNED"}
 """The predicate of a deed, by that of what is so in the present tense of the same verb."""

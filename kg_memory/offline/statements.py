@@ -34,7 +34,11 @@ NOT = "NOT_"
 """The prefix of a predicate that does not hold now."""
 DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES"})
 """Predicates whose plain denial ("I don't use Flask") is a fact of its own."""
-SINGLE = FUNCTIONAL | {"LIKES", "DISLIKES", "PREFERS", "USES"} | {NOT + predicate for predicate in DENIABLE}
+SINGLE = (
+    FUNCTIONAL
+    | {"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"}
+    | {NOT + predicate for predicate in DENIABLE}
+)
 """Predicates whose statements take no further object from their sentence."""
 
 _KINDS: dict[Change, Kind] = {

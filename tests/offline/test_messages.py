@@ -41,7 +41,9 @@ CHANGES = [
     ("I've been married to John for 5 years.", [("IS_MARRIED_TO", "John", "2018-01-01", None)]),
     ("I quit smoking.", [("DOES", "smoking", None, SAID)]),
     ("I prefer tea over coffee.", [("PREFERS", "tea", None, None)]),
-    ("I'm allergic to peanuts.", [("DISLIKES", "peanuts", None, None)]),
+    ("I'm allergic to peanuts.", [("IS_ALLERGIC_TO", "peanuts", None, None)]),
+    ("I have a severe allergy to penicillin.", [("IS_ALLERGIC_TO", "penicillin", None, None)]),
+    ("I'm no longer allergic to eggs.", [("IS_ALLERGIC_TO", "eggs", None, SAID)]),
     ("I don't like mushrooms anymore.", [("DISLIKES", "mushrooms", None, None)]),
     ("My favorite band is Moonlit Pines.", [("LIKES", "Moonlit Pines", None, None)]),
     ("I bought a Tesla Model 3 yesterday", [("BOUGHT", "Tesla Model 3", "2023-05-24", None)]),
@@ -59,7 +61,7 @@ CHANGES = [
     ("我们团队从Jira换成了Linear。", [("USES", "Jira", None, SAID), ("USES", "Linear", None, None)]),
     ("我改用Emacs了。", [("USES", "Emacs", None, None)]),
     ("我不再喝咖啡了，改喝绿茶。", [("DOES", "喝咖啡", None, SAID), ("DOES", "喝绿茶", None, None)]),
-    ("我对花生过敏。", [("DISLIKES", "花生", None, None)]),
+    ("我对花生过敏。", [("IS_ALLERGIC_TO", "花生", None, None)]),
     ("我昨天买了一台MacBook。", [("BOUGHT", "MacBook", "2023-05-24", None)]),
 ]
 

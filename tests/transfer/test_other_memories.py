@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.other_memories import read_langmem, read_mem0
+from kg_memory.maintenance.transfer.from_langmem import read_langmem
+from kg_memory.maintenance.transfer.from_mem0 import read_mem0
 
 MEMORY = {
     "id": "m1", "memory": "Lives in Oslo", "hash": "x", "metadata": {"category": "home"}, "score": None,
@@ -42,7 +43,7 @@ def put(path: Path, told: Any, *, a_line_each: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("form", ["results", "bare", "lines"])
-def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_their_owner(tmp_path: Path, form: str):
+def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_the_user(tmp_path: Path, form: str):
     told = [MEMORY, CHANGED]
     path = put(
         tmp_path / "m.json",
@@ -52,7 +53,7 @@ def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_their_owner(
     first, second = episodes(read_mem0, path)
     assert (first.content, first.speaker, first.thread, first.source, first.source_id) == (
         "Lives in Oslo",
-        "ann",
+        "user",
         "chat 1",
         "mem0",
         "m1",

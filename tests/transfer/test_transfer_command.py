@@ -33,7 +33,10 @@ def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypa
     code, _, err = run("import", file)
     assert (code, "is not empty; choose another namespace, or replace it (--replace)" in err) == (1, True)
     code, out, _ = run("import", file, "--replace")
-    assert (code, out.startswith("nora has come in the place of what was there: 3 entities, 3 aliases")) == (0, True)
+    assert (
+        code,
+        out.startswith("Imported into the namespace 'nora' in the place of what was there: 3 entities, 3 aliases"),
+    ) == (0, True)
     _, piped, _ = run("export", "-", "-n", "nora")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
     assert result(run, "import", "-", "-n", "piped")["namespace"] == "piped"
@@ -60,7 +63,7 @@ def test_sentences_of_others_are_read_or_only_saved(run: Run, told: Path):
     memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
     (told / "mem0.json").write_text(json.dumps({"results": memories}), "utf-8")
     code, out, _ = run("import", told / "mem0.json", "--from", "mem0", "-n", "mem0")
-    assert (code, out) == (0, "mem0 has come: 1 message, 1 fact.\n")
+    assert (code, out) == (0, "Imported into the namespace 'mem0': 1 message, 1 fact.\n")
     items = [
         {
             "namespace": ["memories"],

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.adapters.mem0.scopes import IDS, OWNERS, Entries, Item, Owner, read_id
+from kg_memory.adapters.mem0.scopes import OWNERS, Entries, Item, Owner, read_id
 from kg_memory.errors import InputError
+from kg_memory.maintenance.transfer.from_mem0 import IDS
 from kg_memory.models.filters import MAX_DEPTH
 from kg_memory.models.labels import PREFIX
 

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from kg_memory.adapters.mem0.filters import Node, holds
-from kg_memory.adapters.mem0.scopes import ABOUT, Entries, Item, Owner, first_ids, to_metadata
+from kg_memory.adapters.mem0.scopes import Entries, Item, Owner, first_ids, to_metadata
 from kg_memory.errors import InputError
+from kg_memory.maintenance.transfer.from_mem0 import ABOUT
 from kg_memory.models.graph import Change, Fact, Source
 from kg_memory.models.results import Explanation, FactExplanation
 

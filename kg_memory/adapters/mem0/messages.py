@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.adapters.messages import ASSISTANT, USER
 from kg_memory.errors import InputError
+from kg_memory.maintenance.transfer.from_mem0 import ROLES, USER
 from kg_memory.text.identity import name_of_speaker
 from kg_memory.text.message_fields import plain_text
 
-ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
-"""The roles whose messages are read, and who speaks where the message has no name."""
 SYSTEM = "system"
 LONGEST_NOTE = 2000
 """Characters of a text that is kept word for word as one memory."""

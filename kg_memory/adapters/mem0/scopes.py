@@ -7,24 +7,15 @@ their own. What else is named is a label of each message: ``agent_id``, ``run_id
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.models.labels import check_label
-
-logger = logging.getLogger("kg_memory")
+from kg_memory.maintenance.transfer.from_mem0 import IDS, RESERVED, REST
 
 OWNERS: Mapping[str, str] = {"user_id": "user", "agent_id": "agent", "run_id": "run"}
 """The ids that may own a namespace, the first of those that are set, and the word that the namespace has for it."""
-IDS = (*OWNERS, "app_id")
-ABOUT = ("actor_id", "role", "memory_type", "expiration_date")
-"""The labels that an item shows beside its metadata."""
-REST = "metadata"
-"""The label with those entries of the metadata that are no values of labels, as JSON."""
-RESERVED = frozenset((*IDS, *ABOUT, REST))
 Ids = dict[str, str]
 Entries = Mapping[str, Any]
 """Values by their names: metadata, labels, a filter or a part of a config."""
@@ -87,41 +78,6 @@ def read_id(name: str, value: object) -> str:
     if not text or any(map(str.isspace, text)):
         raise InputError(f"{name} must be a text without blanks or a whole number, got {value!r:.100}")
     return text
-
-
-def to_labels(ids: Mapping[str, str], metadata: Entries | None, about: Entries) -> Item:
-    """Return the labels of a message. Errors: `InputError` where *metadata* does not fit into labels."""
-    if not isinstance(metadata, Mapping | None):
-        raise InputError(f"metadata must be a dict, got {type(metadata).__name__}")
-    labels: Item = {}
-    rest: Item = {}
-    for key, value in (metadata or {}).items():
-        if key in RESERVED:
-            logger.warning("metadata[%r] is ignored: pass it as an argument of its own", key)
-        elif _is_label(key, value):
-            labels[key] = value
-        elif value is not None:
-            rest[key] = value
-    if rest:
-        labels[REST] = _to_json(rest)
-    return {**labels, **{name: value for name, value in ids.items() if name != "user_id"}, **about}
-
-
-def _is_label(key: str, value: object) -> bool:
-    items = value if isinstance(value, list | tuple) and value else (value,)
-    try:
-        for item in items:
-            check_label(key, item)
-    except InputError:
-        return False
-    return True
-
-
-def _to_json(rest: Entries) -> str:
-    try:
-        return json.dumps(rest, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"metadata must be plain JSON, got {list(rest)!r:.100} ({error})") from None
 
 
 def to_metadata(labels: Entries) -> Item:

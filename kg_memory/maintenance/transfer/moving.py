@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,13 +14,20 @@ from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.identity import canonical_name
 
+LIST_NAMES = ("results", "items", "memories", "history", "data")
+"""The names of lists of records in the exports of memories that keep sentences."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A message of another memory, or a fact, as the row that declares it; *place* names it in errors."""
+    """A message of another memory, or a fact, as the row that declares it; *place* names it in errors.
+
+    A message takes the place of those earlier ones that pass the filter *replaces*.
+    """
 
     place: str
     value: EpisodeInput | Row
+    replaces: Mapping[str, object] | None = None
 
     @property
     def is_fact(self) -> bool:

@@ -1,0 +1,87 @@
+"""What Mem0 has stored is imported into the namespaces of `Memory`, and both are one memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.adapters.mem0 import Memory
+from kg_memory.errors import InputError
+
+OSLO = {
+    "id": "m1", "memory": "Lives in Oslo", "hash": "x", "score": None, "created_at": "2024-01-01T10:00:00Z",
+    "updated_at": "2024-01-01T10:00:00Z", "user_id": "alice", "agent_id": "support", "run_id": "r1",
+    "metadata": {"category": "home", "flat": {"floor": 2}}, "categories": ["places"], "attributes": {"a": 1},
+}  # fmt: skip
+TEA = {"id": "m2", "memory": "User likes tea", "created_at": "2024-01-01T10:00:00Z", "user_id": "alice"}
+NUTS = {**TEA, "id": "m3", "memory": "Allergic to nuts", "expiration_date": "2030-12-31"}
+
+
+@pytest.fixture
+def moved(settings: Any, server: Any, collection: str) -> Iterator[Memory]:
+    """Mem0's verbs over a memory that reads by rules."""
+    with GraphMemory(settings.with_(url=server.url), model="offline", embeddings="offline") as graph:
+        yield Memory(graph=graph, collection=collection)
+
+
+def bring(moved: Memory, path: Path, *records: dict[str, Any]) -> Any:
+    path.write_text(json.dumps({"results": records}), "utf-8")
+    return moved.graph.data.import_from("mem0", path, namespace=moved.namespace_of(user_id="alice"))
+
+
+def memories(moved: Memory) -> set[str]:
+    return {item["memory"] for item in moved.get_all(user_id="alice")["results"]}
+
+
+def test_what_the_class_hears_ends_what_was_imported(moved: Memory, tmp_path: Path):
+    bring(moved, tmp_path / "m.json", OSLO, TEA)
+    assert memories(moved) == {"user lives in Oslo", "user likes tea"}
+    [event] = moved.add("I moved to Porto.", user_id="alice")["results"]
+    assert (event["event"], event["previous_memory"]) == ("UPDATE", "user lives in Oslo")
+    assert memories(moved) == {"user lives in Porto", "user likes tea"}
+
+
+def test_ids_metadata_and_runs_are_kept_and_the_rest_is_counted(moved: Memory, tmp_path: Path):
+    done = bring(moved, tmp_path / "m.json", OSLO, TEA, NUTS)
+    assert done.left_out == {"values of the field 'attributes'": 1}
+    found = moved.get_all(filters={"user_id": "alice", "agent_id": "support", "run_id": "r1", "category": "home"})
+    [oslo] = found["results"]
+    assert oslo["metadata"] == {"category": "home", "categories": ["places"], "flat": {"floor": 2}, "mem0_id": "m1"}
+    assert (oslo["run_id"], oslo["agent_id"], oslo["role"]) == ("r1", "support", "user")
+    [nuts] = moved.get_all(filters={"user_id": "alice", "mem0_id": "m3"})["results"]
+    assert (nuts["memory"], nuts["expiration_date"]) == ("user is allergic to nuts", "2030-12-31")
+    done = bring(moved, tmp_path / "m.json", {**TEA, "id": "m4", "metadata": {"deep": {"x": "y" * 1000}, "ok": 1}})
+    assert done.left_out == {"metadata too long for a label": 1}
+    [tea] = moved.get_all(filters={"user_id": "alice", "mem0_id": "m4"})["results"]
+    assert tea["metadata"]["ok"] == 1
+
+
+def test_a_memory_that_was_updated_since_takes_the_place_of_what_it_was(moved: Memory, tmp_path: Path):
+    path = tmp_path / "m.json"
+    bring(moved, path, OSLO, TEA, {**TEA, "id": "m4", "memory": "User likes chess"})
+    changed = {**TEA, "memory": "User likes coffee", "updated_at": "2024-03-01T10:00:00Z"}
+    for _ in range(2):
+        done = bring(moved, path, OSLO, changed, {**TEA, "id": "m4", "memory": "User likes chess"})
+        assert memories(moved) == {"user lives in Oslo", "user likes coffee", "user likes chess"}
+    assert done.repeated == 3
+    then = moved.get_all(user_id="alice", as_of="2024-02-01")["results"]
+    assert "user likes tea" in {item["memory"] for item in then}
+
+
+def test_a_record_with_another_text_for_the_same_version_is_named(moved: Memory, tmp_path: Path):
+    path = tmp_path / "m.json"
+    bring(moved, path, TEA)
+    with pytest.raises(InputError, match=r"m.json, record 2: source_id 'm2' is already stored with another content"):
+        bring(moved, path, OSLO, {**TEA, "memory": "User likes wine"})
+
+
+def test_a_wrong_argument_is_told_by_the_name_of_the_verb(moved: Memory):
+    with pytest.raises(TypeError, match=r"^search\(\) got an unexpected keyword argument 'users'"):
+        moved.search("tea", users="alice")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^GraphMemory\.search\(\) got an unexpected keyword argument 'users'"):
+        moved.graph.search("tea", users="alice")  # type: ignore[call-arg]
