@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from math import hypot
 from operator import mul
@@ -17,64 +17,15 @@ from kg_memory.runtime.effects import Vector, embed
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
-from kg_memory.text.identity import canonical_sentence
+from kg_memory.text.phatic import says_nothing
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
 SUSPECT = "it looks like a prompt injection ({}): read it by `kg-memory retry --skipped` and its id, if it is none"
 ECHO = "it only repeats what the memory supplied: there is nothing new in it"
 UNSURPRISING = "it differs little from the turns before it (surprise {:.3f}): it is not read"
 
-LONGEST = 120
-"""Characters; a longer text is no greeting."""
 LONGEST_TURN = 160
 """Characters; a longer turn is read however little it surprises: see `docs/plans.md`."""
-# Not words of assent and denial, as they state something: "yes", "sure", "same here", "sounds like a plan".
-_PHRASES = """
-hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day|night)
-|welcome back|how are (?:you|things)(?: doing)?(?: today)?|how (?:is|s) it going|what s up|whats up|long time no see
-|thanks|thank you|thx|ty|cheers|many thanks|much appreciated|(?:i )?(?:really )?appreciate it
-|thanks a (?:lot|ton|million)
-|you re (?:very |most )?welcome|you are (?:very |most )?welcome|don t mention it
-|bye|goodbye|good bye|bye bye|bye for now|see (?:you|ya)(?: later| soon| around)?|cya|take care|stay safe
-|ttyl|(?:talk|chat|speak|catch)(?: (?:to|with))?(?: (?:you|ya))? (?:soon|later)|until next time
-|have a (?:nice|good|great|lovely|wonderful) (?:day|evening|night|weekend|week|one|time)
-|(?:a ?)?(?:ha ?){1,9}|(?:he){2,9}|lol|rofl|lmao
-|你好|您好|大家好|嗨|哈喽|早|早安|早上好|上午好|中午好|下午好|晚上好|晚安|好久不见
-|谢谢|谢谢[你您啦了]|多谢|感谢|十分感谢|非常感谢|辛苦了|不客气|不用谢|别客气|再见|拜拜|回头见|保重|哈{2,9}|呵{2,9}|嘻{2,9}
-""".replace("\n", "")
-_GOOD = """
-(?:great|good|awesome|amazing|cool|nice|lovely|wonderful|fun|perfect|fantastic|exciting|incredible|brilliant|beautiful
-|sweet|neat|excellent|impressive)
-""".replace("\n", "")
-_VERY = "(?:(?:very|really|pretty|super|how) )?"
-_REACTIONS = f"""
-morning|(?:it s |it was )?my pleasure|no problem(?: at all)?|no worries|any ?time|later|没关系|太好了|真棒|真好|恭喜
-|(?:(?:sorry )?i (?:ve )?)?(?:gotta|got to|have to|must) (?:run|go|dash|head out|get going)
-|(?:(?:that|this|it) )?(?:sounds|looks) (?:so |like )?{_VERY}{_GOOD}|(?:that|this)(?: is| s) (?:so )?{_VERY}{_GOOD}
-|{_VERY}{_GOOD}(?: (?:job|work|one|stuff|news))?|wow|whoa|aw+|yay|ooh|omg|phew
-|(?:(?:i m|i am) )?{_VERY}(?:glad|happy|good|great|nice|lovely) to (?:hear|see)(?: (?:that|it|this|from you))?
-|(?:(?:i m|i am) )?(?:glad (?:i could|to)|happy to) help|(?:i m |i am )?(?:always )?here for you
-|(?:thanks|thank you) (?:so much )?for (?:the|your|all the|all your) (?:support|help|advice|encouragement|kind words)
-|congrats|congratulations|well done|way to go|good for you|good luck|best of luck|you rock|you(?: ve)? got this
-|keep it up|have fun|enjoy(?: it| yourself)?
-|(?:it was |it s been )?{_GOOD} (?:chatting|talking|catching up)(?: (?:with|to) you)?
-""".replace("\n", "")
-"""Praise and the like: it says something only as an answer to a question, or to a proposal."""
-_ADDED = "there|all|everyone|everybody|guys|team|folks|again|so much|very much|a lot|you too|and|so|oh|well|then|now"
-_PHATIC = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
-_PHATIC_OR_REACTION = re.compile(rf"(?:(?:{_PHRASES}|{_REACTIONS}|{_ADDED})(?:\s+|$))+")
-_PROPOSES = re.compile(
-    r"[?？]|\d|\b(?:let['’]?s|shall|should|could|would|will|can|may|might|must|wanna|gonna|want|going to|about|if|or|"
-    r"join|come|meet|invit\w+|plan\w*|suggest\w*|propos\w*|offer\w*|recommend\w*|book\w*|try|when|today|tonight|tomorrow|"
-    r"weekend|next|what|which|who|where|why|how|tell|choose|pick|rate|do you|"
-    r"are you|(?:mon|tues|wednes|thurs|fri|satur|sun)day\w*)\b|['’]ll\b|"
-    r"吗|呢|吧|要不|如果|可以|能|一起|想|会|打算|计划|建议|推荐|明天|今天|今晚|周|星期|下",
-    re.IGNORECASE,
-)
-"""Signs of a question or a proposal, to which a reaction agrees: rather too many than too few."""
-_ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
-_ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
-"""Pictures that say yes or no."""
 _ZEPH = re.compile(
     rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d"
     r"(?:, (?:not reviewed|disputed|not confirmed by its words))?\)(?:\n|$))+",
@@ -159,24 +110,6 @@ def _turns_before(draft: Draft) -> list[str]:
         return [message.content for message in draft.previous[-1:]]
     turns = takewhile(lambda message: message.speaker != speaker, reversed(draft.previous))
     return [message.content for message in turns]
-
-
-def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str] = ()) -> bool:
-    """Return whether *content* is but a greeting, thanks, a farewell or laughter, perhaps to one of *people*.
-
-    So is praise such as "Sounds great!", unless one of the turns *before* may ask or propose something.
-    """
-    if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
-        return False
-    text = canonical_sentence(content)
-    if not text:
-        return True
-    names = {part for name in map(canonical_sentence, people) for part in (name, *name.split()[:1])}
-    for name in sorted(names, key=len, reverse=True):
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
-    text = " ".join(text.split())
-    phrases = _PHATIC if any(map(_PROPOSES.search, before)) else _PHATIC_OR_REACTION
-    return bool(phrases.fullmatch(text)) and not _ONLY_ADDED.fullmatch(text)
 
 
 def without_contexts(content: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from kg_memory.retrieval.records import Ranked, Request, Search
 from kg_memory.retrieval.routing import skipped_retrievers
 from kg_memory.retrieval.select import explain_selection, select_results
 from kg_memory.retrieval.standing import add_standing, point_of, read_absent
-from kg_memory.retrieval.turns import Beside, pair_turns, read_turns
+from kg_memory.retrieval.turns import SPARE, Beside, find_fillers, pair_turns, read_turns
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -58,12 +58,13 @@ GONE: Mapping[Kind, str] = {
     "episodes": "not known then, or deleted meanwhile",
 }
 """The reason why a candidate cannot be read any more."""
+FILLER = "it says nothing by itself"
 Texts = Mapping[Kind, Mapping[str, str]]
 """The text of what is stored, by kind and id."""
 RowsById = dict[str, list[Row]]
 """Rows by id: of a fact one for each of its periods that fit, the latest first."""
 Remarks = dict[str, list[Remark]]
-Winners = tuple[dict[Kind, RowsById], Remarks, list[Fact], Beside]
+Winners = tuple[dict[Kind, RowsById], Remarks, list[Fact], Beside, Collection[str]]
 
 
 def construct_context(request: Request, search: Search, ranked: Ranked, settings: Settings) -> Flow[Context]:
@@ -72,8 +73,8 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     Errors: `InputError` for the name of a template that does not exist.
     """
     form = request.template and find_template(request.template)
-    stored, remarks, absent, beside = yield from _read_winners(request, search, ranked)
-    values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
+    stored, remarks, absent, beside, fillers = yield from _read_winners(request, search, ranked)
+    values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit, fillers) for kind in KINDS}
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, beside, request, search)
     answerable = judge(search.relevance, search.doubt, settings.abstain_below)
     known = {"time": search.time, "relevance": search.relevance, "answerable": answerable}
@@ -86,7 +87,7 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
         results = yield from select_results(everything)
     context = render(results, request.max_tokens, form) if request.max_tokens else Context(results=results)
     if request.explain:
-        explanations = explain(context, _texts(stored), search, ranked, request.limit)
+        explanations = explain(context, _texts(stored), search, ranked, request.limit, fillers)
         explanations = explain_selection(explanations, everything, results)
         results = results.model_copy(update={"explanations": explanations})
         context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
@@ -99,17 +100,23 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
 def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winners]:
     """Return the rows of the winners, the remarks on episodes, what is absent, and the turns beside, all at once.
 
-    For an explanation, those behind the winners have rows too.
+    For an explanation, those behind the winners have rows too. With them are the turns that say nothing.
     """
     most = request.limit + (FURTHER if request.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
+    if not request.explain:
+        ids["episodes"] = ids_of(ranked.ranked.get("episodes", [])[: most + SPARE])
     reads = [_read_rows(kind, ids[kind], search) for kind in KINDS]
-    episodes = ids["episodes"][: request.limit]
+    episodes = ids["episodes"][: request.limit + SPARE]
     # Only the hits of the search itself are known to pass a filter.
     joined = episodes if request.max_tokens and not request.where else []
-    flows = [*reads, *_read_remarks(episodes, search), _read_absent(episodes, request, search)]
+    flows = [*reads, *_read_remarks(episodes, search), _read_absent(episodes[: request.limit], request, search)]
     *answers, disputed, ended, absent, beside = yield from in_step([*flows, read_turns(joined, search.instants)])
-    return dict(zip(KINDS, answers, strict=True)), _join(disputed, ended), absent, beside
+    stored = dict(zip(KINDS, answers, strict=True))
+    episode_rows = [row["episode"] for [row] in stored["episodes"].values()]
+    messages = {row["id"]: row["content"] for row in episode_rows if row["kind"] == "message"}
+    fillers = yield from find_fillers(messages, search.instants)
+    return stored, _join(disputed, ended), absent, beside, fillers
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]:
@@ -146,9 +153,10 @@ def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResult
     return results.model_copy(update={"facts": facts}) if absent else results
 
 
-def _values(kind: Kind, stored: RowsById, ranked: Ranked, limit: int) -> tuple[Any, ...]:
+def _values(kind: Kind, stored: RowsById, ranked: Ranked, limit: int, fillers: Collection[str]) -> tuple[Any, ...]:
     """Return the winners of one kind, best first; a fact once for each of its periods that fit, the latest first."""
-    winners = ranked.ranked.get(kind, [])[:limit]
+    candidates = ranked.ranked.get(kind, [])
+    winners = [scored for scored in candidates if scored[0] not in fillers][:limit]
     return tuple(_value(kind, row, score) for id_, score in winners for row in stored.get(id_, ()))[:limit]
 
 
@@ -235,13 +243,16 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 # Explanations
 
 
-def explain(context: Context, texts: Texts, search: Search, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
+def explain(
+    context: Context, texts: Texts, search: Search, ranked: Ranked, limit: int, fillers: Collection[str] = ()
+) -> tuple[Explanation, ...]:
     """Return why the results in *context* have their ranks, and why other candidates are not among the *limit* best."""
     explanations: list[Explanation] = []
     for kind in KINDS:
         explanations += _explain_results(kind, context, search, ranked)
         explanations += _explain_others(kind, context, texts, search, ranked, limit)
-    return tuple(explanations)
+    empty = {"left_out": FILLER}
+    return tuple(one.model_copy(update=empty) if one.left_out and one.id in fillers else one for one in explanations)
 
 
 def _explain_results(kind: Kind, context: Context, search: Search, ranked: Ranked) -> Iterator[Explanation]:

@@ -15,6 +15,7 @@ from kg_memory.retrieval.plugins import Feature, Features, Instants, Question, R
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import Ranked, Request, Search, Stage
 from kg_memory.retrieval.rerankers import ByRecency, ByTime
+from kg_memory.retrieval.turns import SPARE
 from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -93,7 +94,8 @@ def _apply(reranker: Reranker, rankings: Rankings, features: FeatureTable, quest
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
     cut = {}
     for kind, ranking in rankings.items():
-        cut[kind] = [(id_, round(value, DIGITS)) for id_, value in ranking[:limit]]
+        most = limit + SPARE if limit is not None and kind == "episodes" else limit
+        cut[kind] = [(id_, round(value, DIGITS)) for id_, value in ranking[:most]]
     return cut
 
 

@@ -11,10 +11,13 @@ from kg_memory.retrieval.plugins import Instants
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import SESSION_GAP
+from kg_memory.text.phatic import is_filler
 from kg_memory.text.sentences import content_words, split_sentences
 
 LONGEST_TURN, LONGEST_QUESTION = 2000, 160
 """The characters of a turn whose question is looked for, and of a question that its answer carries, at most."""
+SPARE = 5
+"""The turns behind the best that are looked at, in the place of those that say nothing."""
 Beside = Mapping[str, Row]
 """The turns of others just ``before`` and ``after`` some messages, by their ids."""
 
@@ -26,6 +29,15 @@ def read_turns(ids: Sequence[str], instants: Instants) -> Flow[Beside]:
     params = {"believed_at": instants.believed_at, "gap": SESSION_GAP, "length": LONGEST_TURN}
     rows = yield from read(TURNS_BESIDE, ids=list(ids), **params)
     return {row["id"]: row for row in rows}
+
+
+def find_fillers(contents: Mapping[str, str], instants: Instants) -> Flow[set[str]]:
+    """Return which messages, by their ids, say nothing: "Noted.", and "Sure!" where nothing was asked or proposed."""
+    fillers = {id_ for id_, content in contents.items() if is_filler(content, None)}
+    unsure = [id_ for id_, content in contents.items() if id_ not in fillers and is_filler(content, "")]
+    beside = yield from read_turns(unsure, instants)
+    before = {id_: row["before"]["content"] for id_, row in beside.items() if row["before"]}
+    return fillers | {id_ for id_, turn in before.items() if is_filler(contents[id_], turn)}
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Beside) -> dict[str, Asked]:

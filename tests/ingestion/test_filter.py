@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.errors import SettingsError
 from kg_memory.falkor.embedded import Server
-from kg_memory.ingestion.filter import LONGEST, LONGEST_TURN, says_nothing, surprise
+from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
+from kg_memory.text.phatic import LONGEST, is_filler, says_nothing
 from tests.scripted import HashEmbeddings, Scripted
 
 PEOPLE = ("Ann Lee", "Bob", "王芳")
@@ -68,6 +69,28 @@ REACTIONS = (
 def test_a_reaction_to_a_question_or_a_proposal_is_read(turn: str) -> None:
     assert not any(says_nothing(reaction, PEOPLE, ["I like Oslo.", turn]) for reaction in REACTIONS)
     assert says_nothing("Thanks, bye!", PEOPLE, [turn])
+
+
+FILLERS = (
+    "Noted.", "Got it, thanks!", "Sure! I'll remember that.", "Understood. I’ll keep that in mind.", "Thanks!", "Hi!",
+    "Thanks for letting me know!", "I've noted that.", "知道了", "我会记住的。",
+)  # fmt: skip
+ASSENTS = ("Sure!", "OK", "Of course!", "Sounds great!", "好的")
+SAYING = (
+    "Yes", "No", "no.", "Yes, Tuesday", "Tuesday", "Sure, on Tuesday", "Got it from Mia", "I kept it.", "I will keep it",
+    "I saved it", "Noted: nuts", "👍", "42", "Oslo", "是", "不", "好的，周二",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [None, "I live in Oslo.", "Remember that I am 42.", "Shall we meet on Monday?"])
+def test_an_acknowledgement_is_a_filler_and_an_answer_never_is(before: str | None) -> None:
+    assert [text for text in FILLERS if not is_filler(text, before)] == []
+    assert [text for text in SAYING if is_filler(text, before)] == []
+
+
+def test_an_assent_is_a_filler_only_where_nothing_was_asked_or_proposed() -> None:
+    assert all(is_filler(text, "I live in Oslo.") for text in ASSENTS)
+    assert not any(is_filler(text, before) for text in ASSENTS for before in ("Can you come?", "Let's meet at 8", None))
 
 
 def test_a_reaction_to_anything_else_says_nothing() -> None:

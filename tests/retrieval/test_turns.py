@@ -103,3 +103,24 @@ def test_a_story_is_told_with_questions_beside_their_answers(talk: Talk) -> None
     context = talk.ask("Where does Ann run?", max_tokens=400)["context"]
     assert "Bob: Where do you run? / Ann: Along the river." in context
     assert context.count("Where do you run?") == 1
+
+
+def test_what_only_says_that_it_was_heard_is_saved_and_not_found(talk: Talk) -> None:
+    said = (
+        ("Ann", "I moved to Oslo."), ("Bot", "Noted."), ("Ann", "My sister lives in Rome."), ("Bot", "Sure!"),
+        ("Ann", "Can you book a table for Tuesday?"), ("Bot", "Sure!"), ("Ann", "Do you like fish?"), ("Bot", "No"),
+    )  # fmt: skip
+    for minute, (speaker, content) in enumerate(said):
+        talk.tell(speaker, content, f"2024-05-01T10:{minute:02}:00Z")
+    found = talk.ask("What did Ann and Bot say?", limit=20)["results"]["episodes"]
+    assert sorted(one["content"] for one in found if one["speaker"] == "Bot") == ["No", "Sure!"]
+    [sure] = [one for one in found if one["content"] == "Sure!"]
+    assert sure["at"].startswith("2024-05-01T10:05")
+
+
+def test_a_turn_without_content_takes_no_place_of_another(talk: Talk) -> None:
+    for minute in range(3):
+        talk.tell("Ann", f"I saw {('Oslo', 'Rome', 'Bergen')[minute]}.", f"2024-05-01T1{minute}:00:00Z")
+        talk.tell("Bot", "Got it, thanks.", f"2024-05-01T1{minute}:01:00Z")
+    found = talk.ask("Got it, thanks: what did Ann see?", limit=3)["results"]["episodes"]
+    assert sorted(one["content"] for one in found) == ["I saw Bergen.", "I saw Oslo.", "I saw Rome."]
