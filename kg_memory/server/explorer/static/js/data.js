@@ -30,11 +30,15 @@ export class Graph {
     this.premises = [...columns.premises.facts].map((fact, place) => [fact, columns.premises.premises[place]]);
     this.sources = sourcesOf(columns.sources);
     this.entityPlace = places(entities.id);
-    this.factPlace = places(facts.id);
     this.beliefs = group(this.beliefFact, facts.id.length);
     this.factsOf = groupEnds(this);
     this.trust = findTrust(this);
     this.links = linkPairs(this);
+  }
+
+  get factPlace() {
+    this.placesOfFacts ??= places(this.facts.id);
+    return this.placesOfFacts;
   }
 
   get size() {
@@ -127,10 +131,15 @@ function groupEnds(graph) {
   const keys = [];
   const facts = [];
   for (let fact = 0; fact < graph.size; fact++) {
-    const ends = [graph.subject[fact], ...graph.facts.object[fact]];
-    for (const entity of new Set(ends)) {
-      if (entity < 0) continue;
-      keys.push(entity);
+    const subject = graph.subject[fact];
+    const objects = graph.facts.object[fact];
+    if (subject >= 0) {
+      keys.push(subject);
+      facts.push(fact);
+    }
+    for (let i = 0; i < objects.length; i++) {
+      if (objects[i] === subject || objects.indexOf(objects[i]) < i) continue;
+      keys.push(objects[i]);
       facts.push(fact);
     }
   }
@@ -217,9 +226,8 @@ export function forgetKept() {
 
 // The range of the world's clock that all times lie in, without the outermost hundredth, and with the present.
 export function worldRange(graph, now) {
-  const times = [];
-  for (const column of [graph.valid, graph.from, graph.until]) for (const time of column) if (time > -FAR && time < FAR) times.push(time);
-  times.sort((a, b) => a - b);
+  const all = [graph.valid, graph.from, graph.until].flatMap((column) => [...column]);
+  const times = Float64Array.from(all).filter((time) => time > -FAR && time < FAR).sort();
   const cut = times.length > 400 ? Math.floor(times.length / 200) : 0;
   const first = times.length ? times[cut] : now - 365 * 86400000;
   const last = Math.max(times.length ? times[times.length - 1 - cut] : now, now);

@@ -12,6 +12,8 @@ const MANY = 3000; // links from which arrows are left out
 const VAST = 20000; // links from which they are thin, and most of them are drawn a moment later than the entities
 const COARSE = 3000; // links that are drawn at first
 const PER_FRAME = 3000; // changed links that one frame of dragging draws; the rest follows in the next
+const { EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram } = window.Sigma.rendering;
+const LINK_PROGRAMS = { arrow: EdgeArrowProgram, line: EdgeRectangleProgram, thin: EdgeLineProgram };
 const DIFFERENCES = { [BEGUN]: "begun", [ENDED]: "ended", [RETIRED]: "retired" };
 
 let sigma = null;
@@ -25,18 +27,29 @@ let dirty = new Set();
 let lit = { entities: new Set(), links: new Set() };
 let handlers = {};
 
+// Compiling what draws a kind of link takes long: that for large graphs is done while these are read, the others when
+// a graph needs them.
+class Drawing extends window.Sigma {
+  registerEdgeProgram(kind, program) {
+    return kind === "thin" ? super.registerEdgeProgram(kind, program) : this;
+  }
+
+  drawLinksAs(kind) {
+    if (!this.edgePrograms[kind]) super.registerEdgeProgram(kind, LINK_PROGRAMS[kind]);
+    this.setSetting("defaultEdgeType", kind);
+  }
+}
+
 export const view = { get sigma() { return sigma; }, positionOf };
 
 export function startGraph(stage, areas, on) {
   handlers = on;
   drawn = new Graphology({ multi: true, type: "directed" });
-  const { EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram, NodeCircleProgram } = window.Sigma.rendering;
-  sigma = new window.Sigma(drawn, stage, {
+  sigma = new Drawing(drawn, stage, {
     allowInvalidContainer: true, renderLabels: true, labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: "500",
     labelColor: { attribute: "labelColor" }, labelDensity: 1, labelGridCellSize: 90, labelRenderedSizeThreshold: 5, zIndex: true,
     edgeLabelSize: 10.5, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelColor: { attribute: "labelColor" },
-    nodeProgramClasses: { circle: NodeCircleProgram }, edgeProgramClasses: { arrow: EdgeArrowProgram, line: EdgeRectangleProgram, thin: EdgeLineProgram },
-    defaultEdgeType: "arrow", minEdgeThickness: 0.8, stagePadding: 44, minCameraRatio: 0.02, maxCameraRatio: 4, enableEdgeEvents: true,
+    edgeProgramClasses: { thin: EdgeLineProgram }, defaultEdgeType: "thin", minEdgeThickness: 0.8, stagePadding: 44, minCameraRatio: 0.02, maxCameraRatio: 4, enableEdgeEvents: true,
     nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeHover: drawHover, inertiaDuration: 0,
   });
   sigma.on("clickNode", ({ node }) => handlers.entity(Number(node)));
@@ -86,7 +99,7 @@ function load() {
   sigma.setSetting("renderEdgeLabels", true);
   sigma.setSetting("labelDensity", graph.entities.id.length <= 120 && sigma.getDimensions().width > 500 ? 4 : 1);
   sigma.setSetting("labelRenderedSizeThreshold", large ? 6 : 3);
-  sigma.setSetting("defaultEdgeType", vast ? "thin" : graph.links.length > MANY ? "line" : "arrow");
+  sigma.drawLinksAs(vast ? "thin" : graph.links.length > MANY ? "line" : "arrow");
   sigma.setSetting("enableEdgeEvents", !vast);
   sigma.setGraph(next);
   frameShown(positions);
