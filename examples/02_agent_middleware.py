@@ -1,25 +1,38 @@
 """An agent with memory, by middleware: it knows on Tuesday what the user said on Monday.
 
-It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
-``pip install "langchain>=1.2.18"``. Then: ``python examples/02_agent_middleware.py``
+Set OPENAI_API_KEY for a chat model (OPENAI_BASE_URL for another server than OpenAI's); without it the agent repeats
+what the memory told it. ``pip install "langchain>=1.2.18"``, then: ``python examples/02_agent_middleware.py``
 """
 
 import os
-import sys
 
 from langchain.agents import create_agent
 from langchain.chat_models import init_chat_model
+from langchain_core.language_models import SimpleChatModel
+from langchain_core.messages import BaseMessage
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware
 
-if not os.environ.get("OPENAI_API_KEY"):
-    sys.exit("This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's).")
+
+class Repeats(SimpleChatModel):
+    """Stands in for a chat model: it repeats the first line that the memory added to its system message."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "repeats"
+
+    def _call(self, messages: list[BaseMessage], *_: object, **__: object) -> str:
+        told = [line[2:] for line in str(messages[0].content).splitlines() if line.startswith("- ")]
+        return f"(no key) The memory says: {told[0]}" if told else "(no key) The memory knows nothing of this."
+
+
+model = init_chat_model("openai:gpt-4.1-mini") if os.environ.get("OPENAI_API_KEY") else Repeats()
 
 # Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory) as background:
     remembering = KGMemoryMiddleware(memory, "example-agent/{user_id}", background=background)
-    agent = create_agent(init_chat_model("openai:gpt-4.1-mini"), middleware=[remembering])
+    agent = create_agent(model, middleware=[remembering])
 
     def say(user: str, thread: str, text: str) -> None:
         given = {"messages": [{"role": "user", "content": text}]}

@@ -1,22 +1,26 @@
 """Memory in your own graph: one node recalls before the model call, one remembers after it.
 
-It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's).
-Then: ``python examples/03_nodes_in_a_graph.py``
+Set OPENAI_API_KEY for a chat model (OPENAI_BASE_URL for another server than OpenAI's); without it the graph repeats
+what the memory told it. Then: ``python examples/03_nodes_in_a_graph.py``
 """
 
 import os
-import sys
 
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState, StateGraph
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import recall_node, remember_node, with_memory
 
-if not os.environ.get("OPENAI_API_KEY"):
-    sys.exit("This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's).")
 
-model = ChatOpenAI(model="gpt-4.1-mini")
+def repeat(messages: list) -> AIMessage:  # in the place of a chat model: the first line that the memory told it
+    told = [line[2:] for line in messages[0].content.splitlines() if line.startswith("- ")]
+    return AIMessage(f"(no key) The memory says: {told[0]}" if told else "(no key) The memory knows nothing of this.")
+
+
+model = ChatOpenAI(model="gpt-4.1-mini") if os.environ.get("OPENAI_API_KEY") else RunnableLambda(repeat)
 
 
 class State(MessagesState):
@@ -27,18 +31,15 @@ def answer(state: State) -> dict:
     return {"messages": [model.invoke(with_memory(state["messages"], state["memory_context"]))]}
 
 
-# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
-with GraphMemory.open(model="offline") as memory:
+with GraphMemory.open(model="offline") as memory:  # built-in rules read; leave `model` out to use a chat model
     recall = recall_node(memory, "example-nodes/{user_id}")
     remember = remember_node(memory, "example-nodes/{user_id}", user="Ann")
     graph = StateGraph(State).add_sequence([("recall", recall), answer, ("remember", remember)])
-    graph.add_edge(START, "recall")
-    chat = graph.compile()
+    chat = graph.set_entry_point("recall").compile()
 
     for thread, text in (("monday", "I live in Oslo."), ("tuesday", "Where do I live?")):
         print(f"\n{thread}: {text}\n    ", end="")
-        given = {"messages": [{"role": "user", "content": text}]}
         config = {"configurable": {"user_id": "ann@example.com", "thread_id": thread}}
-        for token, _ in chat.stream(given, config, stream_mode="messages"):
+        for token, _ in chat.stream({"messages": [("user", text)]}, config, stream_mode="messages"):
             print(token.content, end="", flush=True)
     print()

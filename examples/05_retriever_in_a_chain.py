@@ -17,7 +17,10 @@ from kg_memory import GraphMemory
 from kg_memory.adapters import KGRetriever
 
 if not os.environ.get("OPENAI_API_KEY"):
-    sys.exit("This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's).")
+    sys.exit(
+        "This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's). "
+        "Without a key, run 01 to 04 or any other without a dagger in examples/README.md."
+    )
 
 
 def lines(documents: list[Document]) -> str:

@@ -97,7 +97,15 @@ SHOWN = {
 HIDDEN = {"07_several_users": ("for bo.berg:", "Oslo")}
 """What one does not print behind what."""
 CHAT = "2024-01-10 09:30 Ann: I live in Bergen.\n2024-05-14 18:05 Ann: I moved to Oslo!\n"
-NO_KEY = "This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's)."
+NO_KEY = (
+    "This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's). "
+    "Without a key, run 01 to 04 or any other without a dagger in examples/README.md.\n"
+)
+WITHOUT_KEY = {
+    "02_agent_middleware": ["knows nothing of this", "The memory says: user lives in Oslo", "knows nothing of this"],
+    "03_nodes_in_a_graph": ["knows nothing of this", "The memory says: Ann lives in Oslo"],
+}
+"""What those print that run without a key, in this order."""
 
 
 @pytest.fixture(scope="module")
@@ -157,11 +165,15 @@ def test_the_example_runs_and_shows_what_it_says(example, run, server, tmp_path)
     assert text not in ran.stdout.split(behind, 1)[1]
 
 
-def test_without_a_key_it_says_what_to_set(run):
-    ran = run("03_nodes_in_a_graph")
-    assert ran.returncode == 1
-    assert ran.stderr == f"{NO_KEY}\n"
-    assert all(NO_KEY in each.read_text(encoding="utf-8") for each in ASKING)
+@pytest.mark.parametrize("example", ASKING, ids=lambda path: path.stem)
+def test_without_a_key_it_repeats_the_memory_or_says_what_to_set(example, run):
+    ran = run(example.stem)
+    expected = WITHOUT_KEY.get(example.stem)
+    if expected is None:
+        assert (ran.returncode, ran.stderr) == (1, NO_KEY)
+        return
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(".*".join(map(re.escape, expected)), ran.stdout, re.DOTALL), ran.stdout
 
 
 def test_the_examples_are_numbered_and_short():
