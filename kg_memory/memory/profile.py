@@ -1,19 +1,21 @@
-"""Read the profile of an entity: the states that hold of it, in one round trip, placed in topics."""
+"""Read the profile of an entity: the states that hold of it, by one query, placed in topics."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import profiles as queries
 from kg_memory.falkor.rows import Row, find_links
 from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
+from kg_memory.models.graph import Precision
 from kg_memory.models.profile import Profile
 from kg_memory.retrieval.context.profile import HeldState, ProfileLimits, build_profile, topics_of
 from kg_memory.retrieval.standing import point_of, read_grounds
-from kg_memory.runtime.effects import in_step, read
+from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
 from kg_memory.temporal.interval import EVER, instant
@@ -54,12 +56,10 @@ def read_profile(
     window, believed = yield from read_times(as_of or "now", None, believed_at)
     seen = yield from belief_params(window or EVER, believed)
     params = {"alias": alias_key(text), "about": text, **seen}
-    states, statements, rivals = yield from in_step(
-        read(query, **params) for query in (queries.STATES, queries.STATEMENTS, queries.RIVALS)
-    )
+    states = _read_states((yield from read(queries.STATES, **params)))
+    rivals = (yield from read(queries.RIVALS, **params)) if any(state.verdicts for state in states) else ()
     doubtful = yield from _read_doubtful(states, point_of(window, seen["believed_at"]))
-    held = _to_states(states, statements, rivals, doubtful)
-    return build_profile(name, held, schemas, limits, strict=strict)
+    return build_profile(name, _to_states(states, rivals, doubtful), schemas, limits, strict=strict)
 
 
 def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool) -> None:
@@ -70,44 +70,70 @@ def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict
                 raise InputError(f"{argument} has {topic!r:.100}, which is no topic; use {', '.join(topics)}")
 
 
-def _read_doubtful(states: Sequence[Row], point: Point) -> Flow[set[str]]:
+class _Row(NamedTuple):
+    """A belief that holds, as `queries.STATES` has it."""
+
+    id: str
+    predicate: str
+    sentence: str
+    precision: Precision
+    end_precision: Precision
+    confidence: float
+    own: bool
+    statements: int
+    weak: int
+    valid_at: int
+    invalid_at: int
+    known_from: int
+    premises: int
+    verdicts: int
+
+
+def _read_states(rows: Sequence[Row]) -> list[_Row]:
+    """Return the beliefs in the only one of *rows*, which is not there while the namespace has no graph."""
+    if not rows or not rows[0]["ids"]:
+        return []
+    (row,) = rows
+    names = (row[name].split("\n") for name in ("ids", "predicates", "precisions", "end_precisions"))
+    ids, predicates, precisions, end_precisions = names
+    confidences, numbers = json.loads(row["confidences"]), json.loads(row["numbers"])
+    texts = zip(ids, predicates, row["sentences"], precisions, end_precisions, confidences, strict=True)
+    return [_Row(*text, *counted) for text, counted in zip(texts, numbers, strict=True)]
+
+
+def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
     """Return which of the *states* are doubtful; if none rests on another no query is made."""
-    resting = [row["id"] for row in states if row["rests"]]
+    resting = [state.id for state in states if state.premises]
     if not resting:
         return set()
     grounds, _ = yield from read_grounds(resting)
     return set(find_doubts(grounds, point))
 
 
-def _to_states(
-    rows: Sequence[Row], statements: Sequence[Row], rivals: Sequence[Row], doubtful: set[str]
-) -> Iterator[HeldState]:
-    counts = {row["id"]: row for row in statements}
+def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
-    for row in rows:
-        id_, count, valid_at = row["id"], counts.get(row["id"]), instant(row["valid_at"])
-        if count is not None and not count["statements"]:
-            continue  # only messages that have expired state it
+    for state in states:
+        valid_at = instant(state.valid_at)
         mark = ""
-        others = linked.get((id_, row["valid_at"]))
-        if others and find_links(row, others)["disputed_by"]:
+        others = linked.get((state.id, state.valid_at))
+        if others and find_links(state._asdict(), others)["disputed_by"]:
             mark = "disputed"
-        elif id_ in doubtful:
+        elif state.id in doubtful:
             mark = "doubtful"
-        elif count is not None and count["weak"] == count["statements"]:
+        elif state.statements and state.weak == state.statements:
             mark = "not confirmed by its words"
         yield HeldState(
-            id_,
-            row["own"],
-            row["predicate"],
-            row["sentence"],
-            row["confidence"],
-            row["known_from"] if valid_at is None else row["valid_at"],
+            state.id,
+            state.own,
+            state.predicate,
+            state.sentence,
+            state.confidence,
+            state.known_from if valid_at is None else state.valid_at,
             valid_at,
-            instant(row["invalid_at"]),
-            instant(row["known_from"]) if valid_at is None else None,
-            row["precision"],
-            row["end_precision"],
-            1 if count is None else count["statements"],
+            instant(state.invalid_at),
+            instant(state.known_from) if valid_at is None else None,
+            state.precision,
+            state.end_precision,
+            max(1, state.statements),
             mark,
         )

@@ -1,8 +1,4 @@
-"""Queries of a profile: the states that hold of an entity, as few columns as it needs, and what is to be said of some.
-
-`STATES` has a row for each belief. The others have rows for the few facts that need one: told more than once or by
-weak quotes, or disputed. They are read side by side.
-"""
+"""Queries of a profile: the states that hold of an entity, and, where facts were judged, what may contradict them."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f)
 WITH DISTINCT f
 """
 
-STATES = f"""{_ENTITY}CALL {{
+STATES = rf"""{_ENTITY}CALL {{
   WITH e
   MATCH (e)-[:SUBJECT_OF]->(f:Fact)
   RETURN f, true AS own
@@ -35,21 +31,25 @@ WITH f, max(own) AS own
 WHERE coalesce(f.kind, 'state') = 'state'
 MATCH (f)-[:HELD]->(b:Belief)
 WHERE {part.BELIEVED}
-RETURN f.id AS id, own, f.predicate AS predicate, f.sentence AS sentence, f.confidence AS confidence,
-  b.valid_at AS valid_at, b.invalid_at AS invalid_at, b.known_from AS known_from,
-  coalesce(b.precision, 'instant') AS precision, coalesce(b.end_precision, 'instant') AS end_precision,
-  outdegree(f, 'RESTS_ON') > 0 AS rests
+MATCH (x)-[st:STATES]->(f)
+WITH f, own, b, sum(CASE WHEN x.created_at <= $believed_at THEN 1 ELSE 0 END) AS told,
+  sum(CASE WHEN x.created_at <= $believed_at AND {part.UNEXPIRED} THEN 1 ELSE 0 END) AS lasting,
+  sum(CASE WHEN x.created_at <= $believed_at AND {part.UNEXPIRED} AND st.weak = true THEN 1 ELSE 0 END) AS weak
+WHERE told = 0 OR lasting > 0
+RETURN string.join(collect(f.id), '\n') AS ids, string.join(collect(f.predicate), '\n') AS predicates,
+  collect(f.sentence) AS sentences,
+  string.join(collect(coalesce(b.precision, 'instant')), '\n') AS precisions,
+  string.join(collect(coalesce(b.end_precision, 'instant')), '\n') AS end_precisions,
+  toJSON(collect(coalesce(f.confidence, 1.0))) AS confidences, toJSON(collect([own, lasting, weak,
+    b.valid_at, b.invalid_at, b.known_from, outdegree(f, 'RESTS_ON'), outdegree(f, 'JUDGED')])) AS numbers
 """
-"""The states that hold; a fact about the entity alone is stored with itself as its object, and is its `own`."""
+"""The states that hold, in one row: a list of each value is read many times as fast as rows of values.
 
-STATEMENTS = f"""{_FACTS}MATCH (x)-[st:STATES]->(f)
-WHERE x.created_at <= $believed_at
-WITH f, sum(CASE WHEN {part.UNEXPIRED} THEN 1 ELSE 0 END) AS statements,
-  sum(CASE WHEN {part.UNEXPIRED} AND st.weak = true THEN 1 ELSE 0 END) AS weak
-WHERE statements <> 1 OR weak > 0
-RETURN f.id AS id, statements, weak
+A fact about the entity alone is stored with itself as its object, and is its `own`. The numbers of each fact are:
+whether it is its own; its statements in episodes that have not expired, and those of them that are weak; the begin and
+the end of the belief, and since when it is known; the facts that it rests on; its verdicts. No statement means that all
+were saved after ``$believed_at``, as an import may have it.
 """
-"""The number of statements of facts in episodes that have not expired; a fact without a row is stated once."""
 
 RIVALS = f"""{_FACTS}MATCH (f)-[:JUDGED]->(v)
 WHERE v.ruling IN ['supersedes', 'waiting']
