@@ -8,9 +8,10 @@ import signal
 import sys
 import termios
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -68,8 +69,22 @@ def result(run: Run, *arguments: object) -> Any:
     return json.loads(out)
 
 
+def _live(arguments: tuple[str, ...]) -> NoReturn:
+    """Do the command in this child of the tests, on its own terminal, and end."""
+    code = 1
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115 - none is a path
+        code = main(arguments)
+        sys.stdout.flush()
+    except BaseException:  # noqa: BLE001 - a fork must not go on as its parent
+        traceback.print_exc(file=sys.__stderr__)
+    finally:
+        os._exit(code)
+
+
 class Terminal:
-    """The command on a terminal of its own, which it controls, so that Ctrl-C reaches it."""
+    """The command on a terminal of its own, which it controls, so that Ctrl-C reaches it: a process that need not start."""
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self._seen = b""
@@ -77,7 +92,7 @@ class Terminal:
         child, self._terminal = pty.fork()
         if child == 0:
             os.environ.update({"TERM": "xterm-256color", "COLUMNS": "120", **environment})
-            os.execv(COMMAND[0], [*COMMAND, *arguments])
+            _live(arguments)
         self._child = child
 
     @property
