@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
+from tests.graph_pool import FREE, POOL
 from tests.scripted import At, HashEmbeddings, Scripted
 
 # How long a machine takes says nothing of what is tested, and the first example may compile patterns, or load a model.
@@ -65,9 +66,11 @@ def pytest_collection_finish() -> None:
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A running server, by its `url`; see the option ``--server``."""
     start = {"embedded": _run_embedded, "cluster": _run_cluster, "secured": _run_secured}
-    with start[request.config.getoption("--server")](tmp_path_factory.mktemp("database")) as started:
+    kind = request.config.getoption("--server")
+    with start[kind](tmp_path_factory.mktemp("database")) as started:
         SERVERS.append(started)
-        yield started
+        with POOL.of(started.socket) if kind == "embedded" else nullcontext():
+            yield started
         SERVERS.remove(started)
 
 
@@ -107,13 +110,22 @@ def database(server: embedded.Server) -> Iterator[Database]:
 def _remove_graphs() -> Iterator[None]:
     """Remove the graphs of a file behind it: each takes 5 MB, and work of the server even while nobody asks it."""
     yield
+    POOL.take_back("")
     for joined in SERVERS:
         if not isinstance(joined, embedded.Server):
             joined.empty()
             continue
         with redis.Redis(unix_socket_path=joined.socket) as client:
             for graph in client.execute_command("GRAPH.LIST"):
-                client.execute_command("GRAPH.DELETE", graph)
+                if not graph.startswith(FREE):
+                    client.execute_command("GRAPH.DELETE", graph)
+
+
+@pytest.fixture(autouse=True)
+def _keep_graph(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let other tests have the graphs of this one's namespaces, emptied."""
+    yield
+    POOL.take_back(graph_key(request.node.nodeid))
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
+from tests.graph_pool import POOL
 from tests.scripted import HashEmbeddings, Scripted
 
 Message = tuple[str, str, str]
@@ -287,3 +288,4 @@ def test_any_history_that_arrives_in_another_order_is_the_same(scripted, data):
     one_by_one(scripted, messages, first)
     one_by_one(scripted, data.draw(st.permutations(messages)), second)
     assert history(scripted, first) == history(scripted, second)
+    POOL.take_back(graph_key("history"))

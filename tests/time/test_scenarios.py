@@ -6,16 +6,18 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import count, islice, pairwise, permutations
+from itertools import islice, pairwise, permutations
 from typing import get_args
 
 import pytest
 
+from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, VerdictKind
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant
+from tests.graph_pool import POOL
 from tests.scripted import HashEmbeddings, Scripted
 from tests.time import beside, changes, corrected, dating, resting
 from tests.time.reader import reader
@@ -84,12 +86,12 @@ class Run:
         return list(dict.fromkeys(point.instant for point in self.scenario.points))
 
 
-Arrive = Callable[[Scenario, Sequence[Said]], Run]
+Arrive = Callable[[Sequence[Said]], Run]
 
 
-@pytest.fixture(scope="module")
-def ingest(server: Server) -> Iterator[Arrive]:
-    """A way to have the episodes of a scenario arrive, in the given order."""
+@pytest.fixture
+def arrived(scenario: Scenario, server: Server) -> Iterator[Arrive]:
+    """The scenario whose episodes arrived in some order, once for each."""
     settings = Settings(
         url=server.url,
         merge_threshold=0.98,
@@ -98,47 +100,29 @@ def ingest(server: Server) -> Iterator[Arrive]:
         undated_start="reference",
         disputes="withhold",
     )
-    memories: dict[str, GraphMemory] = {}
-    numbers = count()
+    runs: dict[tuple[Said, ...], Run] = {}
 
-    def run(scenario: Scenario, order: Sequence[Said]) -> Run:
-        memory = memories.get(scenario.name)
-        if memory is None:
-            memory = GraphMemory(settings, model=reader(scenario), embeddings=HashEmbeddings())
-            memories[scenario.name] = memory
-        made = Run(memory, scenario, f"scenario {next(numbers)}")
+    def run(order: Sequence[Said]) -> Run:
+        if tuple(order) not in runs:
+            runs[tuple(order)] = _ingest(memory, scenario, order, f"{scenario.name} {len(runs)}")
+        return runs[tuple(order)]
+
+    with GraphMemory(settings, model=reader(scenario), embeddings=HashEmbeddings()) as memory:
+        yield run
+    for made in runs.values():
+        POOL.take_back(graph_key(made.namespace))
+
+
+def _ingest(memory: GraphMemory, scenario: Scenario, order: Sequence[Said], namespace: str) -> Run:
+    made = Run(memory, scenario, namespace)
+    made.clock.append(_now(memory))
+    for said in order:
+        added = memory.add(said.content, at=said.moment, namespace=namespace)
+        made.episodes |= {told.sentence: added.episode for told in said.facts}
         made.clock.append(_now(memory))
-        for said in order:
-            added = memory.add(said.content, at=said.moment, namespace=made.namespace)
-            made.episodes |= {told.sentence: added.episode for told in said.facts}
-            made.clock.append(_now(memory))
-            if order is scenario.said:
-                made.served.append({instant: made.holding(instant) for instant in made.instants})
-        return made
-
-    yield run
-    for memory in memories.values():
-        memory.close()
-
-
-@pytest.fixture(scope="module")
-def arrived(ingest: Arrive) -> Arrive:
-    """A scenario that arrived in some order, once for all tests that only ask."""
-    runs: dict[tuple[str, tuple[Said, ...]], Run] = {}
-
-    def run(scenario: Scenario, order: Sequence[Said]) -> Run:
-        key = scenario.name, tuple(order)
-        if key not in runs:
-            runs[key] = ingest(scenario, order)
-        return runs[key]
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def as_said(arrived: Arrive) -> Callable[[Scenario], Run]:
-    """A scenario that arrived in the order in which it was said."""
-    return lambda scenario: arrived(scenario, scenario.said)
+        if order is scenario.said:
+            made.served.append({instant: made.holding(instant) for instant in made.instants})
+    return made
 
 
 def _now(memory: GraphMemory) -> datetime:
@@ -158,48 +142,26 @@ REORDERED = [scenario for scenario in SCENARIOS if len(scenario.said) > 1 and no
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_at_every_point_of_both_clocks_just_what_was_true_is_served(scenario, as_said):
-    run = as_said(scenario)
+def test_on_both_clocks_just_what_was_true_is_served_in_whatever_order_it_was_said(scenario, arrived):
+    run = arrived(scenario.said)
     served = {point: run.holding(point.instant, run.believed_at(point)) for point in scenario.points}
     assert served == {point: run.expected(point) for point in scenario.points}
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_at_every_point_of_both_clocks_just_what_lost_its_reason_is_doubtful(scenario, arrived):
-    run = arrived(scenario, scenario.said)
-    assert {point: run.doubtful(point) for point in scenario.points} == {p: p.doubtful for p in scenario.points}
-    for order in () if scenario.in_order else orders(scenario):
-        run = arrived(scenario, order)
-        assert {point: run.doubtful(point) for point in run.settled()} == {p: p.doubtful for p in run.settled()}
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_a_search_finds_what_was_true_at_every_point_and_nothing_else(scenario, as_said):
-    run = as_said(scenario)
-    assert {p: run.searched(p) for p in scenario.points} == {p: run.expected(p) for p in scenario.points}
-
-
-@pytest.mark.parametrize("scenario", REORDERED, ids=[scenario.name for scenario in REORDERED])
-def test_the_order_of_arrival_changes_nothing_of_what_was_so_in_the_world(scenario, arrived):
-    for order in orders(scenario):
-        run = arrived(scenario, order)
-        served = {point.as_of: run.holding(point.instant) for point in run.settled()}
-        assert served == {point.as_of: run.expected(point) for point in run.settled()}, [said.at for said in order]
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_what_was_believed_stays_as_it_was_whatever_is_learned_after_it(scenario, as_said):
-    run = as_said(scenario)
+    assert {p: run.searched(p) for p in scenario.points} == served, "a search finds that and nothing else"
+    assert {p: run.doubtful(p) for p in scenario.points} == {p: p.doubtful for p in scenario.points}
     then = [{at: run.holding(at, believed_at) for at in run.instants} for believed_at in run.clock[1:]]
-    assert then == run.served
+    assert then == run.served, "what was believed stays as it was, whatever is learned after it"
+    if scenario in REORDERED:
+        for order in orders(scenario):
+            assert_same_in_the_end(arrived(order))
+    for run in (arrived(scenario.said), arrived(scenario.said[::-1])) if scenario.stored else ():
+        assert run.memory.stats(namespace=run.namespace).facts == scenario.stored, "said again it is no copy"
 
 
-@pytest.mark.parametrize(
-    "scenario", [scenario for scenario in SCENARIOS if scenario.stored], ids=lambda scenario: scenario.name
-)
-def test_what_is_said_again_is_evidence_and_no_copy(scenario, arrived):
-    for run in (arrived(scenario, scenario.said), arrived(scenario, scenario.said[::-1])):
-        assert run.memory.stats(namespace=run.namespace).facts == scenario.stored
+def assert_same_in_the_end(run: Run) -> None:
+    """Check that the order of arrival changed nothing of what was so in the world."""
+    served = {point: run.holding(point.instant) for point in run.settled()}
+    assert served == {point: run.expected(point) for point in run.settled()}, list(run.episodes)
+    assert {point: run.doubtful(point) for point in run.settled()} == {p: p.doubtful for p in run.settled()}
 
 
 def test_the_table_is_large_enough_and_each_scenario_has_a_name_of_its_own():
@@ -207,35 +169,40 @@ def test_the_table_is_large_enough_and_each_scenario_has_a_name_of_its_own():
     assert len(set(NAMES)) == len(NAMES)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_each_scenario_asks_on_both_clocks_for_what_it_tells(scenario):
-    sentences = {told.sentence for told in scenario.facts}
-    assert len(scenario.points) >= 4
-    assert any(point.believed_after is not None for point in scenario.points)
-    assert len({(point.as_of, point.believed_after) for point in scenario.points}) == len(scenario.points)
-    for point in scenario.points:
-        assert point.expect <= sentences
-        assert point.believed_after is None or 0 <= point.believed_after < max(len(scenario.said), 2)
-        assert point.as_of is None or point.instant.tzinfo is not None
-    assert {told.subject for told in scenario.facts} <= {scenario.subject, "Bo"}
+def test_each_scenario_asks_on_both_clocks_for_what_it_tells():
+    for scenario in SCENARIOS:
+        sentences = {told.sentence for told in scenario.facts}
+        assert len(scenario.points) >= 4, scenario.name
+        assert any(point.believed_after is not None for point in scenario.points), scenario.name
+        asked = {(point.as_of, point.believed_after) for point in scenario.points}
+        assert len(asked) == len(scenario.points), scenario.name
+        for point in scenario.points:
+            assert point.expect <= sentences, scenario.name
+            assert point.believed_after is None or 0 <= point.believed_after < max(len(scenario.said), 2), scenario.name
+            assert point.as_of is None or point.instant.tzinfo is not None, scenario.name
+        assert {told.subject for told in scenario.facts} <= {scenario.subject, "Bo"}, scenario.name
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_each_date_of_a_scenario_is_one(scenario):
-    for said, told in [(episode, fact) for episode in scenario.said for fact in episode.facts]:
-        assert said.moment.tzinfo is not None
-        assert [date is None for date in said.dates(told)] == [moment is None for moment in said.interval(told)]
-        since, until = said.interval(told)
-        assert since is None or until is None or since < until
+def test_each_date_of_a_scenario_is_one():
+    for scenario in SCENARIOS:
+        for said, told in [(episode, fact) for episode in scenario.said for fact in episode.facts]:
+            assert said.moment.tzinfo is not None, scenario.name
+            dated = [moment is None for moment in said.interval(told)]
+            assert [date is None for date in said.dates(told)] == dated, scenario.name
+            since, until = said.interval(told)
+            assert since is None or until is None or since < until, scenario.name
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
-def test_each_verdict_of_a_scenario_is_one_and_says_one_thing_of_a_pair(scenario):
-    sentences = {told.sentence for told in scenario.facts}
-    pairs = [frozenset({verdict.one, verdict.other}) for verdict in scenario.verdicts]
-    assert len(set(pairs)) == len(pairs)
-    assert all(verdict.kind in get_args(VerdictKind) and 0 <= verdict.confidence <= 1 for verdict in scenario.verdicts)
-    assert sentences == {scenario.subject} or any(pair <= sentences for pair in pairs) or not scenario.verdicts
+def test_each_verdict_of_a_scenario_is_one_and_says_one_thing_of_a_pair():
+    for scenario in SCENARIOS:
+        sentences = {told.sentence for told in scenario.facts}
+        verdicts = scenario.verdicts
+        pairs = [frozenset({verdict.one, verdict.other}) for verdict in verdicts]
+        assert len(set(pairs)) == len(pairs), scenario.name
+        kinds = get_args(VerdictKind)
+        assert all(verdict.kind in kinds and 0 <= verdict.confidence <= 1 for verdict in verdicts), scenario.name
+        told = sentences == {scenario.subject} or any(pair <= sentences for pair in pairs) or not verdicts
+        assert told, scenario.name
 
 
 def test_the_orders_of_arrival_are_real_ones():
