@@ -49,7 +49,8 @@ with GraphMemory.open(settings=settings, embeddings="offline") as memory:
     assert not memory.facts.list() and not memory.stats().messages
 for command in ("stats", "facts", "entities", "episodes"):
     assert main([command]) == 0
-heavy = ("langgraph", "langsmith", "openai", "jieba", "numpy", "pandas", "rich", "kg_memory.maintenance.transfer")
+import kg_memory.server.mcp.server
+heavy = ("langgraph", "langsmith", "openai", "jieba", "numpy", "pandas", "rich", "fastapi", "kg_memory.maintenance.transfer")
 print([m for m in heavy if m in sys.modules])
 """
     looked = subprocess.check_output([sys.executable, "-c", looks, str(home)], text=True)

@@ -231,6 +231,10 @@ class ForgetReceipt(Value):
     head: str = ""
 
 
+PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "redacted")
+"""The fields of a receipt that make up a plan of what would go."""
+
+
 class AuditEntry(Value):
     """The entry `number` of the audit log: something was forgotten `at` that time, without its text.
 

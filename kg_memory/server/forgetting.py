@@ -10,14 +10,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from kg_memory.models.operations import ForgetReceipt
+from kg_memory.models.operations import PLANNED, ForgetReceipt
 from kg_memory.server.access import Forgetting
 from kg_memory.server.endpoints import NAMESPACE, describe, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
-
-PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "redacted")
-"""The fields of a receipt that make up a plan."""
 
 
 class ForgetBody(BaseModel):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.adapters.tools.toolkit import render_results
+from kg_memory.adapters.rendering import render_results
 from kg_memory.ingestion.filter import ECHO, without_contexts
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.retrieval.context.render import render

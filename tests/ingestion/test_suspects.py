@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import KGRetriever, memory_tools
-from kg_memory.adapters.tools.toolkit import render_results
+from kg_memory.adapters.rendering import render_results
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.retrieval.context.render import WITHHELD
 from kg_memory.retrieval.context.templates import TEMPLATES

@@ -19,7 +19,8 @@ from kg_memory.adapters.letta.block import Block, Version
 from kg_memory.adapters.letta.blocks import Blocks
 from kg_memory.adapters.letta.patterns import MOST, match_lines
 from kg_memory.adapters.letta.render import visible
-from kg_memory.adapters.tools.toolkit import DATA, NOTHING, Answer, Here, most_of, search, tool
+from kg_memory.adapters.rendering import DATA, NOTHING
+from kg_memory.adapters.tools.toolkit import Answer, Here, most_of, search, tool
 from kg_memory.errors import NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode

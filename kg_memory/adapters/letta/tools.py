@@ -19,17 +19,8 @@ from kg_memory.adapters.letta.block import Version
 from kg_memory.adapters.letta.blocks import Blocks
 from kg_memory.adapters.messages import ASSISTANT
 from kg_memory.adapters.namespace import validate_memory
-from kg_memory.adapters.tools.toolkit import (
-    Answer,
-    Here,
-    answer_results,
-    most_of,
-    remember,
-    render_episode,
-    search,
-    section,
-    tool,
-)
+from kg_memory.adapters.rendering import render_episode, section
+from kg_memory.adapters.tools.toolkit import Answer, Here, answer_results, most_of, remember, search, tool
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeKind

@@ -17,18 +17,8 @@ from kg_memory.adapters.namespace import (
     validate_search_options,
     validate_speaker,
 )
-from kg_memory.adapters.tools.toolkit import (
-    MOST,
-    Answer,
-    Here,
-    answer_results,
-    forget,
-    most_of,
-    remember,
-    render_history,
-    search,
-    tool,
-)
+from kg_memory.adapters.rendering import MOST, render_history
+from kg_memory.adapters.tools.toolkit import Answer, Here, answer_results, forget, most_of, remember, search, tool
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact

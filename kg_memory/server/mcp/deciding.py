@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from kg_memory.adapters.tools.toolkit import MOST, parse_id, render_receipt
+from kg_memory.adapters.rendering import MOST, parse_id, render_receipt
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact, IdentityDecision, Review
-from kg_memory.models.operations import ForgetReceipt
+from kg_memory.models.operations import PLANNED, ForgetReceipt
 from kg_memory.retrieval.context.lines import period_in_words
-from kg_memory.server.forgetting import PLANNED
 from kg_memory.server.mcp.asking import ask, can_ask
 from kg_memory.server.mcp.tool import Answer, Arguments, Tool, ToolCall
 from kg_memory.server.mcp.views import dump, quote, view_review

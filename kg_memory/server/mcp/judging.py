@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from kg_memory.adapters.tools.toolkit import DATA, MOST, render_fact
+from kg_memory.adapters.rendering import DATA, MOST, render_fact
 from kg_memory.errors import InputError, NotFound
 from kg_memory.models.graph import Fact
 from kg_memory.models.operations import Preview

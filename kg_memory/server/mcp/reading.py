@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from kg_memory.adapters.tools.toolkit import DATA, MOST, render_fact, render_results
+from kg_memory.adapters.rendering import DATA, MOST, render_fact, render_results
 from kg_memory.models.graph import Change, Fact
 from kg_memory.models.results import FactExplanation
 from kg_memory.retrieval.context.lines import date_in_words

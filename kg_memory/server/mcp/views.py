@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kg_memory.adapters.tools.toolkit import DATA, render_fact, section
+from kg_memory.adapters.rendering import DATA, render_fact, section
 from kg_memory.models.graph import Change, Episode, Fact, Review, Value
 from kg_memory.retrieval.context.lines import escape_line
 

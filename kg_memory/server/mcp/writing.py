@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from kg_memory.adapters.tools.toolkit import render_added
+from kg_memory.adapters.rendering import render_added
 from kg_memory.models.operations import AddResult
 from kg_memory.server.mcp.tool import Answer, Arguments, Tool, ToolCall
 from kg_memory.server.mcp.views import dump

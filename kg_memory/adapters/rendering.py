@@ -1,0 +1,99 @@
+"""The texts in which models read what a memory found or did: those of our tools and of the MCP server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kg_memory.errors import InputError
+from kg_memory.models.graph import Episode, Fact, Kind
+from kg_memory.models.operations import AddResult, ForgetReceipt
+from kg_memory.models.results import SearchResults
+from kg_memory.retrieval.context.lines import escape_line
+from kg_memory.retrieval.context.templates import episode_line, fact_line
+from kg_memory.text import context_markers
+from kg_memory.text.context_markers import HEADINGS, TAGS
+from kg_memory.text.tokenise import terms
+
+DATA = context_markers.QUOTED
+NOTHING = "Nothing in memory about this."
+MOST = 50
+"""The most lines of each kind that a model sees, whatever limit it asks for."""
+_ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+
+def render_results(results: SearchResults) -> str:
+    """Return the facts and the episodes of *results*, best first; where the memory abstains, the line that says so."""
+    if results.abstains:
+        return escape_line(str(results.answerable))
+    query_terms = set(terms(results.question))
+    facts = section("facts", (render_fact(fact, query_terms) for fact in results.facts))
+    visible = (episode for episode in results.episodes if not episode.withheld)
+    episodes = section("episodes", (render_episode(episode, query_terms) for episode in visible))
+    time = f"Asked: {escape_line(results.time.reading)}." if results.time and results.time.since else ""
+    return "\n\n".join(filter(None, (DATA, time, facts, episodes))) if facts or episodes else NOTHING
+
+
+def render_history(name: str, facts: Iterable[Fact]) -> str:
+    """Return the periods of the entity called *name*."""
+    periods = section("facts", (render_fact(fact, set()) for fact in facts))
+    if not periods:
+        return (
+            f"Nothing in memory about what is called {escape_line(name)!r}; search_memory finds names by other words."
+        )
+    return f"{DATA} Newest first.\n\n{periods}"
+
+
+def render_added(added: AddResult) -> str:
+    """Return the facts in an episode that was just remembered."""
+    id_ = f"episode:{added.episode}"
+    if added.error:
+        return f"Saved word for word as {id_}, but it could not be read: {escape_line(added.error)}"
+    if not added.new and not added.facts:
+        return f"Already known, as {id_}."
+    sections = (
+        ("Facts in it:", added.facts),
+        ("No longer so because of it:", added.ended),
+        ("Waits for a person to review it:", added.pending),
+    )
+    lines: list[str] = []
+    for head, sentences in sections:
+        if sentences:
+            lines += [head, *(f"- {escape_line(sentence)}" for sentence in sentences)]
+    return "\n".join(
+        [f"Remembered as {id_}.", *(lines or ["No fact was found in it; its words are found by a search."])]
+    )
+
+
+def render_receipt(id_: str, gone: ForgetReceipt) -> str:
+    """Return the numbers of what was forgotten with *id_*; the words themselves are gone."""
+    counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
+    again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""
+    return f"Forgotten for good: {id_}; in all {counts}.{again}"
+
+
+def section(kind: Kind, lines: Iterable[str]) -> str:
+    """Return *lines* under the heading of their kind; "" when there are none."""
+    body = list(lines)
+    return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *body, f"</{TAGS[kind]}>")) if body else ""
+
+
+def render_fact(fact: Fact, query_terms: set[str]) -> str:
+    """Return a fact's line with its id."""
+    return f"- fact:{fact.id} {fact_line(fact, query_terms).removeprefix('- ')}"
+
+
+def render_episode(episode: Episode, query_terms: set[str]) -> str:
+    """Return an episode's line with its id."""
+    return f"- episode:{episode.id} {episode_line(episode, query_terms).removeprefix('- ')}"
+
+
+def parse_id(id_: str) -> tuple[str, str]:
+    """Return ``fact`` or ``episode`` and the id of it that a tool showed as *id_*.
+
+    Errors: `InputError` for another id.
+    """
+    match = _ID.fullmatch(id_.strip())
+    if match is None:
+        raise InputError(f"id must be one that a search showed, such as 'fact:...', got {id_!r}")
+    return match[1], match[2]
