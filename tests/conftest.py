@@ -6,7 +6,8 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import redis
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
+from kg_memory.offline.embeddings import LocalEmbeddings, Role
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from tests.graph_pool import FREE, POOL
@@ -126,6 +128,27 @@ def _keep_graph(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let other tests have the graphs of this one's namespaces, emptied."""
     yield
     POOL.take_back(graph_key(request.node.nodeid))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _embed_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have the local model embed a text once for all tests but its own: that takes longer than most of what they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name != "offline":
+            patch.setattr(LocalEmbeddings, "_encode", _encode_unknown)
+        yield
+
+
+ENCODE = LocalEmbeddings._encode
+VECTORS: dict[tuple[str, str], array[float]] = {}
+"""The vectors of texts, by their role and themselves."""
+
+
+def _encode_unknown(model: LocalEmbeddings, texts: Sequence[str], role: Role) -> list[list[float]]:
+    unknown = [text for text in dict.fromkeys(texts) if (role, text) not in VECTORS]
+    vectors = ENCODE(model, unknown, role) if unknown else []
+    VECTORS.update(((role, text), array("d", vector)) for text, vector in zip(unknown, vectors, strict=True))
+    return [VECTORS[role, text].tolist() for text in texts]
 
 
 @pytest.fixture
