@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-cluster test-wire test-matrix test-release check format fuzz bench test-docs docs clean
+.PHONY: help demo test coverage test-cluster test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,9 @@ fuzz: .venv/.dev .venv-fuzz/.made  ## the HTTP API by schemathesis, 10,000 calls
 bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
 	@$(BIN)/python benchmarks/storage_form.py --quick
 
+bench-report: .venv-bench/.made  ## docs/benchmarks.md with all figures, beside Graphiti (20 minutes; more with ARGUMENTS)
+	@.venv-bench/bin/python -m benchmarks.report $(ARGUMENTS)
+
 test-docs: .venv/.dev  ## the code and the commands that the documentation shows (two minutes)
 	@$(BIN)/python -m pytest -q -n 2 tests/docs_blocks.py tests/test_readme.py tests/server/test_docs.py
 
@@ -67,7 +70,7 @@ docs: .venv/.docs  ## the documentation, in docs/_build/html; a dead link is an 
 	@echo "open docs/_build/html/index.html"
 
 clean:  ## remove what make made here
-	rm -rf .venv .venv-matrix .venv-fuzz .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache docs/_build docs/cookbook docs/reference
+	rm -rf .venv .venv-matrix .venv-fuzz .venv-bench .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache docs/_build docs/cookbook docs/reference
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) and "kg-memory needs Python 3.11 to 3.14, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'
@@ -79,6 +82,13 @@ clean:  ## remove what make made here
 .venv-fuzz/.made:
 	@$(PYTHON) -m venv .venv-fuzz
 	@.venv-fuzz/bin/python -m pip install --quiet 'schemathesis>=4.30,<5'
+	@touch $@
+
+# Apart: Graphiti and its clients are heavy, and nothing else needs them.
+.venv-bench/.made: pyproject.toml
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python -m pip install --quiet --editable '.[dev,bench]'
+	@.venv-bench/bin/kg-memory setup
 	@touch $@
 
 .venv/.demo: .venv/.made pyproject.toml
