@@ -18,6 +18,8 @@ _HABIT = re.compile(
 )
 _LASTED = re.compile(r"(?:used to|no longer|n['’]t|not)$", re.IGNORECASE)
 """Verbs that a plain verb follows: "used to play"."""
+_THIRD = re.compile(r"(?:(?<=[sxzo])es|(?<=[sc]h)es|(?<![su'’])s)$", re.IGNORECASE)
+"""What "plays" has more than "play"; after "used to" no verb has it."""
 _OWNED = re.compile(r"\s(?:my|our|the|his|her|their)\s", re.IGNORECASE)
 
 
@@ -51,6 +53,6 @@ def _name_activity(match: re.Match[str], offset: int, *, lasted: bool) -> Mentio
     rest = match["rest"].split()
     while rest and rest[-1].casefold() in lexicon.STOP:
         rest.pop()
-    name = " ".join([to_gerund(match["verb"]) if lasted else match["verb"], *rest])
+    name = " ".join([to_gerund(_THIRD.sub("", match["verb"])) if lasted else match["verb"], *rest])
     stop = match.end("rest") if rest else match.end("verb")
     return Mention(offset + match.start("verb"), offset + stop, name, TOPIC)

@@ -46,6 +46,8 @@ LASTING = [
     ("I don't work at Acme any more.", "WORKS_AT", "Acme", None, AT),
     ("I'm not working at Acme any longer.", "WORKS_AT", "Acme", None, AT),
     ("I no longer use Flask.", "USES", "Flask", None, AT),
+    ("My boss no longer plays chess.", "DOES", "playing chess", None, AT),
+    ("My boss is no longer our contact.", "IS_A", "contact", None, AT),
     ("我不再住在巴黎。", "LIVES_IN", "巴黎", None, AT),
     ("我已经不住在巴黎。", "LIVES_IN", "巴黎", None, AT),
 ]
@@ -59,6 +61,7 @@ NOT_NOW = [
     ("I do not currently work at Globex.", "NOT_WORKS_AT", "Globex", None, None),
     ("I don't use Flask.", "NOT_USES", "Flask", None, None),
     ("I never use Flask.", "NOT_USES", "Flask", None, None),
+    ("I'm not allergic to eggs.", "NOT_IS_ALLERGIC_TO", "eggs", None, None),
     ("I don't use Flask, and no longer work at Globex.", "NOT_USES", "Flask", None, None),
     ("我不住在巴黎。", "NOT_LIVES_IN", "巴黎", None, None),
     ("我不在腾讯工作。", "NOT_WORKS_AT", "腾讯", None, None),
