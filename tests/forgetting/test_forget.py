@@ -140,6 +140,20 @@ def test_a_fact_goes_with_every_message_that_states_it(world, rows):
         world.privacy.forget(fact=fact.id)
 
 
+def test_a_fact_goes_with_the_answer_of_an_assistant_that_read_it_out(verbs, rows):
+    told = verbs.add("I met Zebulon in Kyoto.", speaker="Ann", at="2024-01-01", thread="t")
+    [fact] = [each for each in verbs.facts.about("Ann") if "Kyoto" in each.objects]
+    answer = f"As I know, {fact.sentence} (said on 1 January 2024)."
+    verbs.add(answer, speaker="assistant", at="2024-01-02", thread="t")
+    verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-03", thread="t")
+    look = verbs.privacy.forget(fact=fact.id, dry_run=True)
+    assert [text for text in look.texts.values() if answer in text]
+    done = verbs.privacy.forget(fact=fact.id)
+    assert len(done.episodes) == 2
+    assert residue(rows, "Zebulon", "Kyoto", told.episode) == []
+    assert [each.sentence for each in verbs.facts.about("Ann")] == ["Ann lives in Oslo"]
+
+
 def test_an_episode_that_waits_unread_is_forgotten(world, rows):
     [saved] = world.episodes.save([{"content": "I met Zebulon.", "speaker": "Ann", "thread": "t"}])
     world.episodes.save([{"content": "And then?", "speaker": "Bob", "thread": "t"}])

@@ -94,6 +94,10 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
         speakers = yield from read(SPEAKERS)
         target = [row["speaker"] for row in speakers if canonical_name(row["speaker"]) == name]
     rows = yield from read(EPISODES_BY_KIND[request.kind], target=target)
+    if request.kind == "fact" and rows:
+        sentences = [row["sentence"] for row in (yield from read(SENTENCE, id=request.target))]
+        repeating = yield from _find_naming(sentences, {row["id"] for row in rows})
+        rows = sorted((*rows, *repeating), key=lambda row: (row["created_at"], row["id"]))
     return [row["id"] for row in rows]
 
 
@@ -160,8 +164,8 @@ EPISODES_BY_KIND = {
     kind: f"""
 {match}
 WITH DISTINCT e
-RETURN e.id AS id
-ORDER BY e.created_at, id
+RETURN e.id AS id, e.created_at AS created_at
+ORDER BY created_at, id
 """
     for kind, match in (
         ("episode", "MATCH (e:Episode {id: $target})"),
@@ -172,6 +176,12 @@ ORDER BY e.created_at, id
     )
 }
 """The messages of a target, by its kind, in the order in which they came."""
+
+SENTENCE = """
+MATCH (f:Fact {id: $id})
+RETURN f.sentence AS sentence
+"""
+"""What an assistant says that only repeats the memory: no fact is read from it."""
 
 SUMMARIES = """
 UNWIND $ids AS id
