@@ -206,3 +206,11 @@ def test_consequences_lists_what_rests_on_a_fact_and_its_doubts(run: Run) -> Non
     assert "doubtful" not in out
     _, out, _ = run("consequences", resting["fact"]["id"], "-n", home)
     assert "Nothing rests on this fact." in out
+
+
+def test_history_of_a_predicate_that_is_not_there_names_those_that_are(run: Run, told: str):
+    code, shown, _ = run("history", "Nora", "contact", "-n", told)
+
+    assert code == 0
+    assert "No facts about 'Nora' with the predicate 'contact'." in shown
+    assert "Its predicates are LIVES_IN, WORKS_AT." in " ".join(shown.split())

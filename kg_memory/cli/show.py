@@ -68,6 +68,10 @@ def _no_facts(memory: GraphMemory, arguments: Namespace, predicate: str | None =
     namespace = namespace_of(arguments)
     known = arguments.name is None or memory.entities.list(like=arguments.name, limit=1, namespace=namespace)
     hint = f"Without {' and '.join(given)} there may be some." if given else ""
+    if predicate and known:
+        others = memory.facts.history(arguments.name, namespace=namespace, believed_at=arguments.believed_at)
+        predicates = ", ".join(sorted({fact.predicate for fact in others}))
+        hint = f"{hint} Its predicates are {predicates}.".strip() if predicates else hint
     reason = f"No facts{about}. {hint if known else NO_NAME}".strip()
     return explain_nothing(memory, arguments, reason)
 
