@@ -77,6 +77,7 @@ def finish(app: Sphinx, error: Exception | None) -> None:
         for name, text in twins.items():
             Path(app.outdir, f"{name}.md").write_text(text, "utf-8")
         for picture in app.env.images:  # twins name them by their own paths
+            Path(app.outdir, picture).parent.mkdir(parents=True, exist_ok=True)
             Path(app.outdir, picture).write_bytes(Path(app.srcdir, picture).read_bytes())
         Path(app.outdir, "llms.txt").write_text(_overview(app, twins), "utf-8")
 
