@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Self
 
 from kg_memory.errors import InputError, NotFound
@@ -26,6 +27,7 @@ IDS_FROM = {
 PAGE = 500
 """The messages that are read at once to look for a name in them."""
 THREADS_AT_ONCE = 1000
+_ORDER = itemgetter("created_at", "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
     if request.kind == "fact" and rows:
         sentences = [row["sentence"] for row in (yield from read(SENTENCE, id=request.target))]
         repeating = yield from _find_naming(sentences, {row["id"] for row in rows})
-        rows = sorted((*rows, *repeating), key=lambda row: (row["created_at"], row["id"]))
+        return [row["id"] for row in sorted((*rows, *repeating), key=_ORDER)]
     return [row["id"] for row in rows]
 
 
@@ -141,7 +143,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
     seen = {row["episode"] for row in namesakes}
     seen.update(row["id"] for row in mentioning)
     naming = yield from _find_naming(names, seen)
-    return sorted((*mentioning, *naming), key=lambda row: (row["created_at"], row["id"]))
+    return sorted((*mentioning, *naming), key=_ORDER)
 
 
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
