@@ -19,7 +19,7 @@ _HABIT = re.compile(
 _LASTED = re.compile(r"(?:used to|no longer|n['’]t|not)$", re.IGNORECASE)
 """Verbs that a plain verb follows: "used to play"."""
 _THIRD = re.compile(r"(?:(?<=[sxzo])es|(?<=[sc]h)es|(?<![su'’])s)$", re.IGNORECASE)
-"""What "plays" has more than "play"; after "used to" no verb has it."""
+"""The ending of "plays"; no verb has it after "used to"."""
 _OWNED = re.compile(r"\s(?:my|our|the|his|her|their)\s", re.IGNORECASE)
 
 

@@ -183,7 +183,7 @@ SENTENCE = """
 MATCH (f:Fact {id: $id})
 RETURN f.sentence AS sentence
 """
-"""What an assistant says that only repeats the memory: no fact is read from it."""
+"""The sentence of a fact; no fact is read from an assistant's message that only repeats it."""
 
 SUMMARIES = """
 UNWIND $ids AS id
