@@ -50,6 +50,10 @@ ORIGINS: Mapping[str, Open] = {
 MOST_REPLACED = 1000
 """Facts of earlier versions of a message that are looked at."""
 CHANGED = "changed where it was imported from"
+STILL_HELD = "facts of earlier texts that still hold, as the new text states nothing in their place"
+NO_FACT = "sentences without a fact, which are kept as messages: search finds them, the list of facts does not"
+SENTENCES = frozenset({"mem0", "langmem"})
+"""The memories whose messages are sentences to be remembered, each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +89,15 @@ def import_records(
             counts["fact"] += 0 if is_fact else sum(len(result.facts) for result in added)
             counts["repeated"] += sum(not result.new for result in added)
             unread += [result.error for result in added if result.error]
+            if move.read and move.origin in SENTENCES and not is_fact:
+                left_out[NO_FACT] += sum(result.new and not (result.facts or result.error) for result in added)
             if progress:
                 progress(counts["message"] + counts["declared fact"], total)
     yield from without_model(refresh(since=0, before=(yield from now())))
     repeated = counts.pop("repeated", 0)
-    records_by_kind = {kind: count for kind, count in counts.items() if count}
+    records_by_kind, missing = ({kind: count for kind, count in each.items() if count} for each in (counts, left_out))
     return ImportResult(
-        namespace=namespace, records=records_by_kind, left_out=dict(left_out), repeated=repeated, unread=tuple(unread)
+        namespace=namespace, records=records_by_kind, left_out=missing, repeated=repeated, unread=tuple(unread)
     )
 
 
@@ -160,4 +166,4 @@ def _replace_earlier(
             try:
                 yield from replace_fact(fact.id, episode.id, (episode.source or "import", CHANGED), policy, namespace)
             except InputError:  # nothing was read from it
-                left_out["changed memories whose new text states no fact, so that the old one still holds"] += 1
+                left_out[STILL_HELD] += 1

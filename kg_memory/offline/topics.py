@@ -126,7 +126,8 @@ def _is_topic(word: Token, before: str) -> bool:
         return True
     if low in lexicon.KIN and before in ("my", "our"):
         return False
-    if low.endswith(("ed", "ing", "ful", "ous", "ive", "able", "ible", "less", "ish")) or low in lexicon.STARTERS:
+    quality = low.endswith(("ed", "ing", "ful", "ous", "ive", "able", "ible", "less", "ish"))
+    if (quality and not low.endswith(("fish", "dish"))) or low in lexicon.STARTERS:
         return False
     after_determiner = before in lexicon.DETERMINERS and before != "that" and not low.endswith("s")
     return low not in lexicon.VERB_FORMS or after_determiner

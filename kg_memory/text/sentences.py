@@ -40,7 +40,10 @@ _ADDRESSED = re.compile(
     re.IGNORECASE,
 )
 # "I'm vegetarian."
-_SHORT = re.compile(r"(?:I|he|she)(?:['’](?:m|s)| am| is) [a-z]{5,}\b", re.IGNORECASE)
+_SHORT = re.compile(
+    r"(?:I|he|she)(?:['’](?:m|s)| am| is) [a-z]{5,}\b|(?:likes|loves|enjoys|dislikes|hates|prefers|plays|drinks|uses) \w{3,}",
+    re.IGNORECASE,
+)
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
 _CHINESE_ADDRESSED = re.compile(
     r"(?:太好了|好的|嗯|哇)?[，,！!]?(?:谢谢|感谢|多谢|不客气|没关系|你好|您好|加油|祝你|祝您|恭喜|再见|晚安|早上好)"

@@ -27,6 +27,10 @@ PASSING = [
     ("我在巴黎待几天。", "STAYS_IN", "巴黎", None, None),
 ]
 LASTING = [
+    # Without a subject, as other memories keep sentences about the user.
+    ("Likes hiking", "LIKES", "hiking", None, None),
+    ("Dislikes crowded beaches", "DISLIKES", "crowded beaches", None, None),
+    ("Allergic to shellfish.", "IS_ALLERGIC_TO", "shellfish", None, None),
     ("I've lived in Oslo for three years.", "LIVES_IN", "Oslo", "2020-01-01T00:00:00+00:00", None),
     ("I moved to Oslo this week.", "LIVES_IN", "Oslo", "2023-05-22T00:00:00+00:00", None),
     ("I joined Acme this month.", "WORKS_AT", "Acme", "2023-05", None),

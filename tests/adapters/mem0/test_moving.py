@@ -12,6 +12,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.adapters.mem0 import Memory
 from kg_memory.errors import InputError
+from kg_memory.memory.importing import NO_FACT, STILL_HELD
 
 OSLO = {
     "id": "m1", "memory": "Lives in Oslo", "hash": "x", "score": None, "created_at": "2024-01-01T10:00:00Z",
@@ -71,6 +72,22 @@ def test_a_memory_that_was_updated_since_takes_the_place_of_what_it_was(moved: M
     assert done.repeated == 3
     then = moved.get_all(user_id="alice", as_of="2024-02-01")["results"]
     assert "user likes tea" in {item["memory"] for item in then}
+
+
+def test_a_sentence_without_a_fact_is_counted_and_found_by_its_words(moved: Memory, tmp_path: Path):
+    done = bring(moved, tmp_path / "m.json", TEA, {**TEA, "id": "m5", "memory": "Hmm, well."})
+    assert (done.records, done.left_out) == ({"message": 2, "fact": 1}, {NO_FACT: 1})
+    assert bring(moved, tmp_path / "m.json", TEA).left_out == {}
+
+
+def test_what_a_changed_memory_states_no_more_goes_unless_it_states_nothing(moved: Memory, tmp_path: Path):
+    path = tmp_path / "m.json"
+    bring(moved, path, {**TEA, "memory": "Likes hiking and dislikes crowded beaches"})
+    assert memories(moved) == {"user likes hiking", "user dislikes crowded beaches"}
+    done = bring(moved, path, {**TEA, "memory": "Likes hiking", "updated_at": "2024-03-01T10:00:00Z"})
+    assert (done.left_out, memories(moved)) == ({}, {"user likes hiking"})
+    done = bring(moved, path, {**TEA, "memory": "Hmm, well.", "updated_at": "2024-04-01T10:00:00Z"})
+    assert (done.left_out, memories(moved)) == ({STILL_HELD: 1, NO_FACT: 1}, {"user likes hiking"})
 
 
 def test_a_record_with_another_text_for_the_same_version_is_named(moved: Memory, tmp_path: Path):
