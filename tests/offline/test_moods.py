@@ -52,6 +52,8 @@ LASTING = [
     ("I no longer use Flask.", "USES", "Flask", None, AT),
     ("My boss no longer plays chess.", "DOES", "playing chess", None, AT),
     ("My boss is no longer our contact.", "IS_A", "contact", None, AT),
+    ("I'm no longer unemployed.", "IS_A", "unemployed", None, AT),
+    ("I'm no longer divorced.", "IS_A", "divorced", None, AT),
     ("我不再住在巴黎。", "LIVES_IN", "巴黎", None, AT),
     ("我已经不住在巴黎。", "LIVES_IN", "巴黎", None, AT),
 ]
