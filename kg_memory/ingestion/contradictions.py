@@ -30,7 +30,7 @@ from kg_memory.llm.prompts.answers import FactVerdicts
 from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, stretch_length, time_text
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, last_instant, time_text
 from kg_memory.text import predicates
 from kg_memory.text.identity import canonical_name
 
@@ -263,7 +263,8 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 def _are_apart(start: int, fact: StatedFact) -> bool:
     """Return whether *start* is in another day, month or year than that in which *fact* began."""
-    return abs(start - fact.valid_at) >= max(stretch_length(min(start, fact.valid_at), fact.precision), 1)
+    earlier, later = sorted((start, fact.valid_at))
+    return later > last_instant(earlier, fact.precision)
 
 
 # The question

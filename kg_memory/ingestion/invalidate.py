@@ -18,7 +18,7 @@ from kg_memory.ingestion.verdicts import apply_corrections, find_rejudged, find_
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import History
-from kg_memory.temporal.interval import OPEN_START, stretch_length, time_text
+from kg_memory.temporal.interval import OPEN_START, last_instant, time_text
 from kg_memory.temporal.policy import ConflictPolicy, is_reopened
 from kg_memory.temporal.statements import Statement
 
@@ -70,9 +70,8 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         held = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
         for period in (*recorded, *held):
-            told_later = max(period.valid_at, OPEN_START + 1) < fact.valid_at < period.invalid_at
-            length = stretch_length(period.valid_at, period.precision) if told_later else 0
-            if told_later and fact.valid_at - period.valid_at >= length:
+            within = max(period.valid_at, OPEN_START + 1) < fact.valid_at < period.invalid_at
+            if within and fact.valid_at > last_instant(period.valid_at, period.precision):
                 since = time_text(period.valid_at, period.precision)
                 reason = (
                     f"its start was not used: it is known to be so since {since}; to correct that, retract it first"

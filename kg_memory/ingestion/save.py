@@ -20,7 +20,7 @@ from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal.interval import OPEN_START, stretch_length
+from kg_memory.temporal.interval import OPEN_START, last_instant
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, identity_id
 
@@ -198,9 +198,8 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
 
 
 def _statement_row(fact: StatedFact) -> JSON:
-    # The last instant at which it may have begun, for finding the period that it belongs to.
-    length = 0 if fact.valid_at == OPEN_START else stretch_length(fact.valid_at, fact.precision)
-    latest = fact.valid_at + max(length - 1, 0)
+    # For finding the period that it belongs to.
+    latest = fact.valid_at if fact.valid_at == OPEN_START else last_instant(fact.valid_at, fact.precision)
     row = pick(fact, "start", "end", "valid_at", "invalid_at", "precision", "end_precision")
     row |= pick(fact, "confidence", "corrects", "refuted", "support", "weak")
     return {**row, "fact": fact.stored_id, "latest": latest}

@@ -131,6 +131,11 @@ def stretch_length(begin: int, precision: Precision) -> int:
     return DAY * sum(monthrange(min(first.year + month // 12, MAXYEAR), month % 12 + 1)[1] for month in months)
 
 
+def last_instant(begin: int, precision: Precision) -> int:
+    """Return the last instant at which that may have begun which began in the stretch at *begin*."""
+    return begin + max(stretch_length(begin, precision) - 1, 0)
+
+
 def restore_open_ends(state: Mapping[str, object], keys: Iterable[str]) -> dict[str, object]:
     """Return *state* with exact open ends below *keys*: JavaScript, which edits states in Studio, rounds them."""
     return {**state, **{key: _restore(state[key]) for key in keys if key in state}}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kg_memory.models.graph import Precision
-from kg_memory.temporal.interval import HOUR, OPEN_END, OPEN_START, WIDTH, stretch_length
+from kg_memory.temporal.interval import HOUR, OPEN_END, OPEN_START, WIDTH, last_instant
 
 Order = tuple[int, int, str]
 Rank = tuple[int, int, bool, int, str, str]
@@ -95,7 +95,7 @@ class Statement:
     @property
     def latest(self) -> int:
         """The last instant at which it may have begun."""
-        return self.begin + max(stretch_length(self.begin, self.precision) - 1, 0)
+        return last_instant(self.begin, self.precision)
 
 
 MayChange = Callable[[Statement, Statement], bool]
