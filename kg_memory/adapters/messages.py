@@ -22,11 +22,9 @@ from langchain_core.messages import (
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.context_markers import remove_echo
-from kg_memory.text.message_fields import parse_time, plain_text
+from kg_memory.text.message_fields import ASSISTANT, ROLES, USER, parse_time, plain_text
 
 SOURCE = "langchain"
-USER, ASSISTANT = "user", "assistant"
-_ROLES = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
 RECALLING_TOOLS = frozenset({"search_memory", "memory_history", "archival_memory_search", "conversation_search"})
 _TIMES = ("timestamp", "created_at", "at", "created")
 
@@ -127,7 +125,7 @@ def _role(message: BaseMessage) -> str | None:
     if message.additional_kwargs.get("lc_source"):
         return None
     if isinstance(message, ChatMessage):
-        return _ROLES.get(message.role.lower())
+        return ROLES.get(message.role.lower())
     if isinstance(message, HumanMessage):
         return USER
     return ASSISTANT if isinstance(message, AIMessage) else None

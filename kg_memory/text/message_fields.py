@@ -12,6 +12,10 @@ from typing import Any
 from kg_memory.errors import InputError
 from kg_memory.temporal.interval import EPOCH
 
+USER, ASSISTANT = "user", "assistant"
+"""The sides of a conversation, and who speaks where a message has no name."""
+ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
+"""The roles whose messages are read, and their sides."""
 _WRITTEN = (
     "%I:%M %p on %d %B, %Y",
     "%B-%d-%Y",

@@ -23,7 +23,6 @@ from kg_memory.adapters.langmem.items import (
     to_item,
     without_score,
 )
-from kg_memory.adapters.messages import USER
 from kg_memory.adapters.namespace import validate_memory, validate_speaker
 from kg_memory.adapters.store import codec
 from kg_memory.adapters.store.codec import select_namespaces, validate_labels
@@ -34,7 +33,7 @@ from kg_memory.models.graph import Episode, EpisodeStatus, Fact
 from kg_memory.models.results import SearchResults
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant
-from kg_memory.text.message_fields import parse_time
+from kg_memory.text.message_fields import USER, parse_time
 from kg_memory.validation import validate_count
 
 AGENT = "agent"

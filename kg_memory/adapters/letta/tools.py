@@ -17,7 +17,6 @@ from kg_memory.adapters.calls import call
 from kg_memory.adapters.letta import arguments, edits
 from kg_memory.adapters.letta.block import Version
 from kg_memory.adapters.letta.blocks import Blocks
-from kg_memory.adapters.messages import ASSISTANT
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.rendering import render_episode, section
 from kg_memory.adapters.tools.toolkit import Answer, Here, answer_results, most_of, remember, search, tool
@@ -25,6 +24,7 @@ from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.message_fields import ASSISTANT
 from kg_memory.validation import validate_count
 
 TOOL = "tool"

@@ -9,16 +9,16 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from kg_memory.adapters.mem0.items import find_ended, read_expiration, to_events
+from kg_memory.adapters.mem0.items import find_ended, to_events
 from kg_memory.adapters.mem0.messages import Message, cut, read_messages
 from kg_memory.adapters.mem0.scopes import Entries, Ids, Item, Owner, read_ids, to_metadata
 from kg_memory.adapters.mem0.view import View
 from kg_memory.errors import InputError, ModelError
-from kg_memory.maintenance.transfer.from_mem0 import IDS, ROLES, SOURCE, USER, to_labels
+from kg_memory.maintenance.transfer.from_mem0 import IDS, SOURCE, read_expiration, to_labels
 from kg_memory.models.graph import Fact
 from kg_memory.models.operations import AddResult
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.message_fields import parse_time
+from kg_memory.text.message_fields import ROLES, USER, parse_time
 from kg_memory.validation import validate_text
 
 NOTED = "NOTED"

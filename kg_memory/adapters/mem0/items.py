@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
 
 from kg_memory.adapters.mem0.filters import Node, holds
 from kg_memory.adapters.mem0.scopes import Entries, Item, Owner, first_ids, to_metadata
-from kg_memory.errors import InputError
 from kg_memory.maintenance.transfer.from_mem0 import ABOUT
 from kg_memory.models.graph import Change, Fact, Source
 from kg_memory.models.results import Explanation, FactExplanation
@@ -84,20 +83,6 @@ def _values_of(fact: Fact, source: Source, owner: Owner) -> Entries:
 def _has_expired(source: Source, today: date) -> bool:
     last = source.labels.get("expiration_date")
     return isinstance(last, str) and last < today.isoformat()
-
-
-def read_expiration(value: object) -> tuple[str | None, datetime | None]:
-    """Return the last day on which a memory is shown, as text, and the instant behind it. Errors: `InputError`."""
-    if value is None:
-        return None, None
-    try:
-        day = value.date() if isinstance(value, datetime) else value
-        day = date.fromisoformat(day) if isinstance(day, str) else day
-        if isinstance(day, date):
-            return day.isoformat(), datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
-    except (ValueError, OverflowError):
-        pass
-    raise InputError(f"expiration_date must be a date such as 2026-12-31, got {value!r:.100}")
 
 
 # Events

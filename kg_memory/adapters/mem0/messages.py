@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.from_mem0 import ROLES, USER
 from kg_memory.text.identity import name_of_speaker
-from kg_memory.text.message_fields import plain_text
+from kg_memory.text.message_fields import ROLES, USER, plain_text
 
 SYSTEM = "system"
 LONGEST_NOTE = 2000

@@ -9,7 +9,6 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
-from kg_memory.adapters.messages import USER
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Where,
@@ -24,6 +23,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.message_fields import USER
 
 
 class SearchMemory(BaseModel):

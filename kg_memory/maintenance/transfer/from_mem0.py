@@ -21,6 +21,7 @@ from kg_memory.maintenance.transfer.moving import LIST_NAMES, Lookup, Reading, R
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.labels import LONGEST_LABEL, Labels, check_label, read_labels
 from kg_memory.text.identity import name_of_speaker
+from kg_memory.text.message_fields import ASSISTANT, ROLES, USER
 
 logger = logging.getLogger("kg_memory")
 
@@ -33,9 +34,6 @@ REST = "metadata"
 RESERVED = frozenset((*IDS, *ABOUT, REST))
 MEM0_ID = "mem0_id"
 """The label with the id that a memory had in Mem0."""
-USER, ASSISTANT = "user", "assistant"
-ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
-"""The roles whose messages are read, and who speaks where the message has no name."""
 _OWNERS = ("user_id", "agent_id")
 _TIMES = ("updated_at", "created_at")
 _READ = frozenset({*RESERVED, *_TIMES, "id", "memory_id", "memory", "new_memory", "event", "is_deleted", "categories"})
@@ -149,12 +147,25 @@ def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_ou
         return read_labels(to_labels(ids, None, about))
 
 
+def read_expiration(value: object) -> tuple[str | None, datetime | None]:
+    """Return the last day on which a memory is shown, as text, and the instant behind it. Errors: `InputError`."""
+    if value is None:
+        return None, None
+    try:
+        day = value.date() if isinstance(value, datetime) else value
+        day = date.fromisoformat(day) if isinstance(day, str) else day
+        if isinstance(day, date):
+            return day.isoformat(), datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"expiration_date must be a date such as 2026-12-31, got {value!r:.100}")
+
+
 def _end_of(day: str | None) -> datetime | None:
     """Return the instant behind the last *day* of a memory; None where it is no day."""
     try:
-        last = date.fromisoformat(day or "")
-        return datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
-    except (ValueError, OverflowError):
+        return read_expiration(day)[1]
+    except InputError:
         return None
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from kg_memory.adapters.messages import USER
 from kg_memory.errors import InputError
 from kg_memory.server.keys import ApiKey
+from kg_memory.text.message_fields import USER
 from kg_memory.validation import validate_namespace
 
 Profile = Literal["core", "full", "read-only"]
