@@ -115,7 +115,7 @@ def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winn
     stored = dict(zip(KINDS, answers, strict=True))
     episode_rows = [row["episode"] for [row] in stored["episodes"].values()]
     messages = {row["id"]: row["content"] for row in episode_rows if row["kind"] == "message"}
-    fillers = yield from find_fillers(messages, search.instants)
+    fillers = yield from find_fillers(messages, beside, search.instants)
     return stored, _join(disputed, ended), absent, beside, fillers
 
 
@@ -250,9 +250,8 @@ def explain(
     explanations: list[Explanation] = []
     for kind in KINDS:
         explanations += _explain_results(kind, context, search, ranked)
-        explanations += _explain_others(kind, context, texts, search, ranked, limit)
-    empty = {"left_out": FILLER}
-    return tuple(one.model_copy(update=empty) if one.left_out and one.id in fillers else one for one in explanations)
+        explanations += _explain_others(kind, context, texts, search, ranked, limit, fillers)
+    return tuple(explanations)
 
 
 def _explain_results(kind: Kind, context: Context, search: Search, ranked: Ranked) -> Iterator[Explanation]:
@@ -271,13 +270,14 @@ def _explain_results(kind: Kind, context: Context, search: Search, ranked: Ranke
 
 
 def _explain_others(
-    kind: Kind, context: Context, texts: Texts, search: Search, ranked: Ranked, limit: int
+    kind: Kind, context: Context, texts: Texts, search: Search, ranked: Ranked, limit: int, fillers: Collection[str]
 ) -> Iterator[Explanation]:
     """Yield the explanations of the candidates that are no results, best first."""
     results = {id_of(value) for value in _results(kind, context)}
     for id_, _ in ranked.ranked.get(kind, [])[: limit + FURTHER]:
         if id_ not in results:
-            reason = f"not among the first {limit}" if id_ in texts[kind] else GONE[kind]
+            behind = FILLER if id_ in fillers else f"not among the first {limit}"
+            reason = behind if id_ in texts[kind] else GONE[kind]
             explanation = _explain_one(kind, id_, texts[kind].get(id_, ""), search, ranked)
             yield explanation.model_copy(update={"left_out": reason})
 

@@ -31,12 +31,15 @@ def read_turns(ids: Sequence[str], instants: Instants) -> Flow[Beside]:
     return {row["id"]: row for row in rows}
 
 
-def find_fillers(contents: Mapping[str, str], instants: Instants) -> Flow[set[str]]:
-    """Return which messages, by their ids, say nothing: "Noted.", and "Sure!" where nothing was asked or proposed."""
+def find_fillers(contents: Mapping[str, str], beside: Beside, instants: Instants) -> Flow[set[str]]:
+    """Return which messages, by their ids, say nothing: "Noted.", and "Sure!" where nothing was asked or proposed.
+
+    The turns *beside* them are read where they are not known.
+    """
     fillers = {id_ for id_, content in contents.items() if is_filler(content, None)}
     unsure = [id_ for id_, content in contents.items() if id_ not in fillers and is_filler(content, "")]
-    beside = yield from read_turns(unsure, instants)
-    before = {id_: row["before"]["content"] for id_, row in beside.items() if row["before"]}
+    known = {**beside, **(yield from read_turns([id_ for id_ in unsure if id_ not in beside], instants))}
+    before = {id_: known[id_]["before"]["content"] for id_ in unsure if id_ in known and known[id_]["before"]}
     return fillers | {id_ for id_, turn in before.items() if is_filler(contents[id_], turn)}
 
 
