@@ -95,9 +95,8 @@ def import_records(
                 progress(counts["message"] + counts["declared fact"], total)
     yield from without_model(refresh(since=0, before=(yield from now())))
     repeated = counts.pop("repeated", 0)
-    records_by_kind, missing = ({kind: count for kind, count in each.items() if count} for each in (counts, left_out))
     return ImportResult(
-        namespace=namespace, records=records_by_kind, left_out=missing, repeated=repeated, unread=tuple(unread)
+        namespace=namespace, records=+counts, left_out=+left_out, repeated=repeated, unread=tuple(unread)
     )
 
 
@@ -155,8 +154,8 @@ def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
     """Let what a message states take the place of what only earlier versions of it state, and count what cannot."""
-    episode = yield from read_episode(result.episode)
-    if result.error or episode is None:
+    episode = None if result.error else (yield from read_episode(result.episode))
+    if episode is None:
         return
     seen = yield from belief_params(EVER, None)
     facts = yield from read_page((yield from start_list(None, record.replaces)), MOST_REPLACED, None, None, seen)
