@@ -19,6 +19,7 @@ from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, time
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call, Vector
 from kg_memory.runtime.flow import Flow, arun, run
+from kg_memory.runtime.lifecycle import PerLoop
 
 MAX_TEXT_BYTES = 8000
 """Bytes of UTF-8; the tail of a longer text is not embedded.
@@ -68,14 +69,24 @@ def open_embedding_model(
 @cache
 def http_clients() -> Mapping[str, Any]:
     """Return the arguments by which OpenAI's clients follow no redirect: it would take texts to another host."""
+    import httpx  # noqa: PLC0415 - slow to import
     import openai  # noqa: PLC0415 - slow to import
     from langchain_openai import ChatOpenAI  # noqa: PLC0415 - slow to import
 
+    class ClientPerLoop(openai.DefaultAsyncHttpxClient):
+        """Sends from each event loop by a client of its own: the connections of a closed loop only raise errors."""
+
+        def __init__(self) -> None:
+            super().__init__(**options)
+            self._clients = PerLoop(lambda: openai.DefaultAsyncHttpxClient(**options))
+
+        async def send(self, request: Any, **arguments: Any) -> Any:
+            return await self._clients.get().send(request, **arguments)
+
     proxy = ChatOpenAI.model_fields["openai_proxy"].get_default(call_default_factory=True)
-    return {
-        "http_client": openai.DefaultHttpxClient(proxy=proxy, follow_redirects=False),
-        "http_async_client": openai.DefaultAsyncHttpxClient(proxy=proxy, follow_redirects=False),
-    }
+    # The certificates are read here, never on an event loop.
+    options = {"proxy": proxy, "follow_redirects": False, "verify": httpx.create_ssl_context()}
+    return {"http_client": openai.DefaultHttpxClient(**options), "http_async_client": ClientPerLoop()}
 
 
 def make_reliable(

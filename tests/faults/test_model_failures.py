@@ -468,6 +468,17 @@ def test_no_text_follows_a_redirect(ask: Callable[[str], Any]) -> None:
     assert not asked
 
 
+def test_each_event_loop_has_connections_of_its_own() -> None:
+    asked: list[str] = []
+    with chat_server(lambda name, _: asked.append(name)) as url:
+        for name in ("embeddings", "chat"):
+            model = REMOTE[name](url)  # which asks once
+            for _ in range(3):
+                answer = model.aembed_query(SAID) if name == "embeddings" else model.aanswer(ASK)
+                asyncio.run(answer)
+    assert len(asked) == 6
+
+
 @both_plans
 async def test_asyncio_meets_the_same(memory: GraphMemory, remote: Model, namespace: str) -> None:
     for name in ("500", "a timeout", "a refusal"):
