@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-cluster test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
+.PHONY: help demo test conformance coverage test-cluster test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,9 +18,14 @@ help:  ## say what there is to make
 demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: offline, no key
 	@$(BIN)/kg-memory demo
 
-test: .venv/.dev check  ## all checks and all tests
-	@$(BIN)/python -m pytest -q $(CONFORMANCE)
+test: .venv/.dev  ## all checks and all tests
+	@$(MAKE) --no-print-directory --jobs 2 check conformance
 	@$(RUN_TESTS)
+
+# Then all tests are collected, once: each of several processes would compile them all, where that was not done.
+conformance: .venv/.dev
+	@$(BIN)/python -m pytest -q $(CONFORMANCE)
+	@$(BIN)/python -m pytest -qq --collect-only >/dev/null
 
 coverage: .venv/.dev  ## all tests, and which lines and branches they reach: a third slower
 	@$(RUN_TESTS) --cov --cov-report=term
