@@ -32,9 +32,10 @@ WHERE coalesce(f.kind, 'state') = 'state'
 MATCH (f)-[:HELD]->(b:Belief)
 WHERE {part.BELIEVED}
 MATCH (x)-[st:STATES]->(f)
-WITH f, own, b, sum(CASE WHEN x.created_at <= $believed_at THEN 1 ELSE 0 END) AS told,
-  sum(CASE WHEN x.created_at <= $believed_at AND {part.UNEXPIRED} THEN 1 ELSE 0 END) AS lasting,
-  sum(CASE WHEN x.created_at <= $believed_at AND {part.UNEXPIRED} AND st.weak = true THEN 1 ELSE 0 END) AS weak
+WITH f, own, b, CASE WHEN x.created_at > $believed_at THEN null WHEN NOT ({part.UNEXPIRED}) THEN 0
+  WHEN st.weak = true THEN 1 ELSE 2 END AS stated
+WITH f, own, b, count(stated) AS told, count(CASE WHEN stated > 0 THEN 1 END) AS lasting,
+  count(CASE WHEN stated = 1 THEN 1 END) AS weak
 WHERE told = 0 OR lasting > 0
 RETURN string.join(collect(f.id), '\n') AS ids, string.join(collect(f.predicate), '\n') AS predicates,
   collect(f.sentence) AS sentences,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from kg_memory.models.graph import FactKind, Precision
 from kg_memory.models.profile import Profile, ProfileSlot, ProfileSubTopic, ProfileTopic
@@ -19,8 +20,7 @@ from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.text.topics import FALLBACK, Schema
 
 
-@dataclass(frozen=True, slots=True)
-class HeldState:
+class HeldState(NamedTuple):
     """A state that holds of an entity: as its subject, if it is its `own`; told by so many `statements`.
 
     `begin` orders it: when it began, or has been known to be so, in microseconds.
