@@ -161,6 +161,18 @@ def test_columns_hold_the_whole_graph(client: Client, story: str, offline: Graph
     assert "Bergen" not in decode(merged)["entities"]["name"]
 
 
+def test_columns_are_compressed_for_other_machines_that_read_it(client: Client, story: str) -> None:
+    reader = client("read")
+    path = "/v1/namespaces/columns%2F1/explorer/columns"
+    here = reader.get(path)
+    assert "content-encoding" not in here.headers
+    proxied = {"X-Forwarded-For": "192.0.2.1"}
+    there = reader.get(path, headers=proxied)
+    assert there.headers["content-encoding"] == "gzip"
+    assert there.content == here.content
+    assert "content-encoding" not in reader.get(path, headers={**proxied, "Accept-Encoding": "identity"}).headers
+
+
 def test_an_empty_namespace_has_empty_columns(client: Client) -> None:
     columns = decode(client("read").get("/v1/namespaces/columns%2Fempty/explorer/columns"))
     assert (columns["entities"]["id"], columns["facts"]["id"], columns["disputed"]) == ([], [], [])

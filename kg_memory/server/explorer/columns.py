@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import time
 from collections import OrderedDict, defaultdict
@@ -99,7 +98,7 @@ QUERIES = (
 
 
 class ColumnCache:
-    """The columns of the namespaces that were read last, compressed; each is used while its graph stays as it is."""
+    """The columns of the namespaces that were read last, packed; each is used while its graph stays as it is."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
@@ -111,12 +110,12 @@ class ColumnCache:
         return list(self._kept)
 
     def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return the revision of the graph of *namespace*, and its columns, compressed."""
+        """Return the revision of the graph of *namespace*, and its columns, packed."""
         revision = yield from read_revision()
         kept = self._kept.pop(namespace, None)
         if kept is None or kept[0] != revision:
             answers, read_at = yield from read_answers()
-            kept = revision, (yield from work(lambda: compress(to_columns(answers, read_at))))
+            kept = revision, (yield from work(lambda: pack(to_columns(answers, read_at))))
         self._kept[namespace], self._used[namespace] = kept, time.monotonic()
         if len(self._kept) > CACHED:
             self._kept.popitem(last=False)
@@ -208,8 +207,8 @@ class Places:
         return kept
 
 
-def compress(columns: Columns) -> bytes:
-    """Return *columns* compressed: the length of a text of JSON, the text, then the arrays that it names.
+def pack(columns: Columns) -> bytes:
+    """Return *columns* as bytes: the length of a text of JSON, the text, then the arrays that it names.
 
     In the text, an array is ``{"array": TYPE, "length": NUMBER, "start": BYTES}``; all start at a multiple of eight.
     """
@@ -224,8 +223,7 @@ def compress(columns: Columns) -> bytes:
 
     text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"), default=name)
     header = text.encode("utf-8", "replace")
-    content = b"".join([len(header).to_bytes(8, "little"), _pad(header), *arrays])
-    return gzip.compress(content, 1, mtime=0)
+    return b"".join([len(header).to_bytes(8, "little"), _pad(header), *arrays])
 
 
 def _read_row(rows: Sequence[Row]) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from kg_memory.errors import KGMemoryError
 from kg_memory.retrieval.time_window import parse_moment
-from kg_memory.server.access import KnownKey, Reading
+from kg_memory.server.access import KnownKey, Reading, is_local
 from kg_memory.server.endpoints import NAMESPACE
 from kg_memory.server.explorer.columns import FAR, ColumnCache
 from kg_memory.server.explorer.doubts import read_doubts
@@ -69,7 +70,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
-        """Return the whole graph as columns: compressed, or 304 where the page has it."""
+        """Return the whole graph as columns, or 304 where the page has it; compressed if it is another machine's."""
         nonlocal sweeping
         revision, body = await driver.arun(cache.read(access.namespace), access.namespace)
         if sweeping is None or sweeping.done():
@@ -77,11 +78,14 @@ def add_routes(router: APIRouter, service: Service) -> None:
         headers = {
             "ETag": f'"{revision.encode().hex()}"',
             "Cache-Control": "private, no-cache",
-            "Vary": "Authorization",
+            "Vary": "Authorization, Accept-Encoding",
         }
         if headers["ETag"] in request.headers.get("if-none-match", ""):
             return Response(None, 304, headers)
-        return Response(body, 200, {**headers, "Content-Encoding": "gzip"}, "application/octet-stream")
+        if not is_local(request) and "gzip" in request.headers.get("accept-encoding", ""):
+            body = await asyncio.to_thread(gzip.compress, body, 1, mtime=0)
+            headers["Content-Encoding"] = "gzip"
+        return Response(body, 200, headers, "application/octet-stream")
 
     @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
     async def list_doubts(access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
