@@ -225,7 +225,7 @@ def test_a_large_graph_is_written_and_searched_by_broad_words_within_a_second_a_
             rows = [
                 {"subject": f"Person {n}", "predicate": "LIVES_IN", "object": f"Town {n % 100}", "at": "2024-01-01",
                  "sentence": f"Person {n} lives in the town Town {n % 100}"}
-                for n in range(500)
+                for n in range(1000)
             ]  # fmt: skip
             memory.facts.add_many(rows)
             for name in ("TIMEOUT_MAX", "TIMEOUT_DEFAULT"):
@@ -236,4 +236,4 @@ def test_a_large_graph_is_written_and_searched_by_broad_words_within_a_second_a_
             for recipe in ("default", "words", "meaning", "hybrid", "overview"):
                 found = memory.search("Which person lives in the town?", recipe=recipe)
                 assert len(found.facts) == len(found.entities) == len(found.episodes) == 10
-            assert memory.stats().facts >= 500
+            assert memory.stats().facts >= 1000
