@@ -260,7 +260,7 @@ def _is_transient(error: Exception, status: int | None) -> bool:
     if status is not None:
         no_credit = getattr(error, "code", None) == "insufficient_quota"
         return (status in TRANSIENT_STATUS or status >= 500) and status != 501 and not no_credit
-    # After `asyncio.run`, the OpenAI client keeps the connections of the closed loop: each fails once.
+    # After `asyncio.run`, a client that the user has made keeps the connections of the closed loop: each fails once.
     is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_CLOSED
     is_retryable = getattr(error, "is_retryable", False) or _names(error) & TRANSIENT_NAMES
     return bool(is_stale or is_shutdown(error) or is_retryable)

@@ -46,6 +46,7 @@ RETURN string.join(collect(f.id), '\n') AS ids, string.join(collect(f.predicate)
 """
 """The states that hold, in one row: a list of each value is read many times as fast as rows of values.
 
+A statement is null where its episode was saved later, 0 where that has expired, 1 where it is weak, and else 2.
 A fact about the entity alone is stored with itself as its object, and is its `own`. The numbers of each fact are:
 whether it is its own; its statements in episodes that have not expired, and those of them that are weak; the begin and
 the end of the belief, and since when it is known; the facts that it rests on; its verdicts. No statement means that all
