@@ -11,7 +11,7 @@ the kernel drops the lock of a process that dies, however it dies):
 """
 
 # Paths are strings here: pathlib would take longer to import than all the rest.
-# ruff: noqa: PTH106, PTH108, PTH115, PTH116, PTH118, PTH123
+# ruff: noqa: PTH106, PTH108, PTH110, PTH115, PTH116, PTH118, PTH123
 from __future__ import annotations
 
 import fcntl
@@ -89,12 +89,15 @@ def watch(run: str, address: str) -> None:
             return
         now, newest = time.monotonic(), read_idle_time(run)
         idle = newest[1]
-        if newest != seen or is_held(os.path.join(run, USERS)):
-            seen, quiet_since = newest, now
-        elif now - quiet_since >= idle:
-            if _stop(run, link, seen):
-                return
-            quiet_since = time.monotonic()
+        try:
+            if newest != seen or is_held(os.path.join(run, USERS)):
+                seen, quiet_since = newest, now
+            elif now - quiet_since >= idle:
+                if _stop(run, link, seen):
+                    return
+                quiet_since = time.monotonic()
+        except FileNotFoundError:  # the folder has just been deleted: the next look ends the server
+            continue
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
@@ -146,7 +149,7 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float]) -> bool:
 
     A client that comes now waits for the starting lock, and then starts another server.
     """
-    _compact(link)
+    _compact(run, link)
     starting = lock(os.path.join(run, STARTING), fcntl.LOCK_EX | fcntl.LOCK_NB)
     if starting is None:
         return False
@@ -159,14 +162,17 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float]) -> bool:
         unlock(starting)
 
 
-def _compact(link: socket.socket) -> None:
-    """Rewrite the append-only file as a snapshot if it grew."""
+def _compact(run: str, link: socket.socket) -> None:
+    """Rewrite the append-only file as a snapshot if it grew.
+
+    Once the folder is deleted, the server tries for ever.
+    """
     state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
         return
     _ask(link, "BGREWRITEAOF")
     state = _info(link, "persistence")
-    while "1" in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")):
+    while "1" in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")) and os.path.exists(run):
         time.sleep(SHORTEST_PAUSE)
         state = _info(link, "persistence")
 

@@ -263,6 +263,19 @@ def test_a_deleted_folder_can_be_made_anew_at_once(folder: Path, found: Binaries
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[1]]
 
 
+def test_a_folder_that_is_deleted_while_its_server_stops_leaves_no_server(folder: Path, found: Binaries) -> None:
+    with embedded.join(folder, found, idle_seconds=0) as server:
+        number = pid(server)
+        with connected(server) as connection:
+            for place in range(40):
+                connection.set(f"key {place}", os.urandom(watchdog.REWRITE_SIZE // 20))
+            connection.config_set("rdb-key-save-delay", 20_000)  # microseconds
+            connection.bgrewriteaof()  # so the one that is asked for at the stop has to wait
+    time.sleep(0.3)
+    shutil.rmtree(folder, ignore_errors=True)
+    until(lambda: not [line for line in processes("pid=,stat=") if line.split()[0] == str(number) and "Z" not in line])
+
+
 def test_the_keeper_and_the_server_belong_to_no_terminal_and_leave_no_zombie(folder: Path, found: Binaries) -> None:
     before = zombies()
     with embedded.join(folder, found, idle_seconds=0) as server:
