@@ -173,6 +173,15 @@ def test_columns_are_compressed_for_other_machines_that_read_it(client: Client, 
     assert "content-encoding" not in reader.get(path, headers={**proxied, "Accept-Encoding": "identity"}).headers
 
 
+def test_lines_in_texts_move_no_column(client: Client, offline: GraphMemory) -> None:
+    for number in range(2):
+        offline.add("I live in Lima.", speaker=f"Ann\n{number}", thread="\n", source="\na\n", namespace="columns/lines")
+    columns = decode(client("read").get("/v1/namespaces/columns%2Flines/explorer/columns"))
+    assert columns["sources"]["speaker"] == ["Ann 0", "Ann 1"]
+    assert set(columns["entities"]["name"]) == {"Ann 0", "Ann 1", "Lima"}
+    assert len(columns["facts"]["id"]) == len(columns["facts"]["kind"]) == 2
+
+
 def test_an_empty_namespace_has_empty_columns(client: Client) -> None:
     columns = decode(client("read").get("/v1/namespaces/columns%2Fempty/explorer/columns"))
     assert (columns["entities"]["id"], columns["facts"]["id"], columns["disputed"]) == ([], [], [])

@@ -106,7 +106,7 @@ class Grouped {
 
 function group(keys, length) {
   const starts = new Uint32Array(length + 1);
-  for (const key of keys) starts[key + 1]++;
+  for (let i = 0; i < keys.length; i++) starts[keys[i] + 1]++;
   for (let i = 0; i < length; i++) starts[i + 1] += starts[i];
   const next = starts.slice();
   const items = new Uint32Array(keys.length);
@@ -157,8 +157,9 @@ function linkPairs(graph) {
   const factOf = [];
   for (let fact = 0; fact < graph.size; fact++) {
     const subject = graph.subject[fact];
-    for (const object of graph.facts.object[fact]) {
-      if (subject < 0) continue;
+    const objects = graph.facts.object[fact];
+    for (let i = 0; i < objects.length && subject >= 0; i++) {
+      const object = objects[i];
       const key = subject * 4194304 + object;
       let link = places.get(key);
       if (link === undefined) {
@@ -226,8 +227,10 @@ export function forgetKept() {
 
 // The range of the world's clock that all times lie in, without the outermost hundredth, and with the present.
 export function worldRange(graph, now) {
-  const all = [graph.valid, graph.from, graph.until].flatMap((column) => [...column]);
-  const times = Float64Array.from(all).filter((time) => time > -FAR && time < FAR).sort();
+  const columns = [graph.valid, graph.from, graph.until];
+  const all = new Float64Array(3 * graph.valid.length);
+  columns.forEach((column, place) => all.set(column, place * column.length));
+  const times = all.filter((time) => time > -FAR && time < FAR).sort();
   const cut = times.length > 400 ? Math.floor(times.length / 200) : 0;
   const first = times.length ? times[cut] : now - 365 * 86400000;
   const last = Math.max(times.length ? times[times.length - 1 - cut] : now, now);

@@ -113,3 +113,8 @@ export function arrowKeys(list, selector) {
   });
   return list;
 }
+
+// Run something once what was drawn is seen, which takes some milliseconds longer than to draw it.
+export function afterFrame(run, milliseconds = 50) {
+  requestAnimationFrame(() => setTimeout(run, milliseconds));
+}

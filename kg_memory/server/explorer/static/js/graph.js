@@ -2,6 +2,7 @@
 
 import { BEGUN, ENDED, HOLDS, RETIRED } from "./data.js";
 import { drawAreas } from "./areas.js";
+import { afterFrame } from "./dom.js";
 import { firstPositions, place, stop } from "./layout.js";
 import { look, onLook } from "./looking.js";
 import { state } from "./store.js";
@@ -13,7 +14,7 @@ const VAST = 20000; // links from which they are thin, and most of them are draw
 const COARSE = 3000; // links that are drawn at first
 const PER_FRAME = 3000; // changed links that one frame of dragging draws; the rest follows in the next
 const { EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram } = window.Sigma.rendering;
-const LINK_PROGRAMS = { arrow: EdgeArrowProgram, line: EdgeRectangleProgram, thin: EdgeLineProgram };
+const LINK_PROGRAMS = { arrow: EdgeArrowProgram, line: EdgeRectangleProgram };
 const DIFFERENCES = { [BEGUN]: "begun", [ENDED]: "ended", [RETIRED]: "retired" };
 
 let sigma = null;
@@ -26,6 +27,13 @@ let lively = new Int32Array(0); // the shown facts of each entity
 let dirty = new Set();
 let lit = { entities: new Set(), links: new Set() };
 let handlers = {};
+
+// Links so many cannot be pointed at: they are not drawn a second time, for what is under the pointer.
+class ThinProgram extends EdgeLineProgram {
+  constructor(context, _picking, renderer) {
+    super(context, null, renderer);
+  }
+}
 
 // Compiling what draws a kind of link takes long: that for large graphs is done while these are read, the others when
 // a graph needs them.
@@ -49,7 +57,7 @@ export function startGraph(stage, areas, on) {
     allowInvalidContainer: true, renderLabels: true, labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: "500",
     labelColor: { attribute: "labelColor" }, labelDensity: 1, labelGridCellSize: 90, labelRenderedSizeThreshold: 5, zIndex: true,
     edgeLabelSize: 10.5, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelColor: { attribute: "labelColor" },
-    edgeProgramClasses: { thin: EdgeLineProgram }, defaultEdgeType: "thin", minEdgeThickness: 0.8, stagePadding: 44, minCameraRatio: 0.02, maxCameraRatio: 4, enableEdgeEvents: true,
+    edgeProgramClasses: { thin: ThinProgram }, defaultEdgeType: "thin", minEdgeThickness: 0.8, stagePadding: 44, minCameraRatio: 0.02, maxCameraRatio: 4, enableEdgeEvents: true,
     nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeHover: drawHover, inertiaDuration: 0,
   });
   sigma.on("clickNode", ({ node }) => handlers.entity(Number(node)));
@@ -101,11 +109,11 @@ function load() {
   sigma.setSetting("labelRenderedSizeThreshold", large ? 6 : 3);
   sigma.drawLinksAs(vast ? "thin" : graph.links.length > MANY ? "line" : "arrow");
   sigma.setSetting("enableEdgeEvents", !vast);
-  sigma.setGraph(next);
   frameShown(positions);
   if (!kept) sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
-  sigma.once("afterRender", () => performance.mark("graph drawn"));
-  if (coarse) setTimeout(() => drawWhole(next, positions, kept), 300);
+  sigma.setGraph(next); // it is drawn here, and once
+  performance.mark("graph drawn");
+  if (coarse) afterFrame(() => drawWhole(next, positions, kept), 300);
   else arrange(positions, kept);
 }
 
@@ -117,10 +125,12 @@ function addLinks(drawing, links) {
 // The shown links between the entities with most mentions.
 function findStrongest() {
   const { links, mentions } = look.graph;
-  const weight = (link) => Math.min(mentions[links.source[link]], mentions[links.target[link]]);
-  const weights = Float64Array.from(linkState, (best, link) => (best ? weight(link) : -1));
-  const least = weights.slice().sort()[weights.length - COARSE];
-  return [...weights.keys()].filter((link) => weights[link] >= Math.max(0, least)).slice(0, 2 * COARSE);
+  const weights = new Float64Array(linkState.length).fill(-1);
+  for (let link = 0; link < weights.length; link++) if (linkState[link]) weights[link] = Math.min(mentions[links.source[link]], mentions[links.target[link]]);
+  const least = Math.max(0, weights.slice().sort()[weights.length - COARSE]);
+  const strongest = [];
+  for (let link = 0; link < weights.length && strongest.length < 2 * COARSE; link++) if (weights[link] >= least) strongest.push(link);
+  return strongest;
 }
 
 // All links of a graph that was first drawn without most of them, so that it could be seen sooner.
@@ -182,7 +192,8 @@ function count(fact, next) {
     if (graph.subject[fact] >= 0) lively[graph.subject[fact]] += step;
     for (const object of graph.facts.object[fact]) lively[object] += step;
   }
-  for (const link of graph.links.ofFact.of(fact)) dirty.add(link);
+  const { starts, items } = graph.links.ofFact;
+  for (let i = starts[fact]; i < starts[fact + 1]; i++) dirty.add(items[i]);
 }
 
 // Work out a link: differences come before what holds.
@@ -190,7 +201,9 @@ function settle(link) {
   const { graph } = look;
   let best = 0;
   let predicate = -1;
-  for (const fact of graph.links.facts.of(link)) {
+  const { starts, items } = graph.links.facts;
+  for (let i = starts[link]; i < starts[link + 1]; i++) {
+    const fact = items[i];
     const now = shownState[fact];
     if (now > best || (now && predicate < 0)) { best = Math.max(best, now); predicate = graph.predicate[fact]; }
   }

@@ -2,7 +2,7 @@
 
 import { Problem, onKeyNeeded, post } from "./api.js";
 import { forgetKept, readGraph } from "./data.js";
-import { button, element, iconButton, replace, toast } from "./dom.js";
+import { afterFrame, button, element, iconButton, replace, toast } from "./dom.js";
 import { early } from "./early.js";
 import { choose, lightUp, startGraph, zoom } from "./graph.js";
 import { count, t } from "./i18n.js";
@@ -115,7 +115,7 @@ async function open(sent = null) {
   forgetKept();
   setGraph(await readGraph(state.ns, sent));
   invite();
-  show();
+  afterFrame(show);
   await readCounts();
   listen();
 }

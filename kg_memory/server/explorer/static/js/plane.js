@@ -2,7 +2,7 @@
 
 import { FAR, findTicks, showMinute } from "./dates.js";
 import { worldRange } from "./data.js";
-import { drawing, element, replace } from "./dom.js";
+import { afterFrame, drawing, element, replace } from "./dom.js";
 import { t } from "./i18n.js";
 import { look, now, onLook, pointA, pointB } from "./looking.js";
 import { axisOf } from "./scales.js";
@@ -33,7 +33,7 @@ export function startPlane(box) {
   parts.canvas.addEventListener("wheel", zoom, { passive: false });
   parts.canvas.addEventListener("dblclick", () => { range = worldRange(look.graph, now()); draw(); });
   new ResizeObserver(measure).observe(box);
-  onLook("graph", () => { range = worldRange(look.graph, now()); measure(); });
+  onLook("graph", () => afterFrame(() => { range = worldRange(look.graph, now()); measure(); }));
   onLook("time", move);
   onTheme(draw);
   subscribe(["scale"], draw);
@@ -103,7 +103,7 @@ function paint(counts, columns, rows) {
   const canvas = parts.canvas;
   canvas.width = columns;
   canvas.height = rows;
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d", { willReadFrequently: true }); // it stays out of the GPU, which takes long to begin
   const image = context.createImageData(columns, rows);
   const shade = parseInt(colour("density").slice(1), 16);
   let most = 1;

@@ -1,6 +1,6 @@
 // The left side: entities to choose from, and the filters.
 
-import { button, element, replace, arrowKeys } from "./dom.js";
+import { afterFrame, arrowKeys, button, element, replace } from "./dom.js";
 import { t } from "./i18n.js";
 import { look, onLook } from "./looking.js";
 import { centre, wordsOf } from "./graph.js";
@@ -16,7 +16,7 @@ let list = null;
 
 export function startSide(node) {
   side = node;
-  onLook("graph", draw);
+  onLook("graph", () => afterFrame(draw));
   let waiting = 0;
   onLook("time", () => { clearTimeout(waiting); waiting = setTimeout(drawEntities, 200); });
   subscribe(["types", "predicates", "kinds", "speaker", "thread", "source", "trust", "confidence", "unreviewed"], draw);
