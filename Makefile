@@ -65,7 +65,7 @@ fuzz: .venv/.dev .venv-fuzz/.made  ## the HTTP API by schemathesis, 10,000 calls
 bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
 	@$(BIN)/python benchmarks/storage_form.py --quick
 
-bench-report: .venv-bench/.made  ## docs/benchmarks.md with all figures, beside Graphiti (20 minutes; more with ARGUMENTS)
+bench-report: .venv-bench/.made  ## docs/benchmarks.md with all figures, beside Graphiti (half an hour; more with ARGUMENTS)
 	@.venv-bench/bin/python -m benchmarks.report $(ARGUMENTS)
 
 test-docs: .venv/.dev  ## the code and the commands that the documentation shows (two minutes)

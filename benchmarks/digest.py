@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ def seconds_of(report: Callable[[], Any]) -> list[float]:
 
 def _tell(progress: Progress) -> None:
     if progress.done % 1000 == 0:
-        print(f"{progress.done} stated", flush=True)
+        print(f"{progress.done} stated", file=sys.stderr)
 
 
 def main() -> None:
