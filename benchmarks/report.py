@@ -3,7 +3,8 @@
     python -m benchmarks.report [--locomo FILE.json] [--beam FOLDER] [--only NAMES] [--quick] [--out docs/benchmarks.md]
 
 ``make bench-report`` runs it with the extra ``bench``, which brings Graphiti and Matplotlib; without these their parts
-are left out, and the page says so. It takes about half an hour; ``--quick`` takes five minutes, and shows only that all runs.
+are left out, and the page says so. It takes about half an hour; ``--quick`` takes five minutes, and shows only that all
+runs.
 Conversations are no part of this repository: see the README beside this.
 """
 
