@@ -19,11 +19,12 @@ PERSON_ACTS = re.compile(
 )
 _PERSON_OR_GROUP_ACTS = re.compile(
     rf"{_ADVERB}(?:(?:no longer )?uses(?! (?:of|for)\b)|is (?:from|based in)"
+    r"|is an? (?:[\w-]+ ){0,2}(?:agency|bank|charity|company|firm|foundation|nonprofit|start-?up|university)"
     r"|runs (?:on|in)|is (?:hosted|deployed|installed|written|built) (?:on|in|with|to)|depends on|supports"
     r"|(?P<past>(?:moved|relocated) (?:\w+ )?(?:to|from)|joined))\b"
 )
 _ACT_WORDS = 5
-"""The most words of an act: "now no longer works for me"."""
+"""The most words of an act: "now no longer works for me", "is a small logistics company"."""
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:

@@ -15,6 +15,7 @@ from kg_memory.offline.name_words import PEOPLE
 from kg_memory.offline.names import find_mentions
 from kg_memory.offline.objects import JOINS_GROUP, find_joined, find_objects, fits, is_group, widen
 from kg_memory.offline.statements import (
+    BASED,
     ENGLISH,
     GENERAL,
     MOST_OBJECTS,
@@ -75,6 +76,8 @@ _MAY_DATE = re.compile(
     r"September|October|November|December|summer|winter|spring|autumn|fall|last|next"
 )
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+_IS_ONE = re.compile(r"\s(?:is|are|was|were) (?:an?|the) [\w\s-]+$", re.IGNORECASE)
+"""The words that say what a thing is, before where it is: "Acme is a company based in Oslo"."""
 OF_THINGS = frozenset({"RUNS_ON", "BUILT_WITH", "USES"})
 """Predicates whose subject may be a thing without a name: "the memory-system runs on Qdrant"."""
 LISTING = frozenset({"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"})
@@ -222,7 +225,11 @@ class _SentenceReader:
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
-        subject = self._subject(self.text[:start], of_things=_is_of_things(pattern, self.text[start:end]))
+        verb = self.text[start:end].casefold()
+        before = self.text[:start]
+        if verb.startswith(BASED):
+            before = _IS_ONE.sub(" ", before)
+        subject = self._subject(before, of_things=_is_of_things(pattern, self.text[start:end]))
         if subject is None:
             return []
         objects = find_objects(pattern, end, subject, self.text, self.start, self.mentions)
@@ -232,7 +239,6 @@ class _SentenceReader:
         if meaning is None:
             return []
         predicate, change = meaning
-        verb = self.text[start:end].casefold()
         statement = self._statement(
             subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7
         )

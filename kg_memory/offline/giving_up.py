@@ -18,6 +18,8 @@ _HABIT = re.compile(
 )
 _LASTED = re.compile(r"(?:used to|no longer|n['’]t|not)$", re.IGNORECASE)
 """Verbs that a plain verb follows: "used to play"."""
+_ELLIPSIS = re.compile(r"(?:,|\band|\bbut)\s+$", re.IGNORECASE)
+"""Before a verb that may be left out: "I like salsa, no longer tango"."""
 _THIRD = re.compile(r"(?:(?<=[sxzo])es|(?<=[sc]h)es|(?<![su'’])s)$", re.IGNORECASE)
 """The ending of "plays"; no verb has it after "used to"."""
 _OWNED = re.compile(r"\s(?:my|our|the|his|her|their)\s", re.IGNORECASE)
@@ -29,6 +31,8 @@ def read_former_habit(
     """Return *pattern* with the predicate that its object gives it, and that object; without objects where none is."""
     activity = _HABIT.match(text, verb[1])
     lasted = _LASTED.search(text[slice(*verb)]) is not None
+    if activity is not None and _ELLIPSIS.search(text[: verb[0]]):
+        activity = activity if activity["verb"].casefold() in lexicon.VERB_FORMS else None
     if activity is not None and (lasted or activity["verb"].casefold().endswith("ing")):
         return pattern, (_name_activity(activity, offset, lasted=lasted),)
     if lasted:

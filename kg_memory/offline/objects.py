@@ -29,7 +29,7 @@ _FREE = re.compile(
     r"while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
 )
 _CLAUSE_END = re.compile(
-    r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b",
+    r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so|based|located|headquartered)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b",
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/)\s?(?:the |my |our |an? )?", re.IGNORECASE)

@@ -20,6 +20,8 @@ Span = tuple[int, int]
 
 PERSON, ORGANISATION, PLACE, EVENT, PRODUCT, TOPIC = "Person", "Organization", "Place", "Event", "Product", "Topic"
 
+BASED = ("based", "located", "headquartered")
+"""The first words of verbs that tell where a company is, or where somebody lives."""
 MOST_OBJECTS = 3
 MOST_OF_SENTENCE = 4
 MOST_STATEMENTS = 50
@@ -32,7 +34,7 @@ FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MA
 """Predicates that hold for one object at a time."""
 NOT = "NOT_"
 """The prefix of a predicate that does not hold now."""
-DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES", "IS_ALLERGIC_TO"})
+DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES", "IS_ALLERGIC_TO", "EATS", "DRINKS"})
 """Predicates whose plain denial ("I don't use Flask") is a fact of its own."""
 SINGLE = (
     FUNCTIONAL

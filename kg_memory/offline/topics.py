@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kg_memory.offline.acts import match_act
-from kg_memory.offline.statements import EVENT, PLACE, TOPIC, Mention, Token
+from kg_memory.offline.statements import BASED, EVENT, PLACE, TOPIC, Mention, Token
 from kg_memory.text import lexicon
 
 EVENT_WORDS = frozenset(
@@ -25,6 +25,8 @@ _NEVER_NOUNS = frozenset(
     "get make go give have come take keep feel know want need say see think find become seem let put bring tell "
     "ask buy do".split()
 )
+
+_ENDS_NO_PHRASE = lexicon.VAGUE_NOUNS | {*BASED}
 
 
 def find_topics(words: list[Token]) -> Iterator[Mention]:
@@ -103,7 +105,7 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in lexicon.VAGUE_NOUNS):
+    while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1
     while start < end - 1 and words[start].low in _AMOUNTS:
         start += 1

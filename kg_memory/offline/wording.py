@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kg_memory.offline.statements import FORMER, PERSON, STATES, Mention, Span, Statement
+from kg_memory.offline.statements import BASED, FORMER, PERSON, STATES, Mention, Span, Statement
 from kg_memory.text import lexicon
 from kg_memory.text.dates import DateMention
 from kg_memory.text.identity import spoken_line
@@ -74,7 +74,10 @@ def write_sentence(
         return state  # "I stopped smoking" would say the opposite
     if not _adds_to_state(statement, content, dates):
         return state
-    own = clause if statement.subject.name == speaker else spoken
+    named = clause.startswith(statement.subject.name)
+    if named and clause.startswith(state):
+        return clause.rstrip(".!")
+    own = clause if named or statement.subject.name == speaker else spoken
     return f"{state}{'：' if _CHINESE.search(clause) else ': '}{own}"
 
 
@@ -106,6 +109,8 @@ def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool
         return f"{subject} {_past_of(objects[0])}"
     if over and predicate in FORMER:
         return f"{subject} {FORMER[predicate]} {' and '.join(objects)}"
+    if predicate == "LIVES_IN" and statement.subject.type != PERSON and verb.casefold().startswith(BASED):
+        return f"{subject} {'was' if over else 'is'} based in {' and '.join(objects)}"
     if predicate in STATES:
         return f"{subject} {STATES[predicate][1 if over else 0]} {' and '.join(objects)}"
     return None

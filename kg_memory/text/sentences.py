@@ -23,12 +23,12 @@ _THEN_ASKS = re.compile(
 _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you think|ok|okay|haha)\?+$", re.IGNORECASE)
 # Wishes, thanks, praise and advice state nothing.
 _ADDRESSED = re.compile(
-    r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep|"
-    r"please|(?:can|could|would|will) you|if you|feel free|"
+    r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep\b|"
+    r"please\b|(?:can|could|would|will) you|if you|feel free|"
     r"don['’]t|hope you|good luck|best of luck|thank(?:s| you)|"
     r"sorry(?!, ?(?:I (?:live|lived|work|worked|moved|meant|use|used|was|am|joined)|not|it['’]s|that['’]s|"
     r"actually)\b)|congrat\w*|wish you|take care|"
-    r"enjoy|talk to you|see you|catch you|(?:so |i['’]m |i am |really |super )*(?:glad|happy|proud|sorry|excited|"
+    r"enjoy\b|talk to you|see you|catch you|(?:so |i['’]m |i am |really |super )*(?:glad|happy|proud|sorry|excited|"
     r"rooting|stoked|thrilled|pumped) (?:you|for you|of you|to hear|that you|to see)|can['’]t wait to (?:hear|"
     r"see)|"
     r"i(?:['’]m| am) (?:always )?here for you|(?:that|it)(?:['’]s| is| sounds| looks|['’]d be| must) (?:so |"

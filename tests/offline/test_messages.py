@@ -124,6 +124,41 @@ def test_what_is_past_is_not_told_as_present():
     assert present.raw.sentence == "Ann lives in Oslo"
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("My name is Ana.", [("Ann", "IS_NAMED", "Ana", "Ann is called Ana: My name is Ana.")]),
+        ("Call me Liz!", [("Ann", "IS_NAMED", "Liz", "Ann is called Liz")]),
+        ("Enjoys hiking.", [("Ann", "LIKES", "hiking", "Ann likes hiking")]),
+        ("Drinks coffee every day", [("Ann", "DRINKS", "coffee", "Ann drinks coffee: Drinks coffee every day")]),
+        ("I don't eat meat.", [("Ann", "NOT_EATS", "meat", "Ann: I don't eat meat.")]),
+        ("I no longer eat meat.", [("Ann", "EATS", "meat", "Ann ate meat")]),
+        ("I used to drink tea.", [("Ann", "DOES", "drinking tea", "Ann drank tea")]),
+        (
+            "I like salsa, no longer tango.",
+            [("Ann", "LIKES", "salsa", "Ann likes salsa: I like salsa, no longer tango.")],
+        ),
+        ("Acme is based in Berlin.", [("Acme", "LIVES_IN", "Berlin", "Acme is based in Berlin")]),
+        (
+            "Acme is a shipping company based in Hamburg.",
+            [
+                ("Acme", "IS_A", "shipping company", "Acme is a shipping company based in Hamburg"),
+                (
+                    "Acme",
+                    "LIVES_IN",
+                    "Hamburg",
+                    "Acme is based in Hamburg: Acme is a shipping company based in Hamburg.",
+                ),
+            ],
+        ),
+        ("I'm based in Lima.", [("Ann", "LIVES_IN", "Lima", "Ann lives in Lima")]),
+        ("Tom works at Acme as a cook.", [("Tom", "WORKS_AT", "Acme", "Tom works at Acme as a cook")]),
+    ],
+)
+def test_what_people_say_of_themselves_and_others(said, expected):
+    assert [(one.subject, one.predicate, one.objects[0], one.raw.sentence) for one in facts(said)] == expected
+
+
 @pytest.mark.parametrize(("said", "expected"), CHANGES)
 def test_a_change_is_read_with_what_it_begins_and_ends(said, expected):
     found = facts(said)
