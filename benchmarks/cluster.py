@@ -1,12 +1,12 @@
 """A Redis Cluster whose master and workers are killed: what is lost, and how soon all goes on.
 
-    python -m benchmarks.cluster [--quick] [--namespaces 1000] [--messages 3] [--latency 0.5]
+    python -m benchmarks.cluster [--quick] [--namespaces 1000] [--messages 3] [--latency 0.5] [--replicas 1]
 
-Run it from the root of the repository. Three masters, three replicas and four ``kg-memory worker`` run on this machine,
-so they share its processors: figures of speed are those of one machine. Messages are saved in all namespaces, in turns,
-and the workers are told by the outbox of the HTTP server. Once half of the messages are accepted, ``kill -9`` ends the
-master that has the workers' stream, and two of the workers. The master is started again when its replica has taken
-over, as a supervisor would. A writer that gets an error sends the same message again.
+Run it from the root of the repository. Three masters, three replicas (with ``--replicas 2`` six) and four ``kg-memory
+worker`` run on this machine, so they share its processors: figures of speed are those of one machine. Messages are
+saved in all namespaces, in turns, and the workers are told by the outbox of the HTTP server. Once half of the messages
+are accepted, ``kill -9`` ends the master that has the workers' stream, and two of the workers. The master is started
+again when its replica has taken over, as a supervisor would. A writer that gets an error sends the same message again.
 
 In the end the graphs are read by Cypher on each server (see `tests/cluster/accepted.py`). It exits with 1 if anything
 is doubled, out of order or dangling, or if anything is lost where each write waited for a replica.
@@ -201,7 +201,10 @@ def deployed(chosen: argparse.Namespace, *, durable: bool) -> Iterator[tuple[Clu
     options = ("--appendfsync", "always") if durable else ()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder)
-        with running(path, *options) as cluster, scripted_model(chosen.latency) as model:
+        with (
+            running(path, *options, replicas=chosen.replicas) as cluster,
+            scripted_model(chosen.latency) as model,
+        ):
             url = "falkor://" + ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes[:3])
             with Deployment(url, model, path, wait_replicas=int(durable)) as deployment:
                 yield cluster, deployment
@@ -214,6 +217,7 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=3, help="in each namespace")
     parser.add_argument("--latency", type=float, default=0.5, help="seconds that the model takes for an answer")
     parser.add_argument("--at-once", type=int, default=8, help="namespaces that a worker reads at a time")
+    parser.add_argument("--replicas", type=int, default=1, help="of each master")
     parser.add_argument("--speed-namespaces", type=int, default=200, help="namespaces that are read for each speed")
     parser.add_argument("--patience", type=float, default=1800, help="seconds in which all must be read")
     parser.add_argument("--only", choices=("durable", "fast", "speed"), help="one part")
@@ -221,7 +225,9 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.namespaces, chosen.speed_namespaces = 60, 30
-    print(f"{os.cpu_count()} processors, shared by 6 servers, the workers, the model and the writer")
+    print(
+        f"{os.cpu_count()} processors, shared by {3 + 3 * chosen.replicas} servers, the workers, the model and the writer"
+    )
     crashes = {}
     if chosen.only in (None, "durable"):
         crashes["wait_replicas=1, appendfsync always"] = measure_crash(chosen, durable=True)

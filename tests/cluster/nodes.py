@@ -1,4 +1,4 @@
-"""A Redis Cluster of three masters and three replicas with the FalkorDB module, on this machine."""
+"""A Redis Cluster of three masters and their replicas with the FalkorDB module, on this machine."""
 
 from __future__ import annotations
 
@@ -94,16 +94,16 @@ class Node:
 
 
 class Cluster:
-    """Three masters and three replicas; who is which changes when one is killed."""
+    """Three masters, each with so many replicas; who is which changes when one is killed."""
 
-    def __init__(self, nodes: list[Node]) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: list[Node], replicas: int = 1) -> None:
+        self.nodes, self.replicas = nodes, replicas
         for node in nodes[1:]:
             nodes[0].cluster("MEET", "127.0.0.1", node.port, node.bus)
         for number, master in enumerate(nodes[:3]):
             master.cluster("ADDSLOTSRANGE", number * SLOTS // 3, (number + 1) * SLOTS // 3 - 1)
-        until(lambda: all(len(node.cluster("NODES")) == 6 for node in nodes))
-        for master, replica in zip(nodes[:3], nodes[3:], strict=True):
+        until(lambda: all(len(node.cluster("NODES")) == len(nodes) for node in nodes))
+        for master, replica in zip(nodes[:3] * replicas, nodes[3:], strict=True):
             replica.cluster("REPLICATE", master.id)
         self.wait()
 
@@ -112,12 +112,12 @@ class Cluster:
         return self.nodes[0].url
 
     def wait(self) -> None:
-        """Wait until every node sees three masters and three replicas that follow them."""
+        """Wait until every node sees three masters and all replicas that follow them."""
         until(self.is_well)
 
     def is_well(self) -> bool:
         try:
-            return all(map(_is_well, self.nodes))
+            return all(_is_well(node, self.replicas) for node in self.nodes)
         except redis.ConnectionError:
             return False
 
@@ -153,13 +153,13 @@ def slot_of(namespace: str) -> int:
     return key_slot(graph_key(namespace).encode())
 
 
-def _is_well(node: Node) -> bool:
+def _is_well(node: Node, replicas: int) -> bool:
     flags = [line["flags"] for line in node.cluster("NODES").values()]
     role = node.redis.info("replication")
     return (
         node.cluster("INFO")["cluster_state"] == "ok"
-        and sorted(flag.removeprefix("myself,") for flag in flags) == ["master"] * 3 + ["slave"] * 3
-        and (role["connected_slaves"] == 1 if role["role"] == "master" else role["master_link_status"] == "up")
+        and sorted(flag.removeprefix("myself,") for flag in flags) == ["master"] * 3 + ["slave"] * 3 * replicas
+        and (role["connected_slaves"] == replicas if role["role"] == "master" else role["master_link_status"] == "up")
     )
 
 
@@ -179,13 +179,13 @@ def until(true: Callable[[], Any], seconds: float = 30) -> None:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[Cluster]:
-    """Run a cluster in *folder*; *options* are those of each server."""
+def running(folder: Path, *options: str, replicas: int = 1) -> Iterator[Cluster]:
+    """Run a cluster in *folder*, with so many replicas of each master; *options* are those of each server."""
     nodes: list[Node] = []
     try:
-        for number in range(6):
+        for number in range(3 + 3 * replicas):
             nodes.append(Node(folder / str(number), *options))  # noqa: PERF401 - what was started is closed
-        yield Cluster(nodes)
+        yield Cluster(nodes, replicas)
     finally:
         for node in nodes:
             node.close()
