@@ -225,9 +225,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.namespaces, chosen.speed_namespaces = 60, 30
-    print(
-        f"{os.cpu_count()} processors, shared by {3 + 3 * chosen.replicas} servers, the workers, the model and the writer"
-    )
+    servers = 3 + 3 * chosen.replicas
+    print(f"{os.cpu_count()} processors, shared by {servers} servers, the workers, the model and the writer")
     crashes = {}
     if chosen.only in (None, "durable"):
         crashes["wait_replicas=1, appendfsync always"] = measure_crash(chosen, durable=True)
