@@ -7,7 +7,7 @@ message that states the memory: all conditions of a dict must hold of the same o
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,9 +82,18 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> AllOf:
     """
     tests = tuple(Test(name, "eq", value) for name, value in ids.items())
     parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
-    if not any(isinstance(part, Test) and part.field in OWNERS for part in parts):
+    if not any(test.field in OWNERS for test in _required(AllOf(parts))):
         raise InputError("filters must have user_id, agent_id or run_id, as in filters={'user_id': 'ann'}")
     return AllOf(parts)
+
+
+def _required(node: AllOf) -> Iterator[Test]:
+    """Yield the tests that all have to pass."""
+    for part in node.parts:
+        if isinstance(part, Test):
+            yield part
+        elif isinstance(part, AllOf):
+            yield from _required(part)
 
 
 def _parse(filters: object, depth: int) -> AllOf:
@@ -141,9 +150,9 @@ def _test(name: str, how: object, value: Any) -> Node:
 
 def owner_of(node: AllOf, collection: str) -> Owner | None:
     """Return the owner of the only namespace that can match, where the filter names a user."""
-    for part in node.parts:
-        if isinstance(part, Test) and part.field == "user_id" and part.operator == "eq" and part.value is not None:
-            return Owner(collection, "user_id", part.value)
+    for test in _required(node):
+        if test.field == "user_id" and test.operator == "eq" and test.value is not None:
+            return Owner(collection, "user_id", test.value)
     return None
 
 

@@ -69,6 +69,8 @@ def test_each_filter_lets_through_what_mem0_documents(filled):
         whole = {"user_id": "ann", **filters}
         assert rows(filled.get_all(filters=whole)) == expected, name
         assert rows(filled.search("which row?", filters=whole)) == expected, name
+        if filters:
+            assert rows(filled.get_all(filters={"AND": [{"user_id": "ann"}, filters]})) == expected, name
 
 
 def test_a_filter_that_ours_cannot_say_finds_what_lies_far_down(mem0):
@@ -108,6 +110,7 @@ for _ in range(2000):
 WRONG = {
     "no user": ({"category": "food"}, "filters must have user_id, agent_id or run_id"),
     "no dict": ("user_id", "a filter must be a dict"),
+    "a user who may be another": ({"OR": [{"user_id": "ann"}, {"category": "food"}]}, "filters must have user_id"),
     "an unknown operator": ({"user_id": "ann", "x": {"regex": "a"}}, "the operator of x must be one of eq, ne"),
     "ours": ({"user_id": "ann", "$or": [{}]}, "AND, OR and NOT, got '\\$or'"),
     "an empty OR": ({"user_id": "ann", "OR": []}, "OR must be a list of filters"),
