@@ -14,6 +14,7 @@ import pytest
 
 from kg_memory.cli import main
 from kg_memory.cli.demo import read_story
+from kg_memory.errors import DatabaseMissing
 from kg_memory.falkor import binaries
 
 HOME_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "KG_MEMORY_MODEL")
@@ -48,6 +49,24 @@ def test_the_story_has_people_years_languages_and_distinct_ids() -> None:
         len({each.source_id for each in story}) == len({each.thread and each.source_id for each in story}) == len(story)
     )
     assert len({each.thread for each in story}) >= 5
+
+
+def test_the_database_is_downloaded_first_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def fetch(home: Path, *, on_wait: object) -> None:
+        asked.append(home)
+        raise DatabaseMissing("there is no network")
+
+    monkeypatch.setattr(binaries, "fetch", fetch)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for name in ("KG_MEMORY_BIN_DIR", "KG_MEMORY_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["demo", "--data-dir", str(tmp_path / "demo")]) == 1
+    assert asked == [binaries.data_home(str(tmp_path))]
+    assert "there is no network" in capsys.readouterr().err
 
 
 def test_the_demo_says_where_it_writes_and_what_to_do_next(shown: tuple[Path, str, dict[str, Any]]) -> None:

@@ -147,7 +147,6 @@ def test_the_wheel_alone_imports_and_says_what_is_missing(release, tmp_path):
 def test_the_demo_runs_in_an_empty_environment(release, tmp_path):
     programs = make_environment(tmp_path / "empty", f"{release.wheel}[embedded,offline,cli]")
     home = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "KG_MEMORY_IDLE_SECONDS": "0"}
-    run(programs / "kg-memory", "setup", cwd=tmp_path, **home)
     shown = run(programs / "kg-memory", "demo", "--data-dir", tmp_path / "demo", cwd=tmp_path, **home)
     assert "Where does Nora live?" in shown
     assert "What to do next" in shown

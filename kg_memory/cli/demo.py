@@ -48,10 +48,15 @@ def read_story() -> list[EpisodeInput]:
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
-    """Tell the story to a memory in a folder of its own, and ask it about now and about then."""
+    """Tell the story to a memory in a folder of its own, and ask it about now and about then.
+
+    If there is no FalkorDB on this machine, it is downloaded first, as by ``kg-memory setup``.
+    """
     settings, where = _settings(arguments)
     namespace = namespace_of(arguments)
     story = read_story()
+    if settings.url is None and settings.bin_dir is None:
+        binaries.fetch(binaries.data_home(settings.xdg_data_home), on_wait=screen.note)
     began = time.monotonic()
     with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
         opened = time.monotonic()
