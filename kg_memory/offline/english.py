@@ -229,7 +229,10 @@ class _SentenceReader:
         before = self.text[:start]
         if verb.startswith(BASED):
             before = _IS_ONE.sub(" ", before)
-        subject = self._subject(before, of_things=_is_of_things(pattern, self.text[start:end]))
+        if pattern.predicate == "IS_NAMED":
+            subject = self.speaker
+        else:
+            subject = self._subject(before, of_things=_is_of_things(pattern, self.text[start:end]))
         if subject is None:
             return []
         objects = find_objects(pattern, end, subject, self.text, self.start, self.mentions)

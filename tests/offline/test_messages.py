@@ -127,10 +127,13 @@ def test_what_is_past_is_not_told_as_present():
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ("My name is Ana.", [("Ann", "IS_NAMED", "Ana", "Ann is called Ana: My name is Ana.")]),
+        ("My name is Ana.", [("Ann", "IS_NAMED", "Ana", "Ann is called Ana")]),
+        ("Hi there, my name's Ana.", [("Ann", "IS_NAMED", "Ana", "Ann is called Ana: Hi there, my name's Ana.")]),
         ("Call me Liz!", [("Ann", "IS_NAMED", "Liz", "Ann is called Liz")]),
         ("Enjoys hiking.", [("Ann", "LIKES", "hiking", "Ann likes hiking")]),
         ("Drinks coffee every day", [("Ann", "DRINKS", "coffee", "Ann drinks coffee: Drinks coffee every day")]),
+        ("My name is on the list of Acme.", [("Ann", "SAYS_ABOUT", "name", "Ann: My name is on the list of Acme.")]),
+        ("I eat at Noma.", [("Ann", "SAYS_ABOUT", "Noma", "Ann: I eat at Noma.")]),
         ("I don't eat meat.", [("Ann", "NOT_EATS", "meat", "Ann: I don't eat meat.")]),
         ("I no longer eat meat.", [("Ann", "EATS", "meat", "Ann ate meat")]),
         ("I used to drink tea.", [("Ann", "DOES", "drinking tea", "Ann drank tea")]),
