@@ -11,7 +11,7 @@ the kernel drops the lock of a process that dies, however it dies):
 """
 
 # Paths are strings here: pathlib would take longer to import than all the rest.
-# ruff: noqa: PTH106, PTH108, PTH110, PTH115, PTH116, PTH118, PTH123
+# ruff: noqa: PTH106, PTH108, PTH115, PTH116, PTH118, PTH123
 from __future__ import annotations
 
 import fcntl
@@ -84,7 +84,7 @@ def watch(run: str, address: str) -> None:
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))
     seen, quiet_since, idle = read_idle_time(run), time.monotonic(), 0.0
     while not _is_gone(link, min(LONGEST_PAUSE, max(SHORTEST_PAUSE, idle / 10))):
-        if _is_lost(os.path.join(run, WATCHDOG), own):
+        if _is_lost(run, own):
             os.kill(int(_info(link, "server")["process_id"]), signal.SIGKILL)
             return
         now, newest = time.monotonic(), read_idle_time(run)
@@ -93,7 +93,7 @@ def watch(run: str, address: str) -> None:
             if newest != seen or is_held(os.path.join(run, USERS)):
                 seen, quiet_since = newest, now
             elif now - quiet_since >= idle:
-                if _stop(run, link, seen):
+                if _stop(run, link, seen, own):
                     return
                 quiet_since = time.monotonic()
         except FileNotFoundError:  # the folder has just been deleted: the next look ends the server
@@ -126,13 +126,13 @@ def _is_gone(link: socket.socket, pause: float) -> bool:
     return bool(readable) and not _receive(link)
 
 
-def _is_lost(path: str, descriptor: int) -> bool:
-    """Return whether the folder was deleted, moved or replaced.
+def _is_lost(run: str, own: int) -> bool:
+    """Return whether the folder was deleted, moved or replaced, by the descriptor of the watchdog's *own* lock.
 
     Its server must be killed: an orderly stop would remove the socket of the next server by its name.
     """
     try:
-        return not os.path.samestat(os.stat(path), os.fstat(descriptor))
+        return not os.path.samestat(os.stat(os.path.join(run, WATCHDOG)), os.fstat(own))
     except FileNotFoundError:
         return True
 
@@ -144,12 +144,14 @@ def _receive(link: socket.socket) -> bytes:
         return b""
 
 
-def _stop(run: str, link: socket.socket, seen: tuple[int, float]) -> bool:
+def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
     """Save and stop the server unless a client came meanwhile; return whether it is gone.
 
     A client that comes now waits for the starting lock, and then starts another server.
     """
-    _compact(run, link)
+    _compact(run, link, own)
+    if _is_lost(run, own):
+        return False
     starting = lock(os.path.join(run, STARTING), fcntl.LOCK_EX | fcntl.LOCK_NB)
     if starting is None:
         return False
@@ -162,17 +164,17 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float]) -> bool:
         unlock(starting)
 
 
-def _compact(run: str, link: socket.socket) -> None:
+def _compact(run: str, link: socket.socket, own: int) -> None:
     """Rewrite the append-only file as a snapshot if it grew.
 
-    Once the folder is deleted, the server tries for ever.
+    Once the folder is lost, the server tries for ever.
     """
     state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
         return
     _ask(link, "BGREWRITEAOF")
     state = _info(link, "persistence")
-    while "1" in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")) and os.path.exists(run):
+    while "1" in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")) and not _is_lost(run, own):
         time.sleep(SHORTEST_PAUSE)
         state = _info(link, "persistence")
 

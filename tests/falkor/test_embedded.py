@@ -93,6 +93,10 @@ def processes(columns: str) -> list[str]:
     return listed.stdout.splitlines()
 
 
+def is_alive(number: int) -> bool:
+    return any(line.split()[0] == str(number) and "Z" not in line for line in processes("pid=,stat="))
+
+
 def keeper_pid(folder: Path) -> int:
     lines = [line for line in processes("pid=,args=") if "watchdog.py" in line and f"{folder}/run " in line]
     assert len(lines) == 1, lines
@@ -257,9 +261,7 @@ def test_a_deleted_folder_can_be_made_anew_at_once(folder: Path, found: Binaries
     shutil.rmtree(folder)
     with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "CREATE (n:N) RETURN count(n)") == [[1]]
-        until(
-            lambda: not [line for line in processes("pid=,stat=") if line.split()[0] == str(number) and "Z" not in line]
-        )
+        until(lambda: not is_alive(number))
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[1]]
 
 
@@ -273,7 +275,7 @@ def test_a_folder_that_is_deleted_while_its_server_stops_leaves_no_server(folder
             connection.bgrewriteaof()  # so the one that is asked for at the stop has to wait
     time.sleep(0.3)
     shutil.rmtree(folder, ignore_errors=True)
-    until(lambda: not [line for line in processes("pid=,stat=") if line.split()[0] == str(number) and "Z" not in line])
+    until(lambda: not is_alive(number))
 
 
 def test_the_keeper_and_the_server_belong_to_no_terminal_and_leave_no_zombie(folder: Path, found: Binaries) -> None:
