@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kg_memory.offline.statements import (
+    BASED,
     FUNCTIONAL,
     MOST_OBJECTS,
     ORGANISATION,
@@ -29,7 +30,8 @@ _FREE = re.compile(
     r"while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
 )
 _CLAUSE_END = re.compile(
-    r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so|based|located|headquartered)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b",
+    rf"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so|{'|'.join(BASED)})\s"
+    r"|\sand\s(?:I|we|he|she|it|they|now|then)\b",
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/)\s?(?:the |my |our |an? )?", re.IGNORECASE)

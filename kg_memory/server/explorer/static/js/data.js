@@ -157,9 +157,8 @@ function linkPairs(graph) {
   const factOf = [];
   for (let fact = 0; fact < graph.size; fact++) {
     const subject = graph.subject[fact];
-    const objects = graph.facts.object[fact];
-    for (let i = 0; i < objects.length && subject >= 0; i++) {
-      const object = objects[i];
+    if (subject < 0) continue;
+    for (const object of graph.facts.object[fact]) {
       const key = subject * 4194304 + object;
       let link = places.get(key);
       if (link === undefined) {

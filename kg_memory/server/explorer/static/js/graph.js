@@ -201,7 +201,7 @@ function settle(link) {
   const { graph } = look;
   let best = 0;
   let predicate = -1;
-  const { starts, items } = graph.links.facts;
+  const { starts, items } = graph.links.facts; // not by `of`, which makes an object for each link
   for (let i = starts[link]; i < starts[link + 1]; i++) {
     const fact = items[i];
     const now = shownState[fact];
