@@ -27,6 +27,7 @@ from kg_memory.cli.output import (
     source,
 )
 from kg_memory.cli.readers import read
+from kg_memory.cli.setup import fetch_database
 from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, Fact
@@ -55,8 +56,7 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     settings, where = _settings(arguments)
     namespace = namespace_of(arguments)
     story = read_story()
-    if settings.url is None and settings.bin_dir is None:
-        binaries.fetch(binaries.data_home(settings.xdg_data_home), on_wait=screen.note)
+    fetch_database(settings, screen)
     began = time.monotonic()
     with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
         opened = time.monotonic()

@@ -15,7 +15,7 @@ from kg_memory.cli import env_file
 from kg_memory.cli.command import DONE, FAILED, INTERRUPTED
 from kg_memory.cli.keyboard import Keyboard
 from kg_memory.cli.output import Screen
-from kg_memory.cli.setup import Check, attempt, checks, print_checks
+from kg_memory.cli.setup import Check, attempt, checks, fetch_database, print_checks
 from kg_memory.errors import InputError
 from kg_memory.falkor import binaries
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings
@@ -159,7 +159,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, keyboard: Keyboard, 
     if settings.url is not None or settings.bin_dir is not None or binaries.is_there(home):
         return
     if arguments.yes or _confirm(keyboard, "FalkorDB is not there yet. Download it (24 MB)?", default=True):
-        binaries.fetch(home, on_wait=screen.note)
+        fetch_database(settings, screen)
 
 
 def _model_server(settings: Settings) -> Check:

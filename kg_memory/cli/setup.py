@@ -54,6 +54,12 @@ def setup(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
+def fetch_database(settings: Settings, screen: Screen) -> None:
+    """Get FalkorDB if the embedded database is used, no folder is named that has it, and it is not there."""
+    if settings.url is None and settings.bin_dir is None:
+        binaries.fetch(binaries.data_home(settings.xdg_data_home), on_wait=screen.note)
+
+
 def completion(arguments: Namespace, _: Screen) -> int:
     """Print the completion script of a shell."""
     from kg_memory.cli.arguments import parser  # noqa: PLC0415 - it names this function
@@ -113,8 +119,7 @@ def _fix(settings: Settings, screen: Screen) -> None:
     if folder.is_dir() and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
         screen.note(f"Only you can look into {folder} now.")
-    if settings.bin_dir is None:
-        binaries.fetch(home, on_wait=screen.note)
+    fetch_database(settings, screen)
 
 
 def _settings_file() -> Check:
