@@ -17,9 +17,10 @@ from kg_memory.falkor.queries import features
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Answerable
+from kg_memory.retrieval.contrast import growth
 from kg_memory.retrieval.fuse import Hits, Scored, ids_of, relative_shares, sort_scores
 from kg_memory.retrieval.retrievers import Frequencies, coverage
-from kg_memory.runtime.effects import Vector, read_if
+from kg_memory.runtime.effects import Vector, embedding_model, make_once, read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, without_possessive
 from kg_memory.text.tokenise import terms
@@ -80,9 +81,25 @@ UNLIKELY, NO = 0.2, 0.1
 """Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 6 are below."""
 
 
-def read_spread(*, needed: bool) -> Flow[Sequence[Row]]:
-    """Read how far apart some episodes are, and who spoke them."""
-    return read_if(needed, features.SPREAD, sample=SAMPLE)
+def read_spread(count: int, *, all_read: bool) -> Flow[float | None]:
+    """Return how far apart two of *count* episodes usually are; None without two that have a vector.
+
+    It is kept until there are more, once they are *all_read*: before that, few of them have one.
+    """
+    if not all_read:
+        return _distance((yield from read(features.SPREAD, sample=SAMPLE)))
+    model = yield from embedding_model()
+    version = model, min(count, SAMPLE), growth(count)
+    return (yield from make_once(version, features.SPREAD, _distance, sample=SAMPLE))
+
+
+def _distance(rows: Sequence[Row]) -> float | None:
+    return rows[0]["distance"] if rows else None
+
+
+def read_speakers(asked: Asked) -> Flow[Sequence[Row]]:
+    """Read who spoke some episodes, if the question names nobody but who asks."""
+    return read_if(asked.subjects and not asked.named, features.FIRST_SPEAKERS, sample=SAMPLE)
 
 
 def read_tellers(asked: Asked, hits: Mapping[Kind, Hits]) -> Flow[Sequence[Row]]:
@@ -101,10 +118,14 @@ def weigh(
     asked: Asked,
     hits: Mapping[Kind, Hits],
     tellers: Sequence[Row] = (),
-    spread: Sequence[Row] = (),
+    speakers: Sequence[Row] = (),
     near: Sequence[Row] = (),
+    distance: float | None = None,
 ) -> Evidence:
-    """Return what speaks for an answer in the *hits* of a search by words; the rows are of the reads above."""
+    """Return what speaks for an answer in the *hits* of a search by words; the rows are of the reads above.
+
+    So is the usual *distance* of two episodes.
+    """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
         return Evidence(**values, agreed=0.0, nearest=0.0, lines=0.0)
@@ -116,7 +137,6 @@ def weigh(
     )
     if agreed := [max(shares[kind].values()) for kind in EVIDENCE if hits[kind].meaning]:
         values["agreed"] = fmean(agreed)
-    distance, speakers = (spread[0]["distance"], spread[0]["speakers"]) if spread else (None, ())
     lines = sort_scores((row["id"], row["score"]) for row in near)
     facts = hits["facts"].meaning
     if distance is not None and (lines or facts):
@@ -131,13 +151,14 @@ def _shares(hits: Hits) -> dict[str, float]:
     return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
 
 
-def _lead(shares: Mapping[str, float], tellers: Sequence[Row], speakers: Iterable[str], asked: Asked) -> float:
+def _lead(shares: Mapping[str, float], tellers: Sequence[Row], speakers: Iterable[Row], asked: Asked) -> float:
     """Return how much better the best fact is that somebody named told than the best of the others.
 
     Who asks is nobody named where the memory does not know them: not one of *speakers*.
     """
     told = {row["id"]: not asked.subjects.isdisjoint(map(alias_key, row["speakers"])) for row in tellers}
-    if not any(told.values()) and not asked.named and asked.subjects.isdisjoint(map(alias_key, speakers)):
+    known = {alias_key(row["speaker"]) for row in speakers if row["speaker"]}
+    if not any(told.values()) and not asked.named and asked.subjects.isdisjoint(known):
         return 0.0
     own = max((shares[id_] for id_, is_own in told.items() if is_own), default=0.0)
     return own - max((shares[id_] for id_, is_own in told.items() if not is_own), default=0.0)

@@ -62,12 +62,16 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
     if count < LEAST:
         return vector
     model = yield from embedding_model()
-    grown = (model, int(log(count, GROWTH)))
-    contrast = yield from make_once(grown, features.EPISODE_VECTORS, learn, sample=SAMPLE)
+    contrast = yield from make_once((model, growth(count)), features.EPISODE_VECTORS, learn, sample=SAMPLE)
     if contrast is None:
         return vector
     [usual] = yield from embed([USUAL], role="query")
     return contrast.apply(vector, usual)
+
+
+def growth(count: int) -> int:
+    """Return a number that changes when a namespace of *count* episodes has grown by `GROWTH`."""
+    return int(log(max(count, 1), GROWTH))
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:

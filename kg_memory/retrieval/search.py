@@ -28,6 +28,7 @@ from kg_memory.retrieval.answerable import (
     explain_doubt,
     probability,
     read_nearness,
+    read_speakers,
     read_spread,
     read_tellers,
     weigh,
@@ -98,21 +99,23 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
         words.append(search_words(scope, frequencies, lookup.counts[kind], length))
         vector = lookup.episode_vector if kind == "episodes" else lookup.vector
         meaning.append(search_meaning(scope, vector if weights.meaning else None))
-    spread = read_spread(needed=lookup.vector is not None)
-    *results, apart = yield from in_step((*words, *meaning, spread))
+    distance = None
+    if lookup.vector is not None:
+        distance = yield from read_spread(lookup.counts["episodes"], all_read=not lookup.any_unread)
+    results = yield from in_step((*words, *meaning))
     for place, kind in enumerate(scopes):
         hits[kind] = Hits(results[place], results[place + len(scopes)], [])
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins)
     unread_hits = hits["episodes"] if lookup.any_unread else NO_HITS
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
-    unread, tellers, near = yield from in_step(
-        (_find_unread(unread_hits), read_tellers(asked, hits), read_nearness(hits["episodes"], lookup.vector))
-    )
+    nearness = read_nearness(hits["episodes"], lookup.vector)
+    reads = _find_unread(unread_hits), read_tellers(asked, hits), read_speakers(asked), nearness
+    unread, tellers, speakers, near = yield from in_step(reads)
     named = [row["id"] for row in lookup.named]
     found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="")
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return found
-    evidence = weigh(asked, hits, tellers, apart, near)
+    evidence = weigh(asked, hits, tellers, speakers, near, distance)
     doubt = explain_doubt(text, asked, evidence)
     return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
 
@@ -131,11 +134,10 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
     contained = read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
     recent_entities = read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = _read_statistics(recipe, words)
-    unread_exist = read(cypher.IS_ANY_UNREAD)
-    others = named_entities, contained, recent_entities, _read_names(request.where), unread_exist
+    others = named_entities, contained, recent_entities, _read_names(request.where)
     results = yield from in_step((*statistics, *others))
     rows = [row for part in results[: len(statistics)] for row in part]
-    named, parts, recent, names, unread = results[len(statistics) :]
+    named, parts, recent, names = results[len(statistics) :]
     if len(rows) < len(statistics):
         return None
     known = {key for entity in named for key in entity["keys"]}
@@ -165,7 +167,7 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
         subjects,
         origins,
         names,
-        bool(unread),
+        any(row["unread"] for row in rows),
     )
 
 
@@ -220,12 +222,13 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
 def _read_statistics(recipe: Recipe, words: list[str]) -> list[Flow[Any]]:
     """Return the reads of the statistics of the kinds that are searched by *words*.
 
-    Those of episodes are a read of their own, beside the others: they take as long as these together.
+    Those of episodes are a read of their own, beside the others: they take as long as these together. The last one
+    tells too whether there are unread episodes.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
     parts: list[list[Kind]] = [["episodes"], others] if 0 < len(others) < len(kinds) else [kinds]
-    return [read(cypher.word_statistics(part), terms=words) for part in parts]
+    return [read(cypher.word_statistics(part, unread=part is parts[-1]), terms=words) for part in parts]
 
 
 def _needs_names(recipe: Recipe) -> bool:

@@ -217,15 +217,22 @@ SPREAD = """
 MATCH (d:Episode)
 WHERE d.created_at >= 0 AND d.embedding IS NOT NULL
 WITH d LIMIT $sample
-WITH collect(d) AS some, collect(DISTINCT d.speaker) AS speakers
+WITH collect(d) AS some
 UNWIND some AS one
 UNWIND some AS other
-WITH one, other, speakers
+WITH one, other
 WHERE id(one) < id(other)
-WITH avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance, speakers
-RETURN distance, speakers
+WITH avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance
+RETURN distance
 """
-"""The usual distance of two episodes, by the first ones, and the speakers of these; no row without two."""
+"""The usual distance of two episodes, by the first ones; NULL without two."""
+
+FIRST_SPEAKERS = """
+MATCH (d:Episode)
+WHERE d.created_at >= 0 AND d.embedding IS NOT NULL
+WITH d LIMIT $sample
+RETURN DISTINCT d.speaker AS speaker
+"""
 
 EPISODE_VECTORS = """
 MATCH (d:Episode)

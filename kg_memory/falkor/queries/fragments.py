@@ -82,10 +82,9 @@ MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
 WITH f, h, b, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.name END) AS objects
 OPTIONAL MATCH (x)-[st:STATES]->(f)
-WITH f, h, b, s, objects, x, st ORDER BY x.at, x.created_at, x.id
-WITH f, h, b, s, objects, collect(CASE WHEN {_TELLS_IT} THEN {{x: x, st: st}} END) AS stating,
-  collect(DISTINCT CASE WHEN {_TELLS_IT} AND coalesce(st.weak, false) = false
-    THEN coalesce(x.speaker, x.id) END) AS voices
+WITH f, h, b, s, objects, x, st, {_TELLS_IT} AS tells ORDER BY x.at, x.created_at, x.id
+WITH f, h, b, s, objects, collect(CASE WHEN tells THEN {{x: x, st: st}} END) AS stating,
+  collect(DISTINCT CASE WHEN tells AND coalesce(st.weak, false) = false THEN coalesce(x.speaker, x.id) END) AS voices
 WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust, {_SUPPORT} AS support, size(voices) AS voices
 """
 """The ends of a fact, the unexpired statements in the period of its belief, and the highest trust of these.

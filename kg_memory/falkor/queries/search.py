@@ -56,26 +56,30 @@ LABELS: Mapping[Kind, str] = {
     "communities": "Community",
     "episodes": "Episode",
 }
-POSTINGS: Mapping[Kind, str] = {
-    "facts": "IN_FACT",
-    "entities": "IN_ENTITY",
-    "communities": "IN_COMMUNITY",
-    "episodes": "IN_EPISODE",
-}
+POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in LABELS.items()}
 
 
-def word_statistics(kinds: Iterable[Kind]) -> str:
+def word_statistics(kinds: Iterable[Kind], *, unread: bool = True) -> str:
     """Return the query for the number of nodes by label, and for each of *kinds* the statistics of BM25.
 
-    These are the average length, estimated from some nodes, and how many nodes have each of the ``$terms``.
+    These are the average length, estimated from some nodes, and how many nodes have each of the ``$terms``. With
+    *unread*, it tells too whether there are unread episodes.
     """
     kinds = list(kinds)
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
     often = ", ".join(f"{kind}: {kind}_often" for kind in kinds)
     return f"""
-CALL db.meta.stats() YIELD labels{"".join(map(_length_and_frequencies, kinds))}
-RETURN labels, {{{lengths}}} AS lengths, {{{often}}} AS often
+CALL db.meta.stats() YIELD labels{_IS_ANY_UNREAD if unread else ""}{"".join(map(_length_and_frequencies, kinds))}
+RETURN labels, {"unread > 0" if unread else "false"} AS unread, {{{lengths}}} AS lengths, {{{often}}} AS often
 """
+
+
+_IS_ANY_UNREAD = """
+CALL {
+  MATCH (d:Episode) WHERE d.status IN ['saved', 'waiting', 'working', 'failed']
+  WITH d LIMIT 1
+  RETURN count(d) AS unread
+}"""
 
 
 def _length_and_frequencies(kind: Kind) -> str:
@@ -192,8 +196,8 @@ MATCH (:Term {{s: s}})-[:{POSTINGS[kind]}]->(d)
 WITH d, sum(rarity) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMIT $looked"""
 
 
-_ON_ITS_OWN = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
-_VECTORS = {kind: (label, "d", "") for kind, label in LABELS.items()} | {"entities": _ON_ITS_OWN}
+_VECTORS = {kind: (label, "d", "") for kind, label in LABELS.items()}
+_VECTORS["entities"] = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
 """The label and name of the nodes that hold the vectors of each kind, and the match from there to ``d``."""
 
 
@@ -344,12 +348,6 @@ FACT_LINKS = f"""
 UNWIND $ids AS id
 MATCH (d:Fact {{id: id}})
 WITH DISTINCT d{_ENDS}"""
-
-IS_ANY_UNREAD = """
-MATCH (d:Episode)
-WHERE d.status IN ['saved', 'waiting', 'working', 'failed']
-RETURN 1 AS unread LIMIT 1
-"""
 
 UNREAD_AMONG = """
 UNWIND $ids AS id
