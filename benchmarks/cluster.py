@@ -21,7 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,26 @@ FEW = 2
 AGAIN = 0.1
 """Seconds after which a writer that got an error tries again."""
 GOAL = NODE_TIMEOUT + 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """What an acknowledgement means: settings of kg-memory, and when the servers write to disk."""
+
+    settings: Mapping[str, int]
+    fsync: str
+
+    def __str__(self) -> str:
+        told = [f"`{name}={value}`" for name, value in self.settings.items()]
+        return ", ".join([*told, f"`appendfsync {self.fsync}`"])
+
+
+CASES = {
+    "durable": Case({"wait_replicas": 1}, "always"),
+    "alone": Case({"wait_replicas": 1, "min_replicas": 0}, "always"),
+    "fast": Case({"wait_replicas": 0}, "everysec"),
+}
+"""The crashes that are measured; "alone" is as durable, but a server without replicas acknowledges too."""
 
 
 @dataclass
@@ -138,10 +158,10 @@ async def crash_in_the_middle(
     await saving
 
 
-def measure_crash(chosen: argparse.Namespace, *, durable: bool) -> dict[str, Any]:
-    """Return what a crash in the middle did, where each write waits for a replica and fsync, or not."""
+def measure_crash(chosen: argparse.Namespace, case: Case) -> dict[str, Any]:
+    """Return what a crash in the middle did."""
     names = [f"user-{number}" for number in range(chosen.namespaces)]
-    with deployed(chosen, durable=durable) as (cluster, deployment):
+    with deployed(chosen, case) as (cluster, deployment):
         workers = [deployment.worker(chosen.at_once) for _ in range(WORKERS)]
         accepted, crash = Accepted(), Crash(cluster, workers[:KILLED])
         asyncio.run(crash_in_the_middle(deployment, crash, names, chosen.messages, accepted))
@@ -178,7 +198,7 @@ def measure_crash(chosen: argparse.Namespace, *, durable: bool) -> dict[str, Any
 def measure_speeds(chosen: argparse.Namespace) -> dict[int, list[float]]:
     """Return the messages a second that 1, 2 and 4 workers read, for each number of namespaces at a time."""
     speeds: dict[int, list[float]] = {}
-    with deployed(chosen, durable=True) as (cluster, deployment):
+    with deployed(chosen, CASES["durable"]) as (cluster, deployment):
         for workers in (1, 2, 4):
             for at_once in (FEW, chosen.at_once):
                 names = [f"speed-{workers}-{at_once}-{number}" for number in range(chosen.speed_namespaces)]
@@ -196,17 +216,16 @@ def measure_speeds(chosen: argparse.Namespace) -> dict[int, list[float]]:
 
 
 @contextmanager
-def deployed(chosen: argparse.Namespace, *, durable: bool) -> Iterator[tuple[Cluster, Deployment]]:
+def deployed(chosen: argparse.Namespace, case: Case) -> Iterator[tuple[Cluster, Deployment]]:
     """Run a cluster and a scripted model, and yield the cluster and what starts processes on it."""
-    options = ("--appendfsync", "always") if durable else ()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder)
         with (
-            running(path, *options, replicas=chosen.replicas) as cluster,
+            running(path, "--appendfsync", case.fsync, replicas=chosen.replicas) as cluster,
             scripted_model(chosen.latency) as model,
         ):
             url = "falkor://" + ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes[:3])
-            with Deployment(url, model, path, wait_replicas=int(durable)) as deployment:
+            with Deployment(url, model, path, **case.settings) as deployment:
                 yield cluster, deployment
 
 
@@ -220,7 +239,7 @@ def main() -> int:
     parser.add_argument("--replicas", type=int, default=1, help="of each master")
     parser.add_argument("--speed-namespaces", type=int, default=200, help="namespaces that are read for each speed")
     parser.add_argument("--patience", type=float, default=1800, help="seconds in which all must be read")
-    parser.add_argument("--only", choices=("durable", "fast", "speed"), help="one part")
+    parser.add_argument("--only", choices=(*CASES, "speed"), help="one part")
     parser.add_argument("--quick", action="store_true", help="60 namespaces, and 30 for speeds")
     chosen = parser.parse_args()
     if chosen.quick:
@@ -228,10 +247,9 @@ def main() -> int:
     servers = 3 + 3 * chosen.replicas
     print(f"{os.cpu_count()} processors, shared by {servers} servers, the workers, the model and the writer")
     crashes = {}
-    if chosen.only in (None, "durable"):
-        crashes["wait_replicas=1, appendfsync always"] = measure_crash(chosen, durable=True)
-    if chosen.only in (None, "fast"):
-        crashes["wait_replicas=0, appendfsync everysec"] = measure_crash(chosen, durable=False)
+    for name, case in CASES.items():
+        if chosen.only in (None, name):
+            crashes[str(case)] = measure_crash(chosen, case)
     if crashes:
         print("|  |", " | ".join(crashes), "|")
         print("| --- |", " | ".join("---" for _ in crashes), "|")

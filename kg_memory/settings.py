@@ -83,6 +83,9 @@ class Settings:
     wait_replicas: int = 0
     """The number of replicas that must have a write before it is acknowledged. With 0, a primary that is lost may take
     the latest writes with it."""
+    min_replicas: int | None = None
+    """The number of replicas without which a server acknowledges no write; None is `wait_replicas`. With a lower one, a
+    server that lost replicas goes on with those it has left, such as one that has just replaced a lost primary."""
     data_dir: Path | None = None
     """Folder of the embedded database; by default in the platform's user data folder."""
     xdg_data_home: str | None = None
@@ -296,7 +299,10 @@ class Settings:
         self._validate_values()
 
     def _validate_values(self) -> None:
-        """Validate the settings that are neither numbers nor texts."""
+        """Validate the settings that are neither numbers nor texts, and the one that is bounded by another."""
+        if self.min_replicas is not None and self.min_replicas > self.wait_replicas:
+            numbers = f"{self.min_replicas} and {self.wait_replicas}"
+            raise SettingsError(f"min_replicas must not be above wait_replicas, got {numbers}")
         if not isinstance(self.budget, Budget):
             raise SettingsError(f"budget must be a Budget such as Budget(day=Limits(calls=1000)), got {self.budget!r}")
         if not isinstance(self.maintenance, Maintenance | None):
@@ -339,7 +345,8 @@ _SCHEMES: Mapping[str, tuple[str, ...]] = {
     "replica_url": ("falkor://", "falkors://", "unix://"),
 }
 _COUNTS = """
-    wait_replicas idle_seconds window_seconds previous_messages reflections max_skip_turns community_refresh_interval
+    wait_replicas min_replicas idle_seconds window_seconds previous_messages reflections max_skip_turns
+    community_refresh_interval
     """.split()
 _SIZES = """
     model_timeout requests_per_minute tokens_per_minute parallel window max_content chunk_size max_entities max_facts

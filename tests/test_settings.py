@@ -72,7 +72,9 @@ def test_every_plain_setting_can_be_set_from_the_environment():
         } | dict.fromkeys(("base_url", "embedding_base_url", "rerank_url"), "http://here")
         particular |= {"replica_url": "falkor://there", "redact": "secrets"}
         text = particular.get(each.name, sample.get(kind, "text"))
-        assert getattr(Settings.from_env({ENV_PREFIX + each.name.upper(): text}), each.name) not in (None, False)
+        needed = {"KG_MEMORY_WAIT_REPLICAS": sample["int"]}  # no fewer than min_replicas
+        settings = Settings.from_env({**needed, ENV_PREFIX + each.name.upper(): text})
+        assert getattr(settings, each.name) not in (None, False)
 
 
 def test_openais_own_variables_are_read_and_ours_go_first():
@@ -151,6 +153,12 @@ def test_a_setting_that_cannot_work_is_refused_by_name(name, value):
 def test_the_threshold_of_asking_lies_below_that_of_merging():
     with pytest.raises(SettingsError, match="ask_threshold <= merge_threshold"):
         Settings(merge_threshold=0.5, ask_threshold=0.6)
+
+
+def test_no_more_replicas_can_be_needed_than_are_waited_for():
+    assert Settings(wait_replicas=2, min_replicas=2).min_replicas == 2
+    with pytest.raises(SettingsError, match="min_replicas must not be above wait_replicas, got 1 and 0"):
+        Settings(min_replicas=1)
 
 
 def test_the_threshold_of_review_does_not_lie_above_that_of_taking_effect():

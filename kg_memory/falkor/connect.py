@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -38,6 +39,8 @@ KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
 MISSING_GRAPH = "empty key"
 WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL", "EVAL"))
+COUNTED_FOR = 1.0
+"""Seconds for which the number of replicas of a server is taken to be what it was."""
 REDIRECTIONS = 8
 """The most times that a query follows a graph that moves between the servers of a cluster."""
 ADVICE = "check that the server runs and the URL is right, then try again"
@@ -66,7 +69,7 @@ class Database:
 
     It asks *host* for the URL at the first query, and again after a server went away. Once closed, it stays closed.
     *advice* returns what to do when a server cannot be reached. *timeout* is how many seconds an answer may take.
-    Each write waits for *wait_replicas* replicas.
+    Each write waits for *wait_replicas* replicas; where its server has fewer, for these, but *min_replicas* at least.
     """
 
     def __init__(
@@ -77,10 +80,12 @@ class Database:
         advice: Callable[[], str] = lambda: ADVICE,
         timeout: float | None = None,
         wait_replicas: int = 0,
+        min_replicas: int | None = None,
     ) -> None:
         self._host = host
         self._timeout = timeout
         self.wait_replicas = wait_replicas
+        self.min_replicas = wait_replicas if min_replicas is None else min_replicas
         self._advice = advice
         self._allow_old = allow_old
         self._opening = threading.Lock()
@@ -121,16 +126,17 @@ class Database:
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
         words = query_command(key, cypher, params, write=write)
-        queries, replicas = ((cypher, params),), self.wait_replicas if write else 0
+        queries = ((cypher, params),)
         rows: list[Row] | None = yield from self._route(
             key,
-            lambda server, asking: server.call(
+            lambda server, asking, replicas: server.call(
                 words,
                 asking=asking,
                 replicas=replicas,
                 read=decode_rows,
                 span=partial(self._span, server, key, queries, write=write),
             ),
+            write=write,
         )
         return rows or []
 
@@ -166,29 +172,42 @@ class Database:
 
     def command_flow(self, *words: str | int, at: str = "") -> Flow[Any]:
         """Do a command of the server that holds the key *at*, and return its reply; errors as `query`."""
-        replicas = self.wait_replicas if words[0] in WRITES else 0
         return (
             yield from self._route(
                 at,
-                lambda server, asking: server.call(
+                lambda server, asking, replicas: server.call(
                     words, asking=asking, replicas=replicas, span=partial(self._bare_span, server)
                 ),
+                write=words[0] in WRITES,
             )
         )
 
     command, acommand = both(command_flow)
 
-    def _route(self, key: str, call: Callable[[Server, bool], Call]) -> Flow[Any]:
-        """Do *call* at the server that holds *key*: at another one where the cluster has moved it."""
+    def _route(self, key: str, call: Callable[[Server, bool, int], Call], *, write: bool) -> Flow[Any]:
+        """Do *call* at the server that holds *key*: at another one where the cluster has moved it.
+
+        It is told whether it is to be asked by ASKING, and how many replicas must have what it writes.
+        """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
             try:
                 yield from self._check(server)
-                return (yield call(server, asking))
+                replicas = (yield from self._count_replicas(server)) if write else 0
+                return (yield call(server, asking, replicas))
             except DatabaseUnavailable as error:
                 problem = error
             server, asking = yield from self._redirect(key, server, problem)
         raise DatabaseUnavailable(f"the cluster is moving {key!r} between its servers; try again in a moment")
+
+    def _count_replicas(self, server: Server) -> Flow[int]:
+        """Return how many replicas of *server* must have a write before it is acknowledged."""
+        least, most = self.min_replicas, self.wait_replicas
+        if least < most and time.monotonic() >= server.counted_until:
+            role = yield server.call(("ROLE",), span=partial(self._bare_span, server))
+            server.replicas = len(role[2]) if role[0] == "master" else 0
+            server.counted_until = time.monotonic() + COUNTED_FOR
+        return max(least, min(most, server.replicas))
 
     def _redirect(self, key: str, server: Server, problem: DatabaseUnavailable) -> Flow[tuple[Server, bool]]:
         """Return who holds *key* instead of *server*, and whether it is to be asked by ASKING.
@@ -262,7 +281,7 @@ class Database:
 
     def client(self, key: str = "") -> Any:
         """Return the sync client of the server that holds *key*, connecting first if necessary."""
-        return run(self._route(key, lambda server, _: in_thread(lambda: server.client)), Call.run)
+        return run(self._route(key, lambda server, *_: in_thread(lambda: server.client), write=False), Call.run)
 
     def name_beside(self, name: str, key: str) -> str:
         """Return *name* for a key on the server that holds *key*: the same for all graphs of that server."""

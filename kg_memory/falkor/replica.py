@@ -27,8 +27,16 @@ class Replicated(Database):
     *replica* must be a replica of *host*, as by ``REPLICAOF``; this is not checked.
     """
 
-    def __init__(self, host: Host, replica: Host, *, allow_old: bool = False, wait_replicas: int = 0) -> None:
-        super().__init__(host, allow_old=allow_old, wait_replicas=wait_replicas)
+    def __init__(
+        self,
+        host: Host,
+        replica: Host,
+        *,
+        allow_old: bool = False,
+        wait_replicas: int = 0,
+        min_replicas: int | None = None,
+    ) -> None:
+        super().__init__(host, allow_old=allow_old, wait_replicas=wait_replicas, min_replicas=min_replicas)
         self._replica = Database(replica, allow_old=allow_old, timeout=ANSWERED_IN)
         self._stale = _ReplicaFirst(self, self._replica)
 

@@ -70,6 +70,8 @@ class Server:
         """Whether its version is known to be one that may be used."""
         self.peers: Sequence[str] = ()
         """The URLs of the other nodes of its cluster."""
+        self.replicas, self.counted_until = sys.maxsize, 0.0
+        """The number of its replicas, and until when, by the monotonic clock, that is taken to be so."""
         self.client: Any = redis.Redis(
             connection_pool=redis.BlockingConnectionPool.from_url(url, **_options(url), **_POOL)
         )

@@ -108,14 +108,16 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
 
     Errors: `SettingsError` for a replica of the embedded server, which has none.
     """
-    primary, old, wait = host(settings, on_wait), settings.allow_old_falkordb, settings.wait_replicas
+    primary, old = host(settings, on_wait), settings.allow_old_falkordb
+    wait, least = settings.wait_replicas, settings.min_replicas
     if wait and settings.url is None:
         raise SettingsError("wait_replicas is set but url is not: the embedded server has no replicas")
     if settings.replica_url is None:
-        return Database(primary, allow_old=old, advice=primary.advice, wait_replicas=wait)
+        return Database(primary, allow_old=old, advice=primary.advice, wait_replicas=wait, min_replicas=least)
     if settings.url is None:
         raise SettingsError("replica_url is set but url is not: set url to the server that it is a replica of")
-    return Replicated(primary, NamedServer(settings.replica_url), allow_old=old, wait_replicas=wait)
+    replica = NamedServer(settings.replica_url)
+    return Replicated(primary, replica, allow_old=old, wait_replicas=wait, min_replicas=least)
 
 
 def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:

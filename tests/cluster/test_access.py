@@ -20,7 +20,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
 from kg_memory.server.worker import Outbox, Worker
-from tests.cluster.access import COPIES, ERASING, FORGETTING, KEYS, USED, WORKING, Certificates, secured
+from tests.cluster.access import COPIES, ERASING, FORGETTING, KEYS, USED, WAITING, WORKING, Certificates, secured
 from tests.cluster.nodes import Cluster, free_ports, until
 from tests.cluster.test_cluster import SAID, found, opened
 from tests.falkor.test_replica import running
@@ -96,10 +96,10 @@ def granted(cluster: Cluster, settings):
     """A memory for a user with those rights only."""
     with ExitStack() as stack:
 
-        def open_with(*rights: str) -> GraphMemory:
+        def open_with(*rights: str, **values: int) -> GraphMemory:
             for node in cluster.nodes:
                 node.redis.execute_command("ACL", "SETUSER", "ann", "reset", "on", ">secret", *KEYS, *rights)
-            return stack.enter_context(opened(cluster.url.replace("//", "//ann:secret@"), settings))
+            return stack.enter_context(opened(cluster.url.replace("//", "//ann:secret@"), settings, **values))
 
         yield open_with
 
@@ -116,6 +116,12 @@ def test_a_user_may_be_let_to_do_no_more_than_is_needed(granted, cluster, namesp
     memory = granted(*USED, *COPIES, *FORGETTING, *ERASING)
     done = memory.privacy.forget(episode=added.episode, namespace=namespace, erase=True)
     assert "replicas" in done.advice
+
+
+def test_a_write_that_waits_for_replicas_needs_two_rights_more(granted, namespace):
+    memory = granted(*USED, *WAITING, wait_replicas=1, min_replicas=0)
+    memory.add(SAID, at="2024-01-01", namespace=namespace)
+    assert found(memory, namespace) == [SAID]
 
 
 async def test_a_worker_needs_few_rights(granted, cluster, namespace):
