@@ -105,12 +105,16 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     results = yield from in_step((*words, *meaning))
     for place, kind in enumerate(scopes):
         hits[kind] = Hits(results[place], results[place + len(scopes)], [])
-    hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins)
-    unread_hits = hits["episodes"] if lookup.any_unread else NO_HITS
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
-    nearness = read_nearness(hits["episodes"], lookup.vector)
-    reads = _find_unread(unread_hits), read_tellers(asked, hits), read_speakers(asked), nearness
-    unread, tellers, speakers, near = yield from in_step(reads)
+    hits, unread, tellers, speakers, near = yield from in_step(
+        (
+            add_graph_hits(hits, recipe, scopes, lookup.origins),
+            _find_unread(hits["episodes"] if lookup.any_unread else NO_HITS),
+            read_tellers(asked, hits),
+            read_speakers(asked),
+            read_nearness(hits["episodes"], lookup.vector),
+        )
+    )
     named = [row["id"] for row in lookup.named]
     found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="")
     if not any(recipe.weights(kind).words for kind in EVIDENCE):

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from itertools import islice
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
@@ -297,14 +298,18 @@ def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))
     while answers:
-        queries: dict[int, Query] = {}
+        asked: dict[int, Query | Reads] = {}
         for place, answer in answers.items():
             try:
-                queries[place] = running[place].send(answer)
+                asked[place] = running[place].send(answer)
             except StopIteration as stop:
                 results[place] = stop.value
-        rows = (yield Reads(tuple(queries.values()))) if queries else []
-        answers = dict(zip(queries, rows, strict=True))
+        queries = [query for each in asked.values() for query in (each.queries if isinstance(each, Reads) else (each,))]
+        rows = iter((yield Reads(tuple(queries))) if queries else ())
+        answers = {
+            place: list(islice(rows, len(each.queries))) if isinstance(each, Reads) else next(rows)
+            for place, each in asked.items()
+        }
     return results
 
 

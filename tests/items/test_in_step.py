@@ -29,6 +29,9 @@ def test_what_is_asked_next_is_asked_together():
     flow = in_step([counting("a", "bb", "ccc"), counting(), counting("dddd"), counting("e", "ff")])
     assert run(flow, answer) == [6, 0, 4, 3]
     assert asked == [["a", "dddd", "e"], ["bb", "ff"], ["ccc"]]
+    asked.clear()
+    assert run(in_step([in_step([counting("a", "bb"), counting("ccc")]), counting("d")]), answer) == [[3, 3], 1]
+    assert asked == [["a", "ccc", "d"], ["bb"]]
 
 
 def test_nothing_is_asked_for_nothing():

@@ -327,7 +327,7 @@ def test_a_question_costs_no_query_more_than_it_needs(world, queries) -> None:
     queries()
     world.search("Where does Ann live?")
     plain = queries()
-    assert len(plain) == 6  # look up, search, walk, go from facts to episodes, see who told them, fetch
+    assert len(plain) == 5  # look up, search, walk and see who told the facts, go from facts to episodes, fetch
     asked = [each for trip in plain for each in trip]
     assert len(asked) == len(set(asked)) == 23
     for asked_too, (question, given_, trips) in {
