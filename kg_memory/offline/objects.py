@@ -35,6 +35,7 @@ _CLAUSE_END = re.compile(
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/)\s?(?:the |my |our |an? )?", re.IGNORECASE)
+_YEAR = re.compile(r"\d{4}s?")
 _VAGUE = lexicon.STOP | lexicon.VAGUE_NOUNS
 _GROUPS = frozenset("club group team gym church class course choir band community league program".split())
 JOINS_GROUP = re.compile(rf"(?:\s[\w'’-]+){{0,4}}?\s(?:{'|'.join(sorted(_GROUPS))})\b", re.IGNORECASE)
@@ -87,6 +88,8 @@ def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None
         lows.pop()
     if not lows or _VAGUE.issuperset(lows) or lows[0] in lexicon.SUBJECTS:
         return None
+    if kind == PLACE and _YEAR.fullmatch(lows[-1]):
+        return None  # "born in May 1990"
     name = " ".join(name.split()[: len(lows)])
     start = words.start("words") + offset
     shown = name.title() if name in lexicon.PLACES else name

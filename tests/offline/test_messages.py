@@ -70,6 +70,9 @@ CHANGES = [
 DATED = [
     ("I was born in Rome in 1990 and I work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", None, None)]),
     ("I was born in Rome in 1990 and work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", None, None)]),
+    ("I was born on 12 May 1990 in Rome.", [("Rome", "1990-05-12", None)]),
+    ("I was born in May 1990.", []),
+    ("I grew up in the 1980s.", []),
     ("I work at Acme; my sister was born in Rome in 1990.", [("Acme", None, None), ("Rome", "1990", None)]),
     ("My brother died in 2010 and I live in Oslo.", [("Oslo", None, None)]),
     ("I work at Acme, which was founded in 1990.", [("Acme", None, None)]),
