@@ -124,9 +124,10 @@ class Size:
         """Fill the graph."""
         database = self.memory.driver.store.database
         schema.ensure(database, graph_key(NAMESPACE), self.data.dimension, Prepared.name)
-        before = self._rss()
+        before, used = self._rss(), self._in_use()
         self.figures["load_s"] = load(database, NAMESPACE, self.data, self.texts, self.say)
         self.figures["rss_mb"] = self._rss() - before
+        self.figures["bytes_a_fact"] = (self._in_use() - used) / self.data.count
         self.clock = Clock(database)
         average = statistics.mean(each.total() for each in self.texts.facts)
         constants = {"count": self.data.count, "average": average, "k1": K1, "b": B}
@@ -211,15 +212,26 @@ class Size:
                 recalls[name].append(share)
         self.figures |= {f"recall_{name}": statistics.mean(shares) for name, shares in recalls.items()}
 
+    def restart(self) -> None:
+        """Restart the server, and note how long that takes and what a fact takes then."""
+        self.say("restart")
+        database = self.memory.driver.store.database
+        folder = Path(self.url.removeprefix("unix://")).parents[1]
+        self.figures["restart_s"] = _restart(database.client(), folder, database, graph_key(NAMESPACE))
+        self.figures["bytes_a_fact_restarted"] = self._in_use() / self.data.count
+
     def _rss(self) -> float:
         info = self.memory.driver.store.database.client().info("memory")
         return float(info["used_memory_rss"]) / 2**20
+
+    def _in_use(self) -> float:
+        return float(self.memory.driver.store.database.client().info("memory")["used_memory"])
 
     def say(self, what: str) -> None:
         print(f"  {self.data.count:,} x {self.data.dimension}: {what} ...", file=sys.stderr, flush=True)
 
 
-def measure(facts: int, dimension: int, questions: int, *, graphiti: bool) -> Figures:
+def measure(facts: int, dimension: int, questions: int, *, graphiti: bool, restart: bool) -> Figures:
     """Return the figures of one size, on a server of its own, which is gone afterwards."""
     with fresh_database() as url:
         size = Size(url, facts, dimension, questions)
@@ -231,6 +243,8 @@ def measure(facts: int, dimension: int, questions: int, *, graphiti: bool) -> Fi
             else:
                 size.measure()
             size.compare()
+            if restart:
+                size.restart()
         return size.figures
 
 
@@ -322,8 +336,11 @@ def tables(dimension: int, rows: Mapping[int, Figures]) -> str:
     own = {part: {size: _times(row, part) for size, row in rows.items()}
            for name in OURS for part in (f"{name}, database", f"{name}, added")}  # fmt: skip
     parts.append(_table("of which", rows, own))
-    rest = ("recall_meaning", "recall_words", "recall_fused", "load_s", "rss_mb", "graphiti_load_s", "graphiti_rss_mb")
-    others = {name: {size: f"{row[name]:.3g}" for size, row in rows.items() if name in row} for name in rest}
+    rest = (
+        *("recall_meaning", "recall_words", "recall_fused", "load_s", "rss_mb", "graphiti_load_s", "graphiti_rss_mb"),
+        *("bytes_a_fact", "restart_s", "bytes_a_fact_restarted"),
+    )
+    others = {name: {size: f"{row[name]:,.4g}" for size, row in rows.items() if name in row} for name in rest}
     parts.append(_table("recall, seconds to load, memory that it takes", rows, others))
     return "\n\n".join(parts)
 
@@ -356,6 +373,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--no-graphiti", action="store_true")
     parser.add_argument("--memory", action="store_true", help="measure the bytes a fact instead, of each size")
+    parser.add_argument("--restart", action="store_true", help="restart the server of each size, and tell how long")
     parser.add_argument("--quick", action="store_true", help="1,000 facts, 384 dimensions, 40 questions, and a check")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     asked = parser.parse_args()
@@ -372,7 +390,7 @@ def main() -> None:
         rows: dict[int, Figures] = {}
         for size in sorted(asked.sizes):
             graphiti = not asked.no_graphiti and size <= LARGEST_GRAPHITI
-            rows[size] = measure(size, dimension, asked.questions, graphiti=graphiti)
+            rows[size] = measure(size, dimension, asked.questions, graphiti=graphiti, restart=asked.restart)
             kept |= {f"{dimension} {size} {name}": value for name, value in rows[size].items()}
             if asked.out:
                 asked.out.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -181,15 +180,6 @@ def periods(kind: int, at: int) -> list[tuple[int, int, int, int]]:
     if kind == 6:
         return [(at - DAY, OPEN_END, at, later), (at - DAY, later, later, OPEN_END)]
     return [(at - DAY, OPEN_END, at, OPEN_END)]
-
-
-def postings(texts: Sequence[tuple[str, Counter[str]]]) -> dict[str, list[Row]]:
-    """Return for each word the ids of those *texts* that have it, and how often."""
-    found: dict[str, list[Row]] = {}
-    for id_, counts in texts:
-        for term, frequency in counts.items():
-            found.setdefault(term, []).append({"id": id_, "f": frequency})
-    return found
 
 
 @lru_cache(maxsize=1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.search_scale_data import Data, Matrix, Question, number, postings
+from benchmarks.search_scale_data import Data, Matrix, Question, number
 from benchmarks.search_scale_load import Texts
 from kg_memory.retrieval.fuse import Hits, Scored
 from kg_memory.retrieval.recipe import Recipe
@@ -28,11 +29,13 @@ class Exact:
         self.holds = data.holds()
         self.lengths = np.asarray([each.total() for each in texts.facts], dtype=float)
         self.lengths /= self.lengths.mean()
-        facts = [(str(place), counts) for place, counts in enumerate(texts.facts)]
-        self.postings = {
-            term: (np.asarray([int(each["id"]) for each in own]), np.asarray([each["f"] for each in own], dtype=float))
-            for term, own in postings(facts).items()
-        }
+        found: dict[str, tuple[array[int], array[float]]] = {}
+        for place, counts in enumerate(texts.facts):
+            for term, often in counts.items():
+                places, frequencies = found.setdefault(term, (array("q"), array("d")))
+                places.append(place)
+                frequencies.append(often)
+        self.postings = {term: (np.asarray(places), np.asarray(often)) for term, (places, often) in found.items()}
 
     def meaning(self, question: Question) -> Matrix:
         """Return the cosine of each fact."""

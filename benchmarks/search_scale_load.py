@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import redis
 
-from benchmarks.search_scale_data import DAY, THREAD, Data, Matrix, Row, identifier, postings
+from benchmarks.search_scale_data import DAY, THREAD, Data, Matrix, Row, identifier
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.postings import MONTHS, NEAR, NEXT_TO, OWN, line
 from kg_memory.ingestion.save import NAME_WEIGHT
@@ -90,13 +90,13 @@ def load(database: Database, namespace: str, data: Data, texts: Texts, say: Say)
     writer = Writer(database.client(), graph_key(namespace))
     began = time.perf_counter()
     load_graph(writer, data, texts, say)
-    indexed = texts.indexed()
-    terms = sorted({term for found in indexed.values() for term in found})
+    counted = texts.by_label()
     say("words")
-    writer.write(TERMS, terms)
-    for label, found in indexed.items():
+    writer.write(TERMS, sorted({term for counts in counted.values() for own in counts for term in own}))
+    for label, counts in counted.items():
         say(f"words of {label}")
-        rows = ([term, each["id"], each["f"]] for term, own in found.items() for each in own)
+        places = ((identifier(NUMBERS[label], place), own) for place, own in enumerate(counts))
+        rows = ([term, id_, often] for id_, own in places for term, often in own.items())
         writer.write(POSTING % (label, f"IN_{label.upper()}"), rows, size=POSTINGS)
     writer.write(COMMUNITIES_WRITTEN)
     return time.perf_counter() - began
@@ -186,13 +186,9 @@ class Texts:
             for each in data.communities
         ]
 
-    def indexed(self) -> dict[str, dict[str, list[Row]]]:
-        """Return the postings of each label."""
-        kinds = {"Fact": self.facts, "Episode": self.episodes, "Entity": self.entities, "Community": self.communities}
-        return {
-            label: postings([(identifier(NUMBERS[label], place), own) for place, own in enumerate(counts)])
-            for label, counts in kinds.items()
-        }
+    def by_label(self) -> dict[str, list[Counter[str]]]:
+        """Return the words of the nodes of each label, in their order."""
+        return {"Fact": self.facts, "Episode": self.episodes, "Entity": self.entities, "Community": self.communities}
 
     def _episode(self, number: int) -> Counter[str]:
         """Return the words of an episode: its own, its date, and those of the lines around it in its sitting."""
