@@ -230,7 +230,7 @@ def source(fact: Fact) -> str:
 def said_by(told: Source) -> str:
     """Return who said it and when, by the source's own id where it has one."""
     name = f" [{told.source_id}]" if told.source_id else ""
-    return f"{told.speaker or 'text'}, {told.at:%Y-%m-%d}{name}"
+    return f"{told.speaker or told.source or 'text'}, {told.at:%Y-%m-%d}{name}"
 
 
 def place(episode: Episode) -> str:

@@ -331,7 +331,7 @@ class ReviewSession:
             line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
             for source_ in fact.sources[:_SOURCES]:
                 name = f" [{source_.source_id}]" if source_.source_id else ""
-                who = cell(f"{source_.speaker or 'text'}, {source_.at:%Y-%m-%d}{name}")
+                who = cell(f"{source_.speaker or source_.source or 'text'}, {source_.at:%Y-%m-%d}{name}")
                 line(f'{"":11}{who}: "{cell(source_.quote)}"')
         line(f"  {'because':<9}{cell(review.reason) or 'no reason was given'}")
         line(f"  {'accept':<9}{describe_acceptance(review, self._memory.settings.conflict_strategy)}", "green")

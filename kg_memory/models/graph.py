@@ -86,9 +86,13 @@ class EpisodeStatus(StrEnum):
 
 
 class Source(Value):
-    """A statement of a fact: the episode with its `trust` and `labels`, and the characters ``content[start:end]``."""
+    """A statement of a fact: the episode with its `trust` and `labels`, and the characters ``content[start:end]``.
+
+    `source` is where it came from, such as an application, and `source_id` its id there.
+    """
 
     episode: str
+    source: str | None = None
     source_id: str | None = None
     speaker: str | None = None
     at: datetime

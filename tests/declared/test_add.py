@@ -36,7 +36,8 @@ def test_a_fact_is_known_dated_sourced_and_found(declaring, namespace):
     assert (fact.valid_at, fact.precision, fact.invalid_at) == (datetime(2020, 5, 1, tzinfo=UTC), "month", None)
     assert (fact.confidence, fact.trust, fact.sentence) == (0.9, 0.5, "Ann works at Acme")
     (source,) = fact.sources
-    assert (source.episode, source.source_id, source.quote) == (added.episode, "7", "Ann works at Acme")
+    assert (source.episode, source.quote) == (added.episode, "Ann works at Acme")
+    assert (source.source, source.source_id) == ("crm", "7")
     assert source.at == datetime(2024, 1, 1, tzinfo=UTC)
     assert added.facts == ("Ann works at Acme",)
     assert added.usage.calls == 0

@@ -84,8 +84,8 @@ SOURCES_OF_FACT = """
 MATCH (x:Episode)-[st:STATES]->(f:Fact {id: $fact})
 WHERE x.created_at <= $believed_at
 WITH x, st ORDER BY x.at, x.created_at, x.id, st.start SKIP $skip LIMIT $limit
-RETURN {episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, trust: coalesce(x.trust, 1.0),
-  labels: x.labels, start: st.start, end: st.end,
+RETURN {episode: x.id, source: x.source, source_id: x.source_id, speaker: x.speaker, at: x.at,
+  trust: coalesce(x.trust, 1.0), labels: x.labels, start: st.start, end: st.end,
   quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
 } AS source
 """

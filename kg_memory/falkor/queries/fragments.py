@@ -56,7 +56,7 @@ UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 """The condition that the episode ``x`` has not expired, by the server's clock."""
 
 _SOURCES = """[each IN stating[0..$sources] | {
-    episode: each.x.id, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
+    episode: each.x.id, source: each.x.source, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
     trust: coalesce(each.x.trust, 1.0), labels: each.x.labels, start: each.st.start, end: each.st.end,
     saved_at: each.x.created_at,
     quote: substring(each.x.content, coalesce(each.st.start, 0), coalesce(each.st.end - each.st.start, 0))
