@@ -218,7 +218,15 @@ def _name_end(words: list[Token], position: int) -> int:
     # "Zed Young lives in Rome": before what somebody does, all of it is the name.
     while end - 1 > position and words[end - 1].low in lexicon.STOP and not match_act(words, end):
         end -= 1
+    if end == position + 1 < len(words) and words[position].low in lexicon.NATIONALITIES and _is_noun(words[end]):
+        end += 1  # "I like Italian food" tells nothing of Italian
     return end
+
+
+def _is_noun(word: Token) -> bool:
+    """Return whether *word* is likely a noun that says what it is a kind of: food, cinema."""
+    small = word.wordy and word.text.isalpha() and not word.capital and not word.low.endswith("ly")
+    return small and word.low not in lexicon.STOP.union(lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.KIN)
 
 
 def _goes_on(word: Token) -> bool:

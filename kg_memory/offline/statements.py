@@ -34,7 +34,7 @@ FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MA
 """Predicates that hold for one object at a time."""
 NOT = "NOT_"
 """The prefix of a predicate that does not hold now."""
-DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES", "IS_ALLERGIC_TO", "EATS", "DRINKS"})
+DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES", "IS_ALLERGIC_TO", "EATS", "DRINKS", "SPEAKS"})
 """Predicates whose plain denial ("I don't use Flask") is a fact of its own."""
 SINGLE = (
     FUNCTIONAL

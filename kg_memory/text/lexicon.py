@@ -26,6 +26,7 @@ BARE_NOUNS = _WORDS["bare_nouns"]
 ORGANISATION_WORDS = _WORDS["organisation_words"]
 PLACE_WORDS = _WORDS["place_words"]
 PLACES = _WORDS["places"]
+NATIONALITIES = _WORDS["nationalities"]
 PRODUCTS = _WORDS["products"]
 GIVEN_NAMES = _WORDS["given_names"]
 
