@@ -216,8 +216,8 @@ def _database(settings: Settings, screen: Screen) -> Check:
         late = {"now": time.time_ns() // 1000 + _SKEW}
         ahead = [name for name in names if database.query(graph_key(name), SAVED_LATER, late, write=False)[0]["some"]]
         versions, plans = database.versions(), _query_plans(database)
-        wait = settings.wait_replicas
-        lacking = [address for address, number in database.replicas().items() if number < wait] if wait else []
+        wait, least = database.wait_replicas, database.min_replicas
+        replicas = database.replicas() if wait else {}
     seconds = time.monotonic() - began
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
@@ -225,9 +225,12 @@ def _database(settings: Settings, screen: Screen) -> Check:
     if paused:
         summary += f", of which paused: {_first_of(paused)}"
     if wait:
-        summary += f", each write waits for {wait} of its replicas"
-    if lacking:
+        summary += f", each write waits for {wait} of its replicas" + (f", but needs {least}" if least < wait else "")
+    if lacking := [address for address, number in replicas.items() if number < least]:
         return Check("database", "wrong", summary, f"too few replicas to acknowledge a write: {', '.join(lacking)}")
+    if lacking := [address for address, number in replicas.items() if number < wait]:
+        mend = f"the latest writes go if one of these is lost, as they have too few replicas: {', '.join(lacking)}"
+        return Check("database", "note", summary, mend)
     if ahead:
         clock = "were saved by a clock that was ahead of this one, and are not found until then"
         mend = f"messages in {_first_of(ahead)} {clock}: set the clocks of all machines by one time server"

@@ -128,11 +128,13 @@ def test_keys_of_the_server_are_kept_in_the_cluster(memory):
 def test_the_doctor_looks_at_every_server(cluster, monkeypatch, capsys):
     monkeypatch.setenv("KG_MEMORY_URL", cluster.url)
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
-    for wait, wrong in ((0, False), (1, False), (2, True)):
+    for wait, least, states in ((0, 0, ("ok", "note")), (1, 1, ("ok", "note")), (2, 2, ("wrong",)), (2, 1, ("note",))):
         monkeypatch.setenv("KG_MEMORY_WAIT_REPLICAS", str(wait))
+        monkeypatch.setenv("KG_MEMORY_MIN_REPLICAS", str(least))
         main(["doctor", "--json"])
         [check] = [check for check in json.loads(capsys.readouterr().out)["checks"] if check["what"] == "database"]
-        assert (check["state"] == "wrong") == wrong
+        assert check["state"] in states
+        assert ("too few replicas" in check["mend"]) == (wait == 2)
         assert "on 3 servers" in check["found"]
         assert (f"waits for {wait} of its replicas" in check["found"]) == (wait > 0)
 
