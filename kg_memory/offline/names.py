@@ -30,6 +30,8 @@ _CONNECTORS = frozenset("of de la di del van von da dos &".split())
 _TWO_WORD_PLACES = frozenset(
     {("new", "york"), ("los", "angeles"), ("san", "francisco"), ("new", "zealand"), ("hong", "kong"), ("san", "diego")}
 )
+_NAMING = (("is", "called"), ("is", "named"), ("was", "called"), ("was", "named"), ("'s", "name", "is"))
+"""Between a relative and the name that is told: "my sister's name is Lily"."""
 _WITH_PERSON = frozenset("with and met called named meet asked told".split())
 _NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose april june august".split())
 
@@ -104,9 +106,12 @@ def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
 
 
 def _name_after(words: list[Token], at: int) -> list[Token]:
-    """Return the name that follows the relative at *at*: "sister Lily", "dog, Max", "brother called Tom"."""
+    """Return the name that follows the relative at *at*: "sister Lily", "dog, Max", "brother is called Tom"."""
     position = at + 1
-    mark = words[position].low if position < len(words) else ""
+    following = tuple(word.low for word in words[position : position + 3])
+    naming = next((phrase for phrase in _NAMING if following[: len(phrase)] == phrase), ())
+    position += len(naming)
+    mark = words[position].low if position < len(words) and not naming else ""
     if mark in (",", "named", "called", "is"):
         position += 1
     # "my dog, Max, ..." and "my boss is Karen" name them; "Thanks to my mom, Paris was fun" and "my boss is Norwegian"

@@ -42,6 +42,8 @@ CHANGES = [
     ("I quit smoking.", [("DOES", "smoking", None, SAID)]),
     ("I enjoy cooking Italian food.", [("LIKES", "Italian food", None, None)]),
     ("I watched an American movie yesterday.", [("WATCHED", "American movie", "2023-05-24", None)]),
+    ("My dog is called Rex.", [("HAS_DOG", "Rex", None, None)]),
+    ("My sister's name is Lily.", [("HAS_SISTER", "Lily", None, None)]),
     ("I speak a little Dutch.", [("SPEAKS", "Dutch", None, None)]),
     ("I don't speak German.", [("NOT_SPEAKS", "German", None, None)]),
     ("I prefer tea over coffee.", [("PREFERS", "tea", None, None)]),
