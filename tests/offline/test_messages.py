@@ -42,6 +42,7 @@ CHANGES = [
     ("I quit smoking.", [("DOES", "smoking", None, SAID)]),
     ("I enjoy cooking Italian food.", [("LIKES", "Italian food", None, None)]),
     ("I watched an American movie yesterday.", [("WATCHED", "American movie", "2023-05-24", None)]),
+    ("I was a nurse for ten years.", [("IS_A", "nurse", None, SAID)]),
     ("My dog is called Rex.", [("HAS_DOG", "Rex", None, None)]),
     ("My sister's name is Lily.", [("HAS_SISTER", "Lily", None, None)]),
     ("I speak a little Dutch.", [("SPEAKS", "Dutch", None, None)]),
@@ -213,6 +214,12 @@ def test_a_relative_with_a_name_goes_by_it():
 def test_a_verb_after_and_has_the_subject_of_the_verb_before():
     assert [one.subject for one in facts("I live in Rome and work at Brightwave.")] == ["Ann", "Ann"]
     assert [one.subject for one in facts("Erik moved to Oslo and works at Nordlys.")] == ["Erik", "Erik"]
+
+
+def test_what_he_is_is_said_of_the_one_named_before_and_never_of_the_speaker():
+    assert facts("She's a nurse.") == []
+    _, told = facts("My dog Toby is great. He's a German Shepherd.")
+    assert (told.subject, told.predicate, told.objects) == ("Toby", "IS_A", ["German Shepherd"])
 
 
 def test_a_chinese_relative_with_a_name_goes_by_it():
