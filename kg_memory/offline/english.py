@@ -340,7 +340,7 @@ class _SentenceReader:
         if name is not None or not _all_light(words):
             return name
         if len(lead) == len(before):
-            return self.speaker or self.main
+            return None if words[:1] in (["must"], ["should"]) else self.speaker or self.main  # "Must be hard"
         # The verb follows "and" or a comma: it has the subject of the verb before.
         earlier = _SUBJECT.findall(before[: len(before) - len(lead)])
         if earlier:
