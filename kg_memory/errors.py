@@ -13,6 +13,7 @@
     |   |-- DatabaseClosed     the memory was closed before
     |   |-- DatabaseVersionError the server's FalkorDB is too old
     |   |-- QueryError         the server refused a query
+    |   |   `-- DatabaseForbidden the user of the database lacks a right
     |   `-- SchemaError        the stored schema is newer than this package, or broken
     |-- EmbeddingError         the embedding model failed, or returned no valid vector
     |   |-- EmbeddingUnavailable rate limit, server error, timeout, no connection
@@ -93,6 +94,10 @@ class DatabaseVersionError(DatabaseError):
 
 class QueryError(DatabaseError):
     """The server refused a query."""
+
+
+class DatabaseForbidden(QueryError):
+    """The user of the database lacks the right to a command."""
 
 
 class SchemaError(DatabaseError):

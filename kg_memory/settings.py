@@ -26,7 +26,7 @@ REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"
 RedactHook = Callable[[str], str]
-_PASSWORD = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*")
+_PASSWORD = re.compile(r"(?<=://).*(?=@)|^(?!\w+://).+(?=@)|(?<=password=)[^&]*")
 
 
 def hide_password(url: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kg_memory.cli import env_file
 from kg_memory.cli.arguments import parser
 from kg_memory.cli.output import Screen
-from kg_memory.errors import KGMemoryError, NotFound
+from kg_memory.errors import DatabaseUnavailable, KGMemoryError, NotFound
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -127,7 +127,11 @@ def _searched(arguments: Namespace) -> str:
 
 def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
     """Return why nothing was found: no such namespace, a time before its first fact, or what *otherwise* says."""
-    namespace, names = namespace_of(arguments), memory.data.namespaces()
+    namespace = namespace_of(arguments)
+    try:
+        names = memory.data.namespaces()
+    except DatabaseUnavailable:  # a part of a cluster is away
+        return otherwise
     if not names:
         return "Nothing is remembered yet. Tell the memory something: kg-memory ingest FILE"
     if namespace not in names:

@@ -151,7 +151,8 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         counts = memory.stats(namespace=namespace)
-        others = [name for name in memory.data.namespaces() if name != namespace]
+        names = memory.driver.store.database.namespaces(reachable=True)
+        others = [name for name in names if name != namespace]
     if screen.as_json:
         screen.json({"namespace": namespace, **counts.model_dump(), "other_namespaces": others})
         return 0

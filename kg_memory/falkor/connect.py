@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
@@ -17,7 +16,8 @@ import redis
 
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, KGMemoryError
 from kg_memory.falkor.binaries import OLDEST_MODULE
-from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers, redis_urls
+from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers
+from kg_memory.falkor.urls import redis_urls
 from kg_memory.falkor.wire import (
     FORMER_PRIMARY,
     Params,
@@ -39,8 +39,6 @@ KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
 MISSING_GRAPH = "empty key"
 WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL", "EVAL"))
-COUNTED_FOR = 1.0
-"""Seconds for which the number of replicas of a server is taken to be what it was."""
 REDIRECTIONS = 8
 """The most times that a query follows a graph that moves between the servers of a cluster."""
 ADVICE = "check that the server runs and the URL is right, then try again"
@@ -202,12 +200,10 @@ class Database:
 
     def _count_replicas(self, server: Server) -> Flow[int]:
         """Return how many replicas of *server* must have a write before it is acknowledged."""
-        least, most = self.min_replicas, self.wait_replicas
-        if least < most and time.monotonic() >= server.counted_until:
-            role = yield server.call(("ROLE",), span=partial(self._bare_span, server))
-            server.replicas = len(role[2]) if role[0] == "master" else 0
-            server.counted_until = time.monotonic() + COUNTED_FOR
-        return max(least, min(most, server.replicas))
+        if self.min_replicas >= self.wait_replicas:
+            return self.wait_replicas
+        replicas = yield from server.count_replicas(span=partial(self._bare_span, server))
+        return max(self.min_replicas, min(self.wait_replicas, replicas))
 
     def _redirect(self, key: str, server: Server, problem: DatabaseUnavailable) -> Flow[tuple[Server, bool]]:
         """Return who holds *key* instead of *server*, and whether it is to be asked by ASKING.
@@ -247,14 +243,14 @@ class Database:
         """Return the execution plan of *cypher* as text."""
         return "\n".join(self.command("GRAPH.EXPLAIN", key, prepend_parameters(cypher, params), at=key) or ())
 
-    def namespaces(self) -> list[str]:
+    def namespaces(self, *, reachable: bool = False) -> list[str]:
         """Return the namespaces that have a graph, sorted; one with a very long name as its hash.
 
-        Errors: `DatabaseUnavailable` if any server of a cluster cannot be asked.
+        Errors: `DatabaseUnavailable` if any server of a cluster cannot be asked, but not of those that are *reachable*.
         """
         keys = set[str]()
         for server in self._connect().all():
-            with self._map_errors(server):
+            with suppress(DatabaseUnavailable) if reachable else nullcontext(), self._map_errors(server):
                 keys.update(server.client.execute_command("GRAPH.LIST"))
         names = (key.removeprefix(KEY_PREFIX) for key in keys if key.startswith(KEY_PREFIX))
         return sorted(unquote(name, errors="surrogatepass") for name in names)

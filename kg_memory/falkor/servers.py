@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import sys
+import time
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from inspect import signature
 from itertools import count
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -17,47 +15,25 @@ from urllib.parse import urlsplit
 
 import redis
 import redis.asyncio
-from redis.asyncio.connection import AbstractConnection
-from redis.backoff import NoBackoff
 from redis.crc import key_slot
-from redis.retry import Retry
 
 from kg_memory.errors import DatabaseUnavailable, SettingsError
+from kg_memory.falkor.urls import OPENING, at_address, options_for
 from kg_memory.falkor.wire import PipelinedReads, QueryBatch
 from kg_memory.runtime.effects import Call
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import PerLoop
-from kg_memory.settings import hide_password
 
 T = TypeVar("T")
-SCHEMES = ("falkor://", "falkors://", "unix://")
 CONNECTIONS = 16
-OPENING = 10.0
-"""Seconds in which a server must answer the first command: later ones may take as long as they do."""
+COUNTED_FOR = 1.0
+"""Seconds for which the number of replicas of a server is taken to be what it was."""
 REPLICATED_IN = 5.0
 """Seconds in which replicas must have a write that waits for them."""
 SILENT = 5.0
 """Seconds without an answer after which a cluster is asked whether another server has taken the place of this one."""
 LOST_CONNECTION = (redis.ConnectionError, redis.TimeoutError, OSError)
 
-# No retries: redis-py would repeat a write that timed out although it was applied.
-_OPTIONS: dict[str, Any] = {
-    "decode_responses": True,
-    "socket_connect_timeout": OPENING,
-    "retry": Retry(NoBackoff(), 0),
-}
-if "driver_info" in signature(AbstractConnection).parameters:
-    # Else redis-py reads its own version from disk at each connection, on the event loop.
-    _OPTIONS["driver_info"] = None
-_TCP: dict[str, Any] = {}
-if sys.platform == "linux":
-    # Else a host that vanished would be noticed after a quarter of an hour: the network says nothing about it.
-    _TCP["socket_keepalive"] = True
-    _TCP["socket_keepalive_options"] = {
-        socket.TCP_KEEPIDLE: 5,
-        socket.TCP_KEEPINTVL: 2,
-        socket.TCP_KEEPCNT: 3,
-        socket.TCP_USER_TIMEOUT: 11_000,
-    }
 _POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socket_timeout": None}
 
 
@@ -70,10 +46,10 @@ class Server:
         """Whether its version is known to be one that may be used."""
         self.peers: Sequence[str] = ()
         """The URLs of the other nodes of its cluster."""
-        self.replicas, self.counted_until = sys.maxsize, 0.0
+        self._replicas, self._counted_until = 0, 0.0
         """The number of its replicas, and until when, by the monotonic clock, that is taken to be so."""
         self.client: Any = redis.Redis(
-            connection_pool=redis.BlockingConnectionPool.from_url(url, **_options(url), **_POOL)
+            connection_pool=redis.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
         )
         self.loops: PerLoop[_LoopClient] = PerLoop(partial(_LoopClient, url))
         self._reads = PipelinedReads(CONNECTIONS)
@@ -101,6 +77,14 @@ class Server:
                 **options,
             )
         return Call(partial(self.client.execute_command, *words), partial(self._execute, words), **options)
+
+    def count_replicas(self, **options: Any) -> Flow[int]:
+        """Return how many replicas it has, as they were at most `COUNTED_FOR` ago; *options* are those of `Call`."""
+        if time.monotonic() >= self._counted_until:
+            role = yield self.call(("ROLE",), **options)
+            self._replicas = len(role[2]) if role[0] == "master" else 0
+            self._counted_until = time.monotonic() + COUNTED_FOR
+        return self._replicas
 
     async def _execute(self, words: Sequence[str | int]) -> Any:
         client: Any = await self.loops.get().client()
@@ -215,7 +199,7 @@ async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
     It is a generator because a loop finalises its generators when it ends, and those without references: so sockets
     are closed on their own loop, and keep no loop alive.
     """
-    pool = redis.asyncio.BlockingConnectionPool.from_url(url, **_options(url), **_POOL)
+    pool = redis.asyncio.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
     try:
         yield redis.asyncio.Redis(connection_pool=pool)
     finally:
@@ -238,7 +222,7 @@ class Servers:
         """Take over *slots*, the reply to CLUSTER SLOTS."""
         ranges: list[tuple[int, int, list[str]]] = []
         for first, last, *nodes in sorted(slots):
-            ranges.append((first, last, [_at(self.url, host, port) for host, port, *_ in nodes]))
+            ranges.append((first, last, [at_address(self.url, host, port) for host, port, *_ in nodes]))
         self._ranges = ranges
         for server in self._known.values():
             server.peers = self._peers(server.url)
@@ -272,7 +256,7 @@ class Servers:
 
     def at(self, host: str, port: int) -> Server:
         """Return the server at that address, to which another one pointed."""
-        return self._server(_at(self.url, host, port))
+        return self._server(at_address(self.url, host, port))
 
     def all(self) -> list[Server]:
         """Return the server, or every master of the cluster."""
@@ -321,14 +305,14 @@ def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
 
 
 def _find(url: str, known: Mapping[str, Server]) -> Servers:
-    pool = redis.ConnectionPool.from_url(url, **_options(url), socket_timeout=OPENING)
+    pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)
     with closing(pool):
         match _to_dict(client.execute_command("HELLO"))["mode"]:
             case "cluster":
                 return Servers(url, client.execute_command("CLUSTER", "SLOTS"), known)
             case "sentinel":
-                return Servers(_at(url, *_primary(client)), (), known)
+                return Servers(at_address(url, *_primary(client)), (), known)
         return Servers(url, (), known)
 
 
@@ -343,52 +327,3 @@ def _primary(sentinel: Any) -> tuple[str, int]:
 def _to_dict(reply: Any) -> Mapping[str, Any]:
     """Return a *reply* that is a map, or by the older protocol a list of names and values."""
     return reply if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))
-
-
-# URLs
-
-
-def redis_urls(url: str, timeout: float | None = None) -> list[str]:
-    """Return the URLs as redis-py writes them: one for each host, as in ``falkor://a:6379,b:6379``.
-
-    *timeout* is how many seconds an answer may take.
-
-    Errors: `SettingsError` for a URL that is none.
-    """
-    urls = _split(url) if isinstance(url, str) and url.startswith(SCHEMES) else []
-    try:
-        valid = bool(urls) and all(urlsplit(one).port != 0 for one in urls)
-    except ValueError:  # the port is not a number, or there is no host
-        valid = False
-    if not valid:
-        shown = hide_password(url) if isinstance(url, str) else url
-        raise SettingsError(
-            f"the URL must begin with one of {', '.join(SCHEMES)}, got {shown!r}; use falkor://host:6379, falkors:// "
-            "for TLS, or unix:///path, or leave it out for the embedded database in data_dir"
-        )
-    limit = "" if timeout is None else f"{'&' if '?' in url else '?'}socket_timeout={timeout}"
-    return [one.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1) + limit for one in urls]
-
-
-def _split(url: str) -> list[str]:
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
-    if "," not in hosts:
-        return [url]
-    return [parts._replace(netloc=f"{user}{at}{host}").geturl() for host in hosts.split(",")]
-
-
-def _at(url: str, host: str | None, port: int) -> str:
-    """Return *url* with another address; without a *host*, at the same one, as a server alone in a cluster says."""
-    parts = urlsplit(url)
-    user, at, _ = parts.netloc.rpartition("@")
-    name = host or parts.hostname or ""
-    name = f"[{name}]" if ":" in name else name
-    return parts._replace(netloc=f"{user}{at}{name}:{port}").geturl()
-
-
-def _options(url: str) -> dict[str, Any]:
-    """Return the options of connections to *url*, which may set others itself."""
-    if url.startswith("unix://"):
-        return _OPTIONS
-    return _OPTIONS | _TCP | ({"ssl_check_hostname": True} if url.startswith("rediss://") else {})

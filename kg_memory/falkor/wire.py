@@ -15,7 +15,7 @@ import redis
 import redis.asyncio
 from falkordb.helpers import quote_string, stringify_param_value
 
-from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, KGMemoryError, QueryError
+from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, EmbeddingMismatch, KGMemoryError, QueryError
 from kg_memory.runtime.flow import Flow
 
 Row = dict[str, Any]
@@ -168,6 +168,9 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
             state, remedy = "refuses this user", "put the right name and password into the URL, user:password@host:6379"
         case redis.BusyLoadingError():
             state, remedy = "is loading its data", "try again in a moment"
+        case redis.exceptions.NoPermissionError():
+            remedy = "give it the rights that docs/operations.md lists"
+            return DatabaseForbidden(f"FalkorDB does not let this user do that ({message}); {remedy}")
         case redis.OutOfMemoryError():
             state, remedy = "is out of memory and takes no writes", "raise its maxmemory, then try again"
         case redis.ReadOnlyError():

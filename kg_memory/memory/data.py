@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.servers import SCHEMES
+from kg_memory.falkor.urls import SCHEMES
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.open import NamedServer

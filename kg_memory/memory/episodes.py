@@ -178,14 +178,20 @@ class Episodes(Group):
         namespace: str = DEFAULT_NAMESPACE,
         episodes: Iterable[str] | None = None,
         skipped: bool = False,
+        read: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
         """Read again what failed, earliest first, and with *skipped* also what was skipped; see `add_many`.
 
-        *episodes* restricts it to those ids. Answers that were paid for before are not paid for again.
+        *episodes* restricts it to those ids. Answers that were paid for before are not paid for again. Without *read*
+        they are only marked as saved, for `resume` or a worker; what was *skipped* they would skip again.
         """
+        if skipped and not read:
+            raise InputError("what was skipped must be read at once: read it, or leave skipped out")
         statuses = (EpisodeStatus.FAILED, *([EpisodeStatus.SKIPPED] if skipped else []))
         reopened = yield from reopen(statuses, episodes)
+        if not read:
+            return [AddResult(episode=each.id, new=False, status=EpisodeStatus.SAVED) for each in reopened]
         tally = Tally(len(reopened), progress)
         for episode in reopened:
             context = READ_ALL if skipped else None

@@ -30,7 +30,7 @@ Arguments = dict[str, Any]
 NAMESPACE = "/v1/namespaces/{namespace}"
 PathText = Annotated[str, AfterValidator(unquote)]
 """A parameter of a path, which is decoded only here; see `kg_memory.server.gate`."""
-HIDDEN = frozenset({"namespace", "progress", "skip", "after", "mapping", "checkpointer", "store"})
+HIDDEN = frozenset({"namespace", "progress", "skip", "after", "mapping", "checkpointer", "store", "read"})
 """Parameters of verbs that a request does not have, or not by that name."""
 JSON_EXAMPLES = {
     "where": '{"speaker": "Ann"}',
@@ -124,7 +124,12 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             arguments.setdefault("by", access.key.name)
         if "namespace" in verb.parameters:
             arguments["namespace"] = access.namespace
-        return await answer(request, arguments, place)
+        if "read" not in verb.parameters or service.options.read:
+            return await answer(request, arguments, place)
+        try:
+            return await answer(request, {**arguments, "read": False}, place)
+        finally:
+            service.reader.wake(access.namespace)  # who reads for this server reads that too
 
     parameters = [
         _parameter("request", Request),

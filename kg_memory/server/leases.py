@@ -28,6 +28,11 @@ RENEW = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', 
 GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
 
+def lease_key(namespace: str) -> str:
+    """Return the key of the lease on *namespace*, which is on the server of its graph, as that one is in braces."""
+    return f"{PREFIX}{{{graph_key(namespace)}}}"
+
+
 @dataclass(slots=True)
 class Lease:
     """A lease on a namespace, which is `lost` where it ran out before it was renewed."""
@@ -45,7 +50,7 @@ class Leases:
     @asynccontextmanager
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
         """Hold the lease on *namespace*, and renew it meanwhile; ``None`` where another process holds it."""
-        key, lease = PREFIX + graph_key(namespace), Lease()
+        key, lease = lease_key(namespace), Lease()
         if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):
             yield None
             return

@@ -43,6 +43,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.BudgetSpent, 429),
     (errors.DatabaseUnavailable, 503),
     (errors.DatabaseClosed, 503),
+    (errors.DatabaseForbidden, 503),
     (errors.ModelUnavailable, 503),
     (errors.EmbeddingUnavailable, 503),
     (errors.EmbeddingMismatch, 409),

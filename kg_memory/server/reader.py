@@ -98,18 +98,27 @@ class Reader:
             task.cancel()
         left = [error for error in await asyncio.gather(*tasks, return_exceptions=True) if error is not None]
         if left:
-            logger.warning("the server stopped while it read %d namespaces: the next start reads the rest", len(left))
+            logger.warning("stopped while reading %d namespaces: what is unread is read by the next reader", len(left))
 
     async def look(self, only: str | None = None) -> None:
-        """Look for unread episodes, in any namespace or in that *only*, and read them."""
+        """Look for unread episodes, in any namespace or in that *only*, and read them.
+
+        Namespaces whose server is away are left out.
+        """
+        database = self._memory.driver.store.database
         try:
-            for namespace in [only] if only else await self._memory.data.anamespaces():
-                if self._stopping:
-                    return
-                if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):
-                    self.wake(namespace)
+            names = [only] if only else await asyncio.to_thread(database.namespaces, reachable=True)
         except KGMemoryError as error:
             logger.warning("could not look for unread episodes: %s", describe_error(error))
+            return
+        for namespace in names:
+            if self._stopping:
+                return
+            try:
+                if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):
+                    self.wake(namespace)
+            except KGMemoryError as error:
+                logger.warning("could not look for unread episodes in a namespace: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
         settings, failures = self._memory.settings, 0

@@ -35,8 +35,10 @@ LONGEST = 100_000
 """Hints that the stream keeps, about."""
 AT_ONCE = 100
 """Hints that a worker takes at once."""
-LOOK_SECONDS = 60.0
-"""Seconds after which a worker looks through all namespaces again."""
+LOOK_SECONDS, LOOK_WITHOUT_HINTS = 60.0, 5.0
+"""Seconds after which a worker looks through all namespaces again, and while the server of the hints is away."""
+LOOKING = 10
+"""It waits at least so many times as long as looking took."""
 STOP_SECONDS = 30.0
 """Seconds in which a worker finishes what it reads when it is stopped."""
 
@@ -122,16 +124,19 @@ class Worker:
                 await self._do("XGROUP", "DELCONSUMER", STREAM, GROUP, READER.id)
 
     async def _follow(self) -> None:
-        looked, failures = time.monotonic(), 0
+        looked, took, failures = time.monotonic(), 0.0, 0
         grouped = False
         while not self._stopping.is_set():
+            pause = max(LOOK_WITHOUT_HINTS, LOOKING * took) if failures else self._look_seconds
+            if time.monotonic() - looked >= min(pause, self._look_seconds):
+                began = time.monotonic()
+                await self._reader.look()
+                looked = time.monotonic()
+                took = looked - began
             try:
                 if not grouped:
                     await self._make_group()
                     grouped = True
-                if time.monotonic() - looked >= self._look_seconds:
-                    looked = time.monotonic()
-                    await self._reader.look()
                 await self._take_off()
                 left = await self._do("XAUTOCLAIM", STREAM, GROUP, READER.id, self._patience, "0-0", "COUNT", AT_ONCE)
                 self._take(left[1])

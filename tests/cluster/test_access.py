@@ -14,9 +14,10 @@ from contextlib import ExitStack, closing
 import pytest
 import redis
 
-from kg_memory.errors import DatabaseUnavailable
+from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, SettingsError
 from kg_memory.falkor import binaries, replica, servers
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.urls import redis_urls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
 from kg_memory.server.worker import Outbox, Worker
@@ -88,6 +89,23 @@ def test_tls_to_a_plain_port_is_told(monkeypatch, node):
         Database(NamedServer(f"falkors://127.0.0.1:{node.port}")).client()
 
 
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("falkor:/:s3cret@127.0.0.1:1", "must begin with one of falkor://"),
+        (":s3cret@127.0.0.1:1", "must begin with one of falkor://"),
+        ("falkor://:s3cret/x@127.0.0.1:1", "write special characters of a password as %2F"),
+        ("falkor://:s3cret@127.0.0.1:port", "a port that is no number"),
+        ("falkor://:s3cret@127.0.0.1:1?bogus=1", "an option of the URL .*bogus"),
+        ("falkor://:s3cret@127.0.0.1:1?socket_timeout=soon", "an option of the URL .*socket_timeout"),
+    ],
+)
+def test_a_wrong_url_is_told_without_its_password(url, says):
+    with pytest.raises(SettingsError, match=says) as told:
+        redis_urls(url)
+    assert "s3cret" not in str(told.value)
+
+
 # --- Users ---
 
 
@@ -122,6 +140,12 @@ def test_a_write_that_waits_for_replicas_needs_two_rights_more(granted, namespac
     memory = granted(*USED, *WAITING, wait_replicas=1, min_replicas=0)
     memory.add(SAID, at="2024-01-01", namespace=namespace)
     assert found(memory, namespace) == [SAID]
+
+
+def test_the_right_that_is_missing_is_named(granted, namespace):
+    memory = granted("+module|list", "+cluster|slots", "+graph.ro_query")
+    with pytest.raises(DatabaseForbidden, match=r"'set' command.*docs/operations.md"):
+        memory.add(SAID, at="2024-01-01", namespace=namespace)
 
 
 async def test_a_worker_needs_few_rights(granted, cluster, namespace):

@@ -21,6 +21,7 @@ from kg_memory.maintenance.forgetting.erase import STREAM
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server import worker
 from kg_memory.server.keys import KeyRing
+from kg_memory.server.leases import lease_key
 from kg_memory.server.worker import Outbox, Worker
 from tests.cluster.nodes import SLOTS, Cluster, Node, slot_of, until
 from tests.scripted import HashEmbeddings, Scripted
@@ -290,6 +291,28 @@ async def test_workers_go_on_when_a_replica_has_taken_over(memory, cluster, sett
         await asyncio.to_thread(until, lambda: (done(name), done(other)) == (30, 1))
         reading.stop()
         await working
+
+
+async def test_workers_read_on_while_the_servers_of_their_hints_are_away(cluster, settings, spread, monkeypatch):
+    monkeypatch.setattr(worker, "LOOK_WITHOUT_HINTS", 0.3)
+    third = key_slot(worker.STREAM.encode()) * 3 // SLOTS
+    away, here = sorted(spread, key=lambda name: slot_of(name) * 3 // SLOTS != third)[:2]
+    async with opened(cluster.url, settings) as memory:
+        await memory.aadd(SAID, at="2024-01-01", namespace=here)
+        reading = Worker(memory, look_seconds=3600)
+        working = asyncio.create_task(reading.run())
+        master = cluster.master(away)
+        replicas = [node for node in cluster.nodes if node.redis.info("replication").get("master_port") == master.port]
+        for node in (master, *replicas):
+            node.kill()
+        await memory.episodes.asave([{"content": "Bob lives in Rome", "at": "2024-01-01"}], namespace=here)
+        await asyncio.to_thread(until, lambda: len(memory.episodes.list(namespace=here, status="done")) == 2)
+        reading.stop()
+        await working
+
+
+def test_a_lease_is_on_the_server_of_its_graph(spread):
+    assert [key_slot(lease_key(name).encode()) for name in spread] == [slot_of(name) for name in spread]
 
 
 # --- what an acknowledgement means ---

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from kg_memory.falkor.connect import graph_key
 from kg_memory.server.service import Options
 from tests.server.conftest import Serving
 
@@ -253,5 +254,10 @@ def test_what_a_server_does_not_read_the_next_one_reads_at_its_start(offline):
         location = one.post(url, json={"content": "I live in Oslo.", "speaker": "Ann"}).headers["location"]
         time.sleep(0.5)
         assert one.get(location).json()["status"] == "saved"
+        database = offline.driver.store.database
+        database.query(graph_key("left"), "MATCH (e:Episode) SET e.status = 'failed'", {}, write=True)
+        [marked] = one.post(f"{url}/retry").json()["items"]
+        assert (marked["status"], one.get(location).json()["status"]) == ("saved", "saved"), "others read it"
+        assert one.post(f"{url}/retry", json={"skipped": True}).status_code == 422
     with Serving(offline, Options()) as reading, httpx.Client(base_url=reading.url) as other:
         assert read(other, location)["status"] == "done"

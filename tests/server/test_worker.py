@@ -13,7 +13,7 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.falkor.connect import graph_key
-from kg_memory.server.leases import PREFIX, Leases
+from kg_memory.server.leases import Leases, lease_key
 from kg_memory.server.reader import Reader
 from kg_memory.server.worker import GROUP, STREAM, Outbox, Worker
 from tests.cli_home import COMMAND, home_of_the_module  # noqa: F401 - a fixture
@@ -102,13 +102,13 @@ async def test_one_reader_at_a_time_has_a_namespace_until_its_lease_runs_out(mem
             assert refused is None
             assert free is not None
         assert not lease.lost
-        database.command("DEL", PREFIX + graph_key("ann"))  # as where it ran out while the process was stopped
+        database.command("DEL", lease_key("ann"))  # as where it ran out while the process was stopped
         async with other.hold("ann") as taken:
             assert taken is not None
             await until(lambda: lease.lost)
     async with other.hold("ann") as again:
         assert again is not None, "what another one holds by now is not given back"
-    database.command("SET", PREFIX + graph_key("ann"), mine._holder, "PX", 5000)  # it could not be given back
+    database.command("SET", lease_key("ann"), mine._holder, "PX", 5000)  # it could not be given back
     async with other.hold("ann") as refused, mine.hold("ann") as own:
         assert refused is None
         assert own is not None

@@ -14,7 +14,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, InputError, MissingExtra
+from kg_memory.errors import DatabaseClosed, DatabaseForbidden, DatabaseUnavailable, InputError, MissingExtra
 from kg_memory.models.operations import StepUsage, Usage
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kg_memory.runtime.telemetry.otel import Instruments
 
 T = TypeVar("T")
-OWN_WORDS = (DatabaseClosed, DatabaseUnavailable, InputError)
+OWN_WORDS = (DatabaseClosed, DatabaseForbidden, DatabaseUnavailable, InputError)
 """Errors whose words are all our own, the network's, or an argument that cannot be used; none quotes a message."""
 
 log = logging.getLogger("kg_memory.episodes")
