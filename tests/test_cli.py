@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from kg_memory import GraphMemory, Settings
 from kg_memory.cli import demo, main, setup
 from kg_memory.cli.output import printable
 from kg_memory.falkor import binaries, embedded
+from kg_memory.falkor.connect import graph_key
 from tests.chat_server import chat_server
 from tests.cli_home import COMMAND, Run, Terminal, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.falkor.test_replica import running
@@ -394,6 +396,22 @@ def test_the_doctor_names_what_was_saved_by_a_clock_that_is_ahead(
     [database] = [check for check in result(run, "doctor")["checks"] if check["what"] == "database"]
     assert database["state"] == "note"
     assert re.match("messages in 00 early.* were saved by a clock", database["mend"])
+
+
+def test_what_could_not_be_read_is_told_by_the_lists_and_the_doctor(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = lines(tmp_path, [{"content": "I live in Oslo.", "speaker": "Ann"}])
+    result(run, "ingest", said, "--namespace", "00 early")
+    with GraphMemory.open(settings=Settings.from_env()) as memory:
+        key = graph_key("00 early")
+        memory.driver.store.database.query(key, "MATCH (e:Episode) SET e.status = 'failed'", {}, write=True)
+    assert "1 failed" in run("namespaces")[1]
+    assert "kg-memory retry" in run("stats", "--namespace", "00 early")[2]
+    [database] = [check for check in result(run, "doctor")["checks"] if check["what"] == "database"]
+    assert (database["state"], "messages in 00 early could not be read" in database["mend"]) == ("note", True)
+    result(run, "retry", "--namespace", "00 early")
+    assert "failed" not in run("namespaces")[1]
 
 
 def test_the_doctor_shows_no_password(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

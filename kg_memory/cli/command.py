@@ -7,7 +7,8 @@ import os
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -40,11 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse has printed its help, the version, or what is wrong
         return int(stop.code or 0)
     screen = Screen(as_json=getattr(arguments, "json", False))
-    notes = _Notes(screen)
-    notes.addFilter(lambda record: record.name != "kg_memory.episodes")  # the commands tell these by themselves
-    logging.getLogger("kg_memory").addHandler(notes)
     try:
-        return _flush(_load(arguments.run)(arguments, screen))
+        with _show_log(screen, getattr(arguments, "log_level", None)):
+            return _flush(_load(arguments.run)(arguments, screen))
     except KeyboardInterrupt:
         screen.note("Stopped.")
         return INTERRUPTED
@@ -61,8 +60,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         screen.error(f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows")
         return FAILED
-    finally:
-        logging.getLogger("kg_memory").removeHandler(notes)
 
 
 def _flush(code: int) -> int:
@@ -71,11 +68,29 @@ def _flush(code: int) -> int:
     return code
 
 
+@contextmanager
+def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
+    """Show what the package logs from *level* on; without one the warnings that no command tells by itself."""
+    notes, logger = _Notes(screen), logging.getLogger("kg_memory")
+    before = logger.level
+    if level is None:
+        notes.setLevel(logging.WARNING)
+        notes.addFilter(lambda record: record.name != "kg_memory.episodes")
+    else:
+        logger.setLevel(level.upper())
+    logger.addHandler(notes)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+        logger.setLevel(before)
+
+
 class _Notes(logging.Handler):
-    """Shows the package's warnings as remarks."""
+    """Shows what is logged as remarks."""
 
     def __init__(self, screen: Screen) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__()
         self._screen = screen
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -211,7 +211,7 @@ def _database(settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
     with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
         names = memory.data.namespaces()
-        paused = [name for name in names if memory.stats(namespace=name).paused]
+        held = {name: memory.stats(namespace=name) for name in names}
         database = memory.driver.store.database
         late = {"now": time.time_ns() // 1000 + _SKEW}
         ahead = [name for name in names if database.query(graph_key(name), SAVED_LATER, late, write=False)[0]["some"]]
@@ -222,7 +222,7 @@ def _database(settings: Settings, screen: Screen) -> Check:
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
     summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(names)} namespaces"
-    if paused:
+    if paused := [name for name, counts in held.items() if counts.paused]:
         summary += f", of which paused: {_first_of(paused)}"
     if wait:
         summary += f", each write waits for {wait} of its replicas" + (f", but needs {least}" if least < wait else "")
@@ -235,6 +235,9 @@ def _database(settings: Settings, screen: Screen) -> Check:
         clock = "were saved by a clock that was ahead of this one, and are not found until then"
         mend = f"messages in {_first_of(ahead)} {clock}: set the clocks of all machines by one time server"
         return Check("database", "note", summary, mend)
+    if failed := [name for name, counts in held.items() if counts.failed]:
+        mend = f"messages in {_first_of(failed)} could not be read: kg-memory episodes --state failed tells why"
+        return Check("database", "note", summary, f"{mend}, kg-memory retry reads them again")
     if plans is None or plans >= QUERY_PLANS:
         return Check("database", "ok", summary)
     more = (

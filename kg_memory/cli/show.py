@@ -79,13 +79,8 @@ def _no_facts(memory: GraphMemory, arguments: Namespace, predicate: str | None =
 def around(arguments: Namespace, screen: Screen) -> int:
     """List the entities within some steps of a name, nearest first, and the facts that lead to them."""
     with open_memory(arguments, screen) as memory:
-        neighbourhood = memory.entities.around(
-            arguments.name,
-            arguments.steps,
-            namespace=namespace_of(arguments),
-            limit=arguments.limit,
-            **times_of(arguments),
-        )
+        limits = {"namespace": namespace_of(arguments), "limit": arguments.limit, **times_of(arguments)}
+        neighbourhood = memory.entities.around(arguments.name, arguments.steps, **limits)
         otherwise = f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}"
         empty = "" if neighbourhood.entities else explain_nothing(memory, arguments, otherwise)
     if screen.as_json:
@@ -140,8 +135,9 @@ def namespaces(arguments: Namespace, screen: Screen) -> int:
         return 0
     rows: list[tuple[Cell, ...]] = []
     for name, held in counts.items():
-        states = (f"{held.waiting} waiting" if held.waiting else "", "paused" if held.paused else "")
-        rows.append((name, held.episodes, held.facts, held.entities, ", ".join(filter(None, states))))
+        counted = {"waiting": held.waiting, "failed": held.failed}
+        states = [f"{number} {state}" for state, number in counted.items() if number] + ["paused"] * held.paused
+        rows.append((name, held.episodes, held.facts, held.entities, ", ".join(states)))
     screen.table(("namespace", "episodes", "facts", "entities", "state"), rows, ("bold",))
     return 0
 
@@ -151,8 +147,7 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         counts = memory.stats(namespace=namespace)
-        names = memory.driver.store.database.namespaces(reachable=True)
-        others = [name for name in names if name != namespace]
+        others = sorted({*memory.driver.store.database.namespaces(reachable=True)} - {namespace})
     if screen.as_json:
         screen.json({"namespace": namespace, **counts.model_dump(), "other_namespaces": others})
         return 0
@@ -160,6 +155,8 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     screen.table(("what", "how many"), [("namespace", namespace), *named.items()], ("", "bold"))
     if counts.waiting:
         screen.note(f"{count_noun(counts.waiting, 'episode')} not read to the end: kg-memory resume reads them")
+    if counts.failed:
+        screen.note(f"{count_noun(counts.failed, 'episode')} that could not be read: kg-memory retry reads them again")
     if counts.reviews:
         screen.note(f"{count_waiting(counts.reviews, 'verdict')} for review: {review_command(arguments)}")
     if others:

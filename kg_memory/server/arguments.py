@@ -63,11 +63,13 @@ def _add_serve(command: ArgumentParser) -> None:
     command.add_argument("--no-read", action="store_true", help=about)
     about = "requests a second that one key may make (default: 100)"
     command.add_argument("--rate", type=float, default=100.0, metavar="N", help=about)
+    _add_log_level(command)
 
 
 def _add_worker(command: ArgumentParser) -> None:
     about = "namespaces that are read at a time (default: 4)"
     command.add_argument("--at-once", type=int, default=4, metavar="N", help=about)
+    _add_log_level(command)
 
 
 def _add_keys(command: ArgumentParser) -> None:
@@ -85,3 +87,9 @@ def _add_mcp(command: ArgumentParser) -> None:
     about = "which tools: core (default), full with judge and compare, or read-only"
     command.add_argument("--profile", choices=("core", "full", "read-only"), default="core", help=about)
     command.add_argument("--user", metavar="NAME", help="who speaks in what is remembered (default: user)")
+    _add_log_level(command)
+
+
+def _add_log_level(command: ArgumentParser) -> None:
+    about = "what the log has: info for a line an episode and request (default: warning)"
+    command.add_argument("--log-level", choices=("debug", "info", "warning"), default="warning", help=about)

@@ -23,10 +23,10 @@ MODULE = ("THREAD_COUNT", "1", "OMP_THREAD_COUNT", "1", "NODE_CREATION_BUFFER", 
 
 
 class Node:
-    """A server of a cluster, on ports of this machine."""
+    """A server of a cluster, on ports of this machine; *restored* from what *folder* has, or new."""
 
-    def __init__(self, folder: Path, *options: str, module: bool = True) -> None:
-        folder.mkdir()
+    def __init__(self, folder: Path, *options: str, module: bool = True, restored: bool = False) -> None:
+        folder.mkdir(exist_ok=restored)
         self.folder = folder
         self._module = module
         self.port, self.bus = free_ports(2)

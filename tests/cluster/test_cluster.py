@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import shutil
 import signal
 import threading
 import time
+from contextlib import ExitStack, closing
 
 import pytest
 from redis.crc import key_slot
@@ -370,3 +372,25 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_master_is_killed(
         stored = [episode.source_id for episode in memory.episodes.list(namespace=namespace, limit=10_000)]
     assert len(acknowledged) > 20
     assert sorted(stored) == sorted(acknowledged)
+
+
+def test_copies_of_all_masters_are_a_cluster_again_at_other_addresses(cluster, settings, spread, tmp_path):
+    with opened(cluster.url, settings) as memory:
+        for name in spread:
+            memory.add(SAID, at="2024-01-01", namespace=name)
+        masters = list({cluster.master(name).port: cluster.master(name) for name in spread}.values())
+        for node in masters:
+            node.redis.config_set("auto-aof-rewrite-percentage", 0)
+            until(lambda node=node: not node.redis.info("persistence")["aof_rewrite_in_progress"])
+            shutil.copytree(node.folder, tmp_path / str(node.port))
+            node.redis.config_set("auto-aof-rewrite-percentage", 100)
+    for node in cluster.nodes:
+        node.kill()  # the copies have their ids
+    with ExitStack() as stack:
+        restored = [stack.enter_context(closing(Node(tmp_path / str(node.port), restored=True))) for node in masters]
+        for node in restored[1:]:
+            restored[0].cluster("MEET", "127.0.0.1", node.port, node.bus)
+        until(lambda: all(node.cluster("INFO")["cluster_state"] == "ok" for node in restored))
+        with opened(restored[0].url, settings) as memory:
+            assert memory.data.namespaces() == sorted(spread)
+            assert [found(memory, name) for name in spread] == [[SAID]] * 3

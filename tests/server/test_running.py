@@ -20,9 +20,9 @@ CLIENTS, SPACES = 200, 4
 
 
 @contextmanager
-def serve(port: int) -> Iterator[subprocess.Popen[str]]:
+def serve(port: int, *options: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", str(port), "--rate", "100000"],
+        [*COMMAND, "serve", "--port", str(port), "--rate", "100000", *options],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -119,6 +119,18 @@ async def test_a_stop_waits_for_what_is_being_read_and_not_for_what_waits(offlin
     assert (await offline.astats(namespace="stopped")).waiting > 0
     await offline.episodes.aresume(namespace="stopped")
     assert len(await offline.episodes.alist(namespace="stopped", status="done", limit=200)) == len(said)
+
+
+@pytest.mark.parametrize(("level", "shown"), [("info", True), ("warning", False)])
+def test_the_log_has_a_line_for_each_request_and_episode_where_it_is_asked_for(home, port, level, shown):
+    said = {"content": "I live in Oslo.", "speaker": "Ann"}
+    with serve(port, "--log-level", level) as process:
+        url = f"http://127.0.0.1:{port}"
+        location = httpx.post(f"{url}/v1/namespaces/logged{level}/episodes", json=said).headers["location"]
+        wait_until_read(url, [location])
+    log = process.stderr.read()
+    assert ("episode read namespace=logged" in log) == ("/episodes -> 202" in log) == shown
+    assert "Oslo" not in log
 
 
 def test_without_a_key_no_other_address_is_served(run, home, port):
