@@ -124,6 +124,8 @@ MOST_POSTINGS = 6000
 """The postings that are read, of rare words first: common words cost much, and hardly say where to look."""
 LOOKED_AT, WEIGHED = 200, 2000
 """The least texts that are looked at, more for few words: about so many times a word is weighed in a text."""
+MANY = 100_000
+"""The texts from which more postings are read, in proportion, as each word has more; and more texts looked at."""
 CHECKS, PAIR = 2, 20
 """The lookups of whether a text has a word that cost as much as a posting that is counted, and those of a pair."""
 MOST_WEIGHED = 64
@@ -150,9 +152,10 @@ def search_words(
         hits = yield from scope.best(query, scope.count, weights=weights, **params, **scope.few.params)
         return hits
     params |= {"terms": terms[:MOST_WEIGHED], **sifting.params}
-    texts = max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED))
-    count, postings = measure_leading(frequencies)
-    rare, pairs = pick_rare(frequencies, texts)
+    times = max(1.0, documents / MANY)
+    texts = round(max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED)) * times**0.5)
+    count, postings = measure_leading(frequencies, times)
+    rare, pairs = pick_rare(frequencies, texts, times)
     if rare:
         query = cypher.bm25(scope.kind, cypher.find_by_rare_words(scope.kind), sifting.cypher)
         are_all = len(rare) == count
@@ -169,27 +172,27 @@ def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
     return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
 
-def measure_leading(frequencies: Mapping[str, int]) -> tuple[int, int]:
+def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
     """Return how many of the rarest terms say where to look, and how many postings these have in all.
 
-    These are `MOST_POSTINGS` at most, where one term alone has not more.
+    These are so many *times* `MOST_POSTINGS` at most, where one term alone has not more.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
-        if count and postings + often > MOST_POSTINGS:
+        if count and postings + often > MOST_POSTINGS * times:
             break
         count, postings = count + 1, postings + often
     return count, postings
 
 
-def pick_rare(frequencies: Mapping[str, int], texts: int) -> tuple[list[str], list[list[str]]]:
+def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
     """Return the leading terms that are so rare that *texts* have them all together, and all pairs of the others.
 
     A text with one of the first, or two of the others, has the best chances, and that is looked up much faster than
     which texts have most of them. There are none where the rarest term is not rare, or the pairs would take longer
-    after all.
+    after all. *times* is as for `measure_leading`.
     """
-    count, postings = measure_leading(frequencies)
+    count, postings = measure_leading(frequencies, times)
     terms = _rarest_first(frequencies)[:count]
     totals = list(accumulate(often for often, _ in terms))
     place = sum(total <= texts for total in totals)

@@ -53,6 +53,7 @@ def test_terms_that_no_fact_has_are_left_out() -> None:
 
 def test_common_terms_do_not_lead_once_there_are_too_many_postings() -> None:
     assert measure_leading(frequencies(10, MOST_POSTINGS, 20)) == (2, 30)
+    assert measure_leading(frequencies(10, MOST_POSTINGS, 20), 2.0) == (3, MOST_POSTINGS + 30), "of many texts"
 
 
 def test_a_term_that_is_everywhere_leads_where_there_is_no_other() -> None:
