@@ -225,11 +225,15 @@ def _database(settings: Settings, screen: Screen) -> Check:
     if paused := [name for name, counts in held.items() if counts.paused]:
         summary += f", of which paused: {_first_of(paused)}"
     if wait:
-        summary += f", each write waits for {wait} of its replicas" + (f", but needs {least}" if least < wait else "")
+        summary += f", each write waits for {wait} of its replicas" + (
+            f", or {least} if it has no more" if least < wait else ""
+        )
     if lacking := [address for address, number in replicas.items() if number < least]:
         return Check("database", "wrong", summary, f"too few replicas to acknowledge a write: {', '.join(lacking)}")
     if lacking := [address for address, number in replicas.items() if number < wait]:
-        mend = f"the latest writes go if one of these is lost, as they have too few replicas: {', '.join(lacking)}"
+        mend = (
+            f"the latest writes are lost with one of these servers, which have too few replicas: {', '.join(lacking)}"
+        )
         return Check("database", "note", summary, mend)
     if ahead:
         clock = "were saved by a clock that was ahead of this one, and are not found until then"

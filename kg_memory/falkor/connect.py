@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
@@ -67,7 +67,7 @@ class Database:
 
     It asks *host* for the URL at the first query, and again after a server went away. Once closed, it stays closed.
     *advice* returns what to do when a server cannot be reached. *timeout* is how many seconds an answer may take.
-    Each write waits for *wait_replicas* replicas; where its server has fewer, for these, but *min_replicas* at least.
+    Each write waits for *wait_replicas* replicas, or for all where its server has fewer, but at least *min_replicas*.
     """
 
     def __init__(
@@ -124,7 +124,6 @@ class Database:
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
         words = query_command(key, cypher, params, write=write)
-        queries = ((cypher, params),)
         rows: list[Row] | None = yield from self._route(
             key,
             lambda server, asking, replicas: server.call(
@@ -132,7 +131,7 @@ class Database:
                 asking=asking,
                 replicas=replicas,
                 read=decode_rows,
-                span=partial(self._span, server, key, queries, write=write),
+                span=partial(self._span, server, key, ((cypher, params),), write=write),
             ),
             write=write,
         )
@@ -170,15 +169,14 @@ class Database:
 
     def command_flow(self, *words: str | int, at: str = "") -> Flow[Any]:
         """Do a command of the server that holds the key *at*, and return its reply; errors as `query`."""
-        return (
-            yield from self._route(
-                at,
-                lambda server, asking, replicas: server.call(
-                    words, asking=asking, replicas=replicas, span=partial(self._bare_span, server)
-                ),
-                write=words[0] in WRITES,
-            )
+        reply = yield from self._route(
+            at,
+            lambda server, asking, replicas: server.call(
+                words, asking=asking, replicas=replicas, span=partial(self._bare_span, server)
+            ),
+            write=words[0] in WRITES,
         )
+        return reply
 
     command, acommand = both(command_flow)
 
@@ -246,12 +244,18 @@ class Database:
     def namespaces(self, *, reachable: bool = False) -> list[str]:
         """Return the namespaces that have a graph, sorted; one with a very long name as its hash.
 
-        Errors: `DatabaseUnavailable` if any server of a cluster cannot be asked, but not of those that are *reachable*.
+        Errors: `DatabaseUnavailable` if any server of a cluster cannot be asked; if only those on *reachable* servers
+        are wanted, where none can be.
         """
-        keys = set[str]()
-        for server in self._connect().all():
-            with suppress(DatabaseUnavailable) if reachable else nullcontext(), self._map_errors(server):
-                keys.update(server.client.execute_command("GRAPH.LIST"))
+        keys, problems = set[str](), list[DatabaseUnavailable]()
+        for server in (servers := self._connect().all()):
+            try:
+                with self._map_errors(server):
+                    keys.update(server.client.execute_command("GRAPH.LIST"))
+            except DatabaseUnavailable as error:
+                problems.append(error)
+        if problems and (not reachable or len(problems) == len(servers)):
+            raise problems[0]
         names = (key.removeprefix(KEY_PREFIX) for key in keys if key.startswith(KEY_PREFIX))
         return sorted(unquote(name, errors="surrogatepass") for name in names)
 

@@ -56,7 +56,7 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
         )
     urls = _split(url)
     try:
-        valid = bool(urls) and all(urlsplit(one).port != 0 for one in urls)
+        valid = bool(urls) and all(map(_has_address, urls))
     except ValueError:  # the port is not a number, or there is no host
         valid = False
     if not valid:
@@ -69,9 +69,17 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
     try:
         for one in plain:
             redis.ConnectionPool.from_url(one, **options_for(one)).make_connection()  # which does not connect
-    except (TypeError, ValueError) as error:
-        raise SettingsError(f"an option of the URL {shown!r} is not one of redis-py: {error}") from None
+    except (TypeError, ValueError, redis.RedisError) as error:
+        raise SettingsError(f"an option of the URL {shown!r} cannot be used: {error}") from None
     return plain
+
+
+def _has_address(url: str) -> bool:
+    """Return whether *url* has a host and a valid port; an "@" behind them is of a password. Errors: `ValueError`."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return True
+    return bool(parts.hostname) and parts.port != 0 and "@" not in parts.path + parts.query + parts.fragment
 
 
 def _split(url: str) -> list[str]:

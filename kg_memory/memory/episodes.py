@@ -184,10 +184,10 @@ class Episodes(Group):
         """Read again what failed, earliest first, and with *skipped* also what was skipped; see `add_many`.
 
         *episodes* restricts it to those ids. Answers that were paid for before are not paid for again. Without *read*
-        they are only marked as saved, for `resume` or a worker; what was *skipped* they would skip again.
+        they are only marked as saved, for `resume` or a worker to read; these would skip again what was *skipped*.
         """
         if skipped and not read:
-            raise InputError("what was skipped must be read at once: read it, or leave skipped out")
+            raise InputError("who reads later would skip it again: leave skipped out, or ask where it is read at once")
         statuses = (EpisodeStatus.FAILED, *([EpisodeStatus.SKIPPED] if skipped else []))
         reopened = yield from reopen(statuses, episodes)
         if not read:

@@ -70,6 +70,7 @@ _CAUSE = re.compile(
 _PERFECT = re.compile(
     r"(?:\b(?:have|has|had|be|is|are|am|was|were|been)|['’](?:ve|s|m|re))\s(?:\w+\s){0,2}$", re.IGNORECASE
 )
+_OWN = re.compile(r"(?:my|our)\b", re.IGNORECASE)
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\s(?:\w+ly\s)?$", re.IGNORECASE)
 _MAY_DATE = re.compile(
     r"\d|day|week|month|year|since|until|ago|morning|night|January|February|March|April|May|June|July|August|"
@@ -346,7 +347,7 @@ class _SentenceReader:
         if earlier:
             return self._person(earlier[-1].casefold(), len(before))
         first = self.mentions[0] if self.mentions else None
-        if first is not None and first.start == self.start and first.named:
+        if first is not None and first.named and (first.start == self.start or (first.kin and _OWN.match(self.text))):
             return first
         opening = _WORDS.findall(before.casefold())[:1]
         acts = bool(opening) and (_all_light(opening) or opening[0] in lexicon.VERB_FORMS)

@@ -30,8 +30,15 @@ _CONNECTORS = frozenset("of de la di del van von da dos &".split())
 _TWO_WORD_PLACES = frozenset(
     {("new", "york"), ("los", "angeles"), ("san", "francisco"), ("new", "zealand"), ("hong", "kong"), ("san", "diego")}
 )
-_NAMING = (("is", "called"), ("is", "named"), ("was", "called"), ("was", "named"), ("'s", "name", "is"))
+_NAMING = (("is", "called"), ("is", "named"), ("was", "called"), ("'s", "name", "is"))
 """Between a relative and the name that is told: "my sister's name is Lily"."""
+_OF_LANGUAGES = frozenset(
+    "speak speaks spoke speaking learn learns learning learned learnt study studies studying studied teach teaches "
+    "taught".split()
+)
+_ADVERBS = frozenset(
+    "abroad online overseas everyday someday anytime everywhere anywhere alongside whatever nights".split()
+)
 _WITH_PERSON = frozenset("with and met called named meet asked told".split())
 _NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose april june august".split())
 
@@ -123,7 +130,9 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
         if not (word.wordy and word.capital and word.low not in lexicon.STOP):
             break
         name.append(word)
-    return name
+    after = words[position + len(name)].low if position + len(name) < len(words) else ""
+    is_title = bool(naming and name) and (after == "of" or name[0].text.isupper() or is_word_of_calendar(name[0]))
+    return [] if is_title else name  # "was called Director of Sales"
 
 
 # Names.
@@ -224,14 +233,15 @@ def _name_end(words: list[Token], position: int) -> int:
     while end - 1 > position and words[end - 1].low in lexicon.STOP and not match_act(words, end):
         end -= 1
     if end == position + 1 < len(words) and words[position].low in lexicon.NATIONALITIES and _is_noun(words[end]):
-        end += 1  # "I like Italian food" tells nothing of Italian
+        end += words[position - 1].low not in _OF_LANGUAGES  # "I like Italian food" tells nothing of Italian
     return end
 
 
 def _is_noun(word: Token) -> bool:
     """Return whether *word* is likely a noun that says what it is a kind of: food, cinema."""
     small = word.wordy and word.text.isalpha() and not word.capital and not word.low.endswith("ly")
-    return small and word.low not in lexicon.STOP.union(lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.KIN)
+    others = lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.KIN, lexicon.DETERMINERS, _ADVERBS
+    return small and word.low not in lexicon.STOP.union(*others)
 
 
 def _goes_on(word: Token) -> bool:

@@ -81,13 +81,13 @@ UNLIKELY, NO = 0.2, 0.1
 """Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 6 are below."""
 
 
-def read_spread(count: int, *, all_read: bool) -> Flow[float | None]:
-    """Return how far apart two of *count* episodes usually are; None without two that have a vector.
+def read_spread() -> Flow[float | None]:
+    """Return how far apart two episodes usually are; None without two that have a vector."""
+    return _distance((yield from read(features.SPREAD, sample=SAMPLE)))
 
-    It is kept until there are more, once they are *all_read*: before that, few of them have one.
-    """
-    if not all_read:
-        return _distance((yield from read(features.SPREAD, sample=SAMPLE)))
+
+def keep_spread(count: int) -> Flow[float | None]:
+    """`read_spread` of *count* episodes, kept until there are more; all must be read, as others have no vector."""
     model = yield from embedding_model()
     version = model, min(count, SAMPLE), growth(count)
     return (yield from make_once(version, features.SPREAD, _distance, sample=SAMPLE))

@@ -26,6 +26,7 @@ from kg_memory.retrieval.answerable import (
     WORDLESS,
     Asked,
     explain_doubt,
+    keep_spread,
     probability,
     read_nearness,
     read_speakers,
@@ -100,9 +101,11 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
         vector = lookup.episode_vector if kind == "episodes" else lookup.vector
         meaning.append(search_meaning(scope, vector if weights.meaning else None))
     distance = None
-    if lookup.vector is not None:
-        distance = yield from read_spread(lookup.counts["episodes"], all_read=not lookup.any_unread)
-    results = yield from in_step((*words, *meaning))
+    if lookup.vector is not None and not lookup.any_unread:
+        distance = yield from keep_spread(lookup.counts["episodes"])
+    spread = [read_spread()] if lookup.vector is not None and lookup.any_unread else []
+    results = yield from in_step((*words, *meaning, *spread))
+    distance = results[-1] if spread else distance
     for place, kind in enumerate(scopes):
         hits[kind] = Hits(results[place], results[place + len(scopes)], [])
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))

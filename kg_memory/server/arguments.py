@@ -91,5 +91,5 @@ def _add_mcp(command: ArgumentParser) -> None:
 
 
 def _add_log_level(command: ArgumentParser) -> None:
-    about = "what the log has: info for a line an episode and request (default: warning)"
+    about = "what the log has; info is a line for each episode and request (default: warning)"
     command.add_argument("--log-level", choices=("debug", "info", "warning"), default="warning", help=about)

@@ -37,6 +37,8 @@ AT_ONCE = 100
 """Hints that a worker takes at once."""
 LOOK_SECONDS, LOOK_WITHOUT_HINTS = 60.0, 5.0
 """Seconds after which a worker looks through all namespaces again, and while the server of the hints is away."""
+ANSWERED_IN = 15.0
+"""Seconds in which the server of the hints must answer."""
 LOOKING = 10
 """It waits at least so many times as long as looking took."""
 STOP_SECONDS = 30.0
@@ -161,7 +163,11 @@ class Worker:
 
     async def _do(self, *words: str | int) -> Any:
         """Do a command on the stream, at the server that has it."""
-        return await self._database.acommand(*words, at=STREAM)
+        try:
+            async with asyncio.timeout(ANSWERED_IN):
+                return await self._database.acommand(*words, at=STREAM)
+        except TimeoutError:
+            raise DatabaseUnavailable("the server of the workers' stream does not answer; see that it runs") from None
 
     def _take(self, hints: Any) -> None:
         for id_, fields in hints:

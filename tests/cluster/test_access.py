@@ -83,6 +83,12 @@ def test_a_port_that_does_not_answer_is_told(monkeypatch, scheme):
         assert time.monotonic() - began < 3
 
 
+def test_where_no_server_answers_none_is_reachable():
+    [port] = free_ports(1)
+    with pytest.raises(DatabaseUnavailable):
+        Database(NamedServer(f"falkor://127.0.0.1:{port}")).namespaces(reachable=True)
+
+
 def test_tls_to_a_plain_port_is_told(monkeypatch, node):
     monkeypatch.setattr(servers, "OPENING", 0.3)
     with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
@@ -96,6 +102,8 @@ def test_tls_to_a_plain_port_is_told(monkeypatch, node):
         (":s3cret@127.0.0.1:1", "must begin with one of falkor://"),
         ("falkor://:s3cret/x@127.0.0.1:1", "write special characters of a password as %2F"),
         ("falkor://:s3cret@127.0.0.1:port", "a port that is no number"),
+        ("falkor://:12/s3cret@127.0.0.1:1", "write special characters of a password as %2F"),
+        ("falkor://:s3cret@127.0.0.1:1?protocol=9", "an option of the URL .*protocol"),
         ("falkor://:s3cret@127.0.0.1:1?bogus=1", "an option of the URL .*bogus"),
         ("falkor://:s3cret@127.0.0.1:1?socket_timeout=soon", "an option of the URL .*socket_timeout"),
     ],

@@ -225,6 +225,26 @@ def test_what_he_is_is_said_of_the_one_named_before_and_never_of_the_speaker():
     assert (told.subject, told.predicate, told.objects) == ("Toby", "IS_A", ["German Shepherd"])
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("My brother is called Tom and lives in Rome.", [("Ann", "HAS_BROTHER", "Tom"), ("Tom", "LIVES_IN", "Rome")]),
+        (
+            "My sister Lily lives in Rome and works at Google.",
+            [("Ann", "HAS_SISTER", "Lily"), ("Lily", "LIVES_IN", "Rome"), ("Lily", "WORKS_AT", "Google")],
+        ),
+        ("My sister was named Director of Sales.", [("Ann", "SAYS_ABOUT", "Ann's sister")]),
+        ("My mother was called Monday morning.", [("Ann", "SAYS_ABOUT", "Ann's mother")]),
+        ("I speak French every day.", [("Ann", "SPEAKS", "French")]),
+        ("I was born in London 1990.", [("Ann", "IS_FROM", "London")]),
+        ("I left after five years at Google.", [("Ann", "WORKS_AT", "Google")]),
+        ("Bob speaks Friday at the conference.", [("Ann", "SAYS_ABOUT", "Bob")]),
+    ],
+)
+def test_what_looks_alike_is_told_apart(said, expected):
+    assert [(one.subject, one.predicate, one.objects[0]) for one in facts(said)] == expected
+
+
 def test_a_chinese_relative_with_a_name_goes_by_it():
     (fact,) = facts("我姐姐李娜在上海交通大学工作。", speaker="小明")
 
