@@ -25,7 +25,7 @@ from kg_memory.runtime.lifecycle import clear_caches
 STREAM = "telemetry{{{}}}"
 """The stream of the latest queries on a graph with their parameters, which FalkorDB keeps unless CMD_INFO is off."""
 STORES = (ITEMS.prefix, PAIRS.prefix)
-PAUSE, LONGEST_STREAM, LONGEST = 0.02, 3.0, 600.0
+PAUSE, LONGEST_STREAM, LONGEST = 0.02, 10.0, 600.0
 _REPLICA = re.compile(r"slave\d+")
 BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
 ADVICE = (
