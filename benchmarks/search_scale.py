@@ -124,10 +124,11 @@ class Size:
         """Fill the graph."""
         database = self.memory.driver.store.database
         schema.ensure(database, graph_key(NAMESPACE), self.data.dimension, Prepared.name)
-        before, used = self._rss(), self._in_use()
+        used, resident = self.memory_taken()
         self.figures["load_s"] = load(database, NAMESPACE, self.data, self.texts, self.say)
-        self.figures["rss_mb"] = self._rss() - before
-        self.figures["bytes_a_fact"] = (self._in_use() - used) / self.data.count
+        now_used, now_resident = self.memory_taken()
+        self.figures["rss_mb"] = (now_resident - resident) / 2**20
+        self.figures["bytes_a_fact"] = (now_used - used) / self.data.count
         self.clock = Clock(database)
         average = statistics.mean(each.total() for each in self.texts.facts)
         constants = {"count": self.data.count, "average": average, "k1": K1, "b": B}
@@ -148,9 +149,9 @@ class Size:
 
         graphiti = Beside(self.url.removeprefix("unix://"), self.embeddings)
         try:
-            before = self._rss()
+            before = self.memory_taken()[1]
             self.figures["graphiti_load_s"] = graphiti.load(self.data, self.texts, self.say)
-            self.figures["graphiti_rss_mb"] = self._rss() - before
+            self.figures["graphiti_rss_mb"] = (self.memory_taken()[1] - before) / 2**20
             self.asks |= {
                 "Graphiti facts": lambda asked: graphiti.facts(asked.text),
                 "Graphiti four kinds": lambda asked: graphiti.four_kinds(asked.text),
@@ -218,14 +219,12 @@ class Size:
         database = self.memory.driver.store.database
         folder = Path(self.url.removeprefix("unix://")).parents[1]
         self.figures["restart_s"] = _restart(database.client(), folder, database, graph_key(NAMESPACE))
-        self.figures["bytes_a_fact_restarted"] = self._in_use() / self.data.count
+        self.figures["bytes_a_fact_restarted"] = self.memory_taken()[0] / self.data.count
 
-    def _rss(self) -> float:
+    def memory_taken(self) -> tuple[int, int]:
+        """Return the bytes of the server that are in use, and resident."""
         info = self.memory.driver.store.database.client().info("memory")
-        return float(info["used_memory_rss"]) / 2**20
-
-    def _in_use(self) -> float:
-        return float(self.memory.driver.store.database.client().info("memory")["used_memory"])
+        return info["used_memory"], info["used_memory_rss"]
 
     def say(self, what: str) -> None:
         print(f"  {self.data.count:,} x {self.data.dimension}: {what} ...", file=sys.stderr, flush=True)
@@ -270,8 +269,8 @@ class Bytes:
         self.step, self.last = step, (used, resident)
 
     def _read(self) -> tuple[float, float]:
-        info = self.size.memory.driver.store.database.client().info("memory")
-        return info["used_memory"] / self.size.data.count, info["used_memory_rss"] / self.size.data.count
+        used, resident = self.size.memory_taken()
+        return used / self.size.data.count, resident / self.size.data.count
 
 
 def measure_memory(facts: int, dimension: int) -> str:
