@@ -19,6 +19,7 @@ from kg_memory.cli.output import (
     first_quote,
     login,
     proposed_validity,
+    said_by,
     since,
     source,
     until,
@@ -330,9 +331,7 @@ class ReviewSession:
         for label, fact, held in sides[:1] if review.kind == "admission" else sides:
             line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
             for source_ in fact.sources[:_SOURCES]:
-                name = f" [{source_.source_id}]" if source_.source_id else ""
-                who = cell(f"{source_.speaker or source_.source or 'text'}, {source_.at:%Y-%m-%d}{name}")
-                line(f'{"":11}{who}: "{cell(source_.quote)}"')
+                line(f'{"":11}{cell(said_by(source_))}: "{cell(source_.quote)}"')
         line(f"  {'because':<9}{cell(review.reason) or 'no reason was given'}")
         line(f"  {'accept':<9}{describe_acceptance(review, self._memory.settings.conflict_strategy)}", "green")
         line(f"  {'reject':<9}it is not believed, and all else stays as it is", "yellow")

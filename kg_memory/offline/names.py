@@ -39,6 +39,7 @@ _OF_LANGUAGES = frozenset(
 _ADVERBS = frozenset(
     "abroad online overseas everyday someday anytime everywhere anywhere alongside whatever nights".split()
 )
+_NO_KIND = lexicon.STOP.union(lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.KIN, lexicon.DETERMINERS, _ADVERBS)
 _WITH_PERSON = frozenset("with and met called named meet asked told".split())
 _NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose april june august".split())
 
@@ -240,8 +241,7 @@ def _name_end(words: list[Token], position: int) -> int:
 def _is_noun(word: Token) -> bool:
     """Return whether *word* is likely a noun that says what it is a kind of: food, cinema."""
     small = word.wordy and word.text.isalpha() and not word.capital and not word.low.endswith("ly")
-    others = lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.KIN, lexicon.DETERMINERS, _ADVERBS
-    return small and word.low not in lexicon.STOP.union(*others)
+    return small and word.low not in _NO_KIND
 
 
 def _goes_on(word: Token) -> bool:
