@@ -20,7 +20,7 @@ from kg_memory.models.results import Answerable
 from kg_memory.retrieval.contrast import growth
 from kg_memory.retrieval.fuse import Hits, Scored, ids_of, relative_shares, sort_scores
 from kg_memory.retrieval.retrievers import Frequencies, coverage
-from kg_memory.runtime.effects import Vector, embedding_model, make_once, read, read_if
+from kg_memory.runtime.effects import Vector, read_if, read_once
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, without_possessive
 from kg_memory.text.tokenise import terms
@@ -81,20 +81,13 @@ UNLIKELY, NO = 0.2, 0.1
 """Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 6 are below."""
 
 
-def read_spread() -> Flow[float | None]:
-    """Return how far apart two episodes usually are; None without two that have a vector."""
-    return _distance((yield from read(features.SPREAD, sample=SAMPLE)))
+def read_spread(model: str, count: int, *, all_read: bool) -> Flow[Sequence[Row]]:
+    """Read how far apart two of *count* episodes usually are, by an embedding *model*.
 
-
-def keep_spread(count: int) -> Flow[float | None]:
-    """`read_spread` of *count* episodes, kept until there are more; all must be read, as others have no vector."""
-    model = yield from embedding_model()
-    version = model, min(count, SAMPLE), growth(count)
-    return (yield from make_once(version, features.SPREAD, _distance, sample=SAMPLE))
-
-
-def _distance(rows: Sequence[Row]) -> float | None:
-    return rows[0]["distance"] if rows else None
+    It is cached until there are more, once they are *all_read*: before that, few of them have a vector.
+    """
+    version = (model, min(count, SAMPLE), growth(count)) if all_read else None
+    return read_once(version, features.SPREAD, sample=SAMPLE)
 
 
 def read_speakers(asked: Asked) -> Flow[Sequence[Row]]:
@@ -120,12 +113,9 @@ def weigh(
     tellers: Sequence[Row] = (),
     speakers: Sequence[Row] = (),
     near: Sequence[Row] = (),
-    distance: float | None = None,
+    spread: Sequence[Row] = (),
 ) -> Evidence:
-    """Return what speaks for an answer in the *hits* of a search by words; the rows are of the reads above.
-
-    So is the usual *distance* of two episodes.
-    """
+    """Return what speaks for an answer in the *hits* of a search by words; the rows are of the reads above."""
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
         return Evidence(**values, agreed=0.0, nearest=0.0, lines=0.0)
@@ -137,6 +127,7 @@ def weigh(
     )
     if agreed := [max(shares[kind].values()) for kind in EVIDENCE if hits[kind].meaning]:
         values["agreed"] = fmean(agreed)
+    distance = spread[0]["distance"] if spread else None
     lines = sort_scores((row["id"], row["score"]) for row in near)
     facts = hits["facts"].meaning
     if distance is not None and (lines or facts):

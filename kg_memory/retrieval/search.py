@@ -26,7 +26,6 @@ from kg_memory.retrieval.answerable import (
     WORDLESS,
     Asked,
     explain_doubt,
-    keep_spread,
     probability,
     read_nearness,
     read_speakers,
@@ -40,7 +39,7 @@ from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import QuestionTime, Request, Search
 from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_meaning, search_words
 from kg_memory.retrieval.traversal import Origins, add_graph_hits
-from kg_memory.runtime.effects import Vector, embed, in_step, read, read_if
+from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key, without_possessive
 from kg_memory.text.pronouns import is_first_person, is_subject, name_asker
@@ -100,12 +99,11 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
         words.append(search_words(scope, frequencies, lookup.counts[kind], length))
         vector = lookup.episode_vector if kind == "episodes" else lookup.vector
         meaning.append(search_meaning(scope, vector if weights.meaning else None))
-    distance = None
-    if lookup.vector is not None and not lookup.any_unread:
-        distance = yield from keep_spread(lookup.counts["episodes"])
-    spread = [read_spread()] if lookup.vector is not None and lookup.any_unread else []
+    spread = []
+    if lookup.vector is not None:
+        model = yield from embedding_model()
+        spread.append(read_spread(model, lookup.counts["episodes"], all_read=not lookup.any_unread))
     results = yield from in_step((*words, *meaning, *spread))
-    distance = results[-1] if spread else distance
     for place, kind in enumerate(scopes):
         hits[kind] = Hits(results[place], results[place + len(scopes)], [])
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
@@ -122,7 +120,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="")
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return found
-    evidence = weigh(asked, hits, tellers, speakers, near, distance)
+    evidence = weigh(asked, hits, tellers, speakers, near, *results[2 * len(scopes) :])
     doubt = explain_doubt(text, asked, evidence)
     return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
 

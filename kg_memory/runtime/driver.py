@@ -269,17 +269,32 @@ class Driver(Generic[S]):
         raise TypeError(f"no such effect: {effect!r}")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the answer to *query*, which is cached if it names a version of what it reads."""
-        if isinstance(query, Reads):
-            return (yield from self.store.perform(key, query))
+        """Return the answer to *query*, or to each of several; one that names a version of what it reads is cached."""
+        if isinstance(query, Query):
+            if kept := self._find_answer(key, query):
+                return kept[0]
+            return (yield from self._keep_answer(key, query, (yield from self.store.perform(key, query))))
+        found = [(each, self._find_answer(key, each)) for each in query.queries]
+        missing = tuple(each for each, kept in found if not kept)
+        rows = iter((yield from self.store.perform(key, Reads(missing))) if missing else ())
+        answers = []
+        for each, kept in found:
+            answers.append(kept[0] if kept else (yield from self._keep_answer(key, each, next(rows))))
+        return answers
+
+    def _find_answer(self, key: str, query: Query) -> tuple[Any, ...]:
+        """Return the answer to *query* that is cached for its version; empty if there is none."""
+        if query.as_of is None:
+            return ()
         place = (key, query.cypher)
         as_of, answer = self.tables.get([place]).get(place, (None, None))
-        if as_of is None or as_of != query.as_of:
-            answer = yield from self.store.perform(key, query)
-            if query.make is not None:
-                answer = yield in_thread(partial(query.make, answer))
-            if query.as_of is not None:
-                self.tables.put({place: (query.as_of, answer)})
+        return (answer,) if as_of == query.as_of else ()
+
+    def _keep_answer(self, key: str, query: Query, rows: Any) -> Flow[Any]:
+        """Return the answer to *query* by the *rows* that were read, and cache it for its version, if it has one."""
+        answer = rows if query.make is None else (yield in_thread(partial(query.make, rows)))
+        if query.as_of is not None:
+            self.tables.put({(key, query.cypher): (query.as_of, answer)})
         return answer
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:

@@ -6,7 +6,7 @@ import pytest
 
 from kg_memory.errors import QueryError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.runtime.effects import Query, Reads, in_step, read
+from kg_memory.runtime.effects import Query, Reads, in_step, make_once, read, read_once
 from kg_memory.runtime.flow import run
 
 
@@ -32,6 +32,27 @@ def test_what_is_asked_next_is_asked_together():
     asked.clear()
     assert run(in_step([in_step([counting("a", "bb"), counting("ccc")]), counting("d")]), answer) == [[3, 3], 1]
     assert asked == [["a", "ccc", "d"], ["bb"]]
+
+
+def test_what_is_kept_of_a_version_is_not_read_again_among_others(driver, database, namespace):
+    key = graph_key(namespace)
+    database.query(key, "CREATE (:N {x: 1})", {}, write=True)
+    count = "MATCH (n:N) RETURN count(n) AS n"
+
+    def counted(version):
+        flows = [
+            read_once(version, count),
+            read(count),
+            make_once(version, count + " LIMIT 1", lambda rows: rows[0]["n"]),
+        ]
+        return [each if isinstance(each, int) else each[0]["n"] for each in driver.run(in_step(flows), namespace)]
+
+    first = counted("first")
+    database.query(key, "CREATE (:N {x: 2})", {}, write=True)
+    assert (first, counted("first"), counted("second")) == ([1, 1, 1], [1, 2, 1], [2, 2, 2])
+    database.query(key, "CREATE (:N {x: 3})", {}, write=True)
+    assert counted(None) == [3, 3, 3]
+    database.delete(key)
 
 
 def test_nothing_is_asked_for_nothing():

@@ -61,7 +61,7 @@ def test_it_is_a_probability_whatever_was_found(
         replace(ASKED, terms=texts),
         hits(words, meaning, kind),
         tellers[:2] * (kind == "facts"),
-        distance=distance,
+        spread=[{"distance": distance}],
     )
     assert 0 <= probability(found) <= 1
     assert all(0 <= each <= 1 for each in astuple(found)[:-1])
