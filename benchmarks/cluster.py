@@ -1,12 +1,13 @@
 """A Redis Cluster whose master and workers are killed: what is lost, and how soon all goes on.
 
-    python -m benchmarks.cluster [--quick] [--namespaces 1000] [--messages 3] [--latency 0.5] [--replicas 1]
+    python -m benchmarks.cluster [--quick] [--namespaces 1000] [--messages 3] [--node-timeout 1] [--replicas 1]
 
 Run it from the root of the repository. Three masters, three replicas (with ``--replicas 2`` six) and four ``kg-memory
 worker`` run on this machine, so they share its processors: figures of speed are those of one machine. Messages are
 saved in all namespaces, in turns, and the workers are told by the outbox of the HTTP server. Once half of the messages
 are accepted, ``kill -9`` ends the master that has the workers' stream, and two of the workers. The master is started
 again when its replica has taken over, as a supervisor would. A writer that gets an error sends the same message again.
+``--only takeover`` tells how long Redis alone takes to replace a master, where nothing else runs.
 
 In the end the graphs are read by Cypher on each server (see `tests/cluster/accepted.py`). It exits with 1 if anything
 is doubled, out of order or dangling, or if anything is lost where each write waited for a replica.
@@ -17,6 +18,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import random
+import statistics
 import subprocess
 import tempfile
 import time
@@ -32,7 +35,7 @@ from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import graph_key
 from kg_memory.server.worker import STREAM, Outbox
 from tests.cluster.accepted import ACQUAINTANCES, holders, look, masters, message, problems, wait_until_read
-from tests.cluster.nodes import NODE_TIMEOUT, Cluster, Node, running, until
+from tests.cluster.nodes import Cluster, Node, running, until
 from tests.cluster.processes import Deployment, scripted_model
 
 WORKERS, KILLED = 4, 2
@@ -42,7 +45,8 @@ FEW = 2
 """Namespaces that a worker reads at a time where the model's time is to be the limit, and not the processors."""
 AGAIN = 0.1
 """Seconds after which a writer that got an error tries again."""
-GOAL = NODE_TIMEOUT + 2
+GRACE = 2
+"""Seconds after the node time-out by which messages are to be saved again."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,12 @@ class Accepted:
         self.numbers[namespace].add(number)
         self.times.append((time.time(), namespace))
 
-    def first_after(self, began: float, namespaces: set[str]) -> float:
+    def first_after(self, began: float, namespaces: set[str], timeout: float) -> float:
         """Return after how many seconds from *began* a message of these *namespaces* was accepted again.
 
-        Answers that were sent before their server was killed come within less than half of the node time-out.
+        Answers that were sent before their server was killed come within less than half of the node *timeout*.
         """
-        return next(at for at, name in self.times if at > began + NODE_TIMEOUT / 2 and name in namespaces) - began
+        return next(at for at, name in self.times if at > began + timeout / 2 and name in namespaces) - began
 
 
 async def save_all(deployment: Deployment, names: Sequence[str], each: int, accepted: Accepted) -> None:
@@ -127,18 +131,36 @@ class Crash:
         self._cluster, self._workers = cluster, workers
 
     def run(self) -> None:
-        [node] = [node for node in masters(self._cluster.nodes) if _holds(node, STREAM)]
+        node = _master_of_stream(self._cluster)
         self.namespaces = {key for key, [holder, *_] in holders(self._cluster.nodes).items() if holder is node}
+        self._before = _elections(node)
         self.at = time.time()
         node.kill()
         for worker in self._workers:
             worker.kill()
-        others = [other for other in self._cluster.nodes if other is not node]
-        until(lambda: any(_holds(other, STREAM) for other in others))
+        _wait_until_replaced(self._cluster, node)
         self.takeover = time.time() - self.at
         node.start()
         until(lambda: node.redis.info("replication").get("master_link_status") == "up")
         self.replica_back = time.time() - self.at
+
+    def elections(self) -> int:
+        """Return how often replicas asked to be master since the master was killed; once, if no other was slow."""
+        return max(map(_elections, self._cluster.nodes)) - self._before
+
+
+def _elections(node: Node) -> int:
+    return int(node.cluster("INFO")["cluster_current_epoch"])
+
+
+def _master_of_stream(cluster: Cluster) -> Node:
+    [node] = [node for node in masters(cluster.nodes) if _holds(node, STREAM)]
+    return node
+
+
+def _wait_until_replaced(cluster: Cluster, killed: Node) -> None:
+    others = [node for node in cluster.nodes if node is not killed]
+    until(lambda: any(_holds(node, STREAM) for node in others))
 
 
 def _holds(node: Node, key: str) -> bool:
@@ -184,12 +206,33 @@ def measure_crash(chosen: argparse.Namespace, case: Case) -> dict[str, Any]:
             "out of order": kinds["out of order"],
             "overlapping, dangling, changed or unread": kinds.total()
             - sum(kinds[kind] for kind in ("lost", "doubled", "out of order")),
+            "elections of a master": crash.elections(),
             "replica took over after, s": round(crash.takeover, 1),
             "killed server followed it after, s": round(crash.replica_back, 1),
-            f"saving went on after, s (goal {GOAL:g})": round(accepted.first_after(crash.at, lost), 1),
+            f"saving went on after, s (goal {chosen.node_timeout + GRACE:g})": round(
+                accepted.first_after(crash.at, lost, chosen.node_timeout), 1
+            ),
             "reading went on after, s": round(read_again - crash.at, 1),
             "all read after, s": round(ended - crash.at, 1),
         }
+
+
+# Redis alone
+
+
+def measure_takeovers(chosen: argparse.Namespace) -> list[float]:
+    """Return the seconds from the end of a master of an idle cluster until its replica has its slots, in order."""
+    options = ("--cluster-node-timeout", f"{chosen.node_timeout * 1000:.0f}")
+    took = []
+    for _ in range(chosen.runs):
+        with tempfile.TemporaryDirectory() as folder, running(Path(folder), *options) as cluster:
+            time.sleep(2 + random.random())  # pings are sent in turns
+            node = _master_of_stream(cluster)
+            began = time.monotonic()
+            node.kill()
+            _wait_until_replaced(cluster, node)
+            took.append(time.monotonic() - began)
+    return sorted(took)
 
 
 # Throughput
@@ -218,10 +261,11 @@ def measure_speeds(chosen: argparse.Namespace) -> dict[int, list[float]]:
 @contextmanager
 def deployed(chosen: argparse.Namespace, case: Case) -> Iterator[tuple[Cluster, Deployment]]:
     """Run a cluster and a scripted model, and yield the cluster and what starts processes on it."""
+    options = ("--appendfsync", case.fsync, "--cluster-node-timeout", f"{chosen.node_timeout * 1000:.0f}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder)
         with (
-            running(path, "--appendfsync", case.fsync, replicas=chosen.replicas) as cluster,
+            running(path, *options, replicas=chosen.replicas) as cluster,
             scripted_model(chosen.latency) as model,
         ):
             url = "falkor://" + ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes[:3])
@@ -236,10 +280,12 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=3, help="in each namespace")
     parser.add_argument("--latency", type=float, default=0.5, help="seconds that the model takes for an answer")
     parser.add_argument("--at-once", type=int, default=8, help="namespaces that a worker reads at a time")
+    parser.add_argument("--node-timeout", type=float, default=1, help="seconds, cluster-node-timeout of the servers")
     parser.add_argument("--replicas", type=int, default=1, help="of each master")
     parser.add_argument("--speed-namespaces", type=int, default=200, help="namespaces that are read for each speed")
     parser.add_argument("--patience", type=float, default=1800, help="seconds in which all must be read")
-    parser.add_argument("--only", choices=(*CASES, "speed"), help="one part")
+    parser.add_argument("--only", choices=(*CASES, "takeover", "speed"), help="one part")
+    parser.add_argument("--runs", type=int, default=6, help="takeovers that are measured")
     parser.add_argument("--quick", action="store_true", help="60 namespaces, and 30 for speeds")
     chosen = parser.parse_args()
     if chosen.quick:
@@ -255,6 +301,11 @@ def main() -> int:
         print("| --- |", " | ".join("---" for _ in crashes), "|")
         for name in next(iter(crashes.values())):
             print(f"| {name} |", " | ".join(str(figures[name]) for figures in crashes.values()), "|")
+    if chosen.only in (None, "takeover"):
+        took = measure_takeovers(chosen)
+        print(
+            f"an idle master was replaced after {took[0]:.1f} to {took[-1]:.1f} s, median {statistics.median(took):.1f}"
+        )
     if chosen.only in (None, "speed"):
         print(f"messages a second, between the first and the last tenth, {chosen.latency:g} s for an answer:")
         print(f"| workers | {FEW} namespaces at a time | {chosen.at_once} at a time |\n| --- | --- | --- |")
