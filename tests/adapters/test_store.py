@@ -221,7 +221,7 @@ async def test_the_last_of_several_writes_at_once_counts(store):
         assert (item and item.value) == value
 
 
-async def test_what_is_only_fetched_does_not_wait_for_a_search(memory, name):
+async def test_what_is_fetched_or_listed_does_not_wait_for_a_search_by_meaning(memory, name):
     class Slow(HashEmbeddings):
         async def aembed_query(self, text):
             await searched.wait()
@@ -233,6 +233,8 @@ async def test_what_is_only_fetched_does_not_wait_for_a_search(memory, name):
     search = asyncio.create_task(store.asearch(("a",), query="word"))
     await asyncio.sleep(0.01)
     assert (await asyncio.wait_for(store.aget(("a",), "k"), 5)).key == "k"
+    assert keys(await asyncio.wait_for(store.asearch(("a",)), 5)) == ["k"]
+    assert await asyncio.wait_for(store.alist_namespaces(), 5) == [("a",)]
     assert not search.done()
     searched.set()
     assert keys(await search) == ["k"]

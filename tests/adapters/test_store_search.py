@@ -120,6 +120,22 @@ def test_the_vector_index_finds_what_a_comparison_of_all_finds(make, monkeypatch
             assert [item.score for item in found] == pytest.approx(expected[offset : offset + limit], abs=1e-5)
 
 
+def test_pages_do_not_overlap_where_a_longer_lookup_finds_what_a_shorter_one_missed(make, monkeypatch):
+    """An index of 12,500 vectors does so by itself; here the nearest is missed by lookups of less than 200."""
+    missed = "WITH n, i, distance\nWHERE $limit >= 200 OR i.key <> '\"400\"'\n"
+    query = read.cypher.NEAREST.replace("WITH n, i, distance\nORDER BY", f"{missed}WITH n, i, distance\nORDER BY")
+    monkeypatch.setattr(read.cypher, "NEAREST", query)
+    monkeypatch.setattr(read, "COMPARED", 10)
+    store = make(fields=["a"])
+    store.batch(PutOp(("x",), str(n), {"a": "red " * n + "blue " * (400 - n)}) for n in range(401))
+    for limit in (10, 50):
+        pages = [store.search(("x",), query="red", limit=limit, offset=offset) for offset in range(0, 401, limit)]
+        keys = [item.key for page in pages for item in page]
+        assert keys[0] == "399"
+        assert len(keys) == len(set(keys)) == 401
+        assert all(page == sorted(page, key=lambda item: -item.score) for page in pages)
+
+
 @pytest.mark.parametrize("rest", [{}, {"n": {"$gte": 0}}])
 def test_a_page_of_any_length_at_any_place(make, rest):
     store = make(fields=["a"])

@@ -214,6 +214,9 @@ def test_the_servers_store_is_that_of_the_memory(client):
     [item] = client.store.search_items(["users"], filter={"n": 1})["items"]
     assert item["namespace"] == ["users", "ann"]
     assert client.store.list_namespaces(prefix=["users"])["namespaces"] == [["users", "ann"], ["users", "bob"]]
+    client.store.put_item(["users", "ann"], key="code", value={"text": "4711"}, ttl=0.001)
+    time.sleep(0.1)
+    assert client.store.get_item(["users", "ann"], key="code") is None
     client.store.delete_item(["users", "ann"], key="city")
     assert client.store.list_namespaces(prefix=["users"])["namespaces"] == [["users", "bob"]]
 

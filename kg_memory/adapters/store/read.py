@@ -42,8 +42,8 @@ COMPARED = 10_000
 """Vectors that are compared one by one: up to so many this is as fast as the index, and it is exact."""
 DEEPEST = 10_000
 """The most vectors to ask the index for; beyond that, all are compared."""
-FIRST = 4
-"""The first lookup fetches this many times the limit: several vectors may belong to one item, or not match."""
+FIRST = 100
+"""Vectors of the first lookup, for any page: the index finds others where it is asked for more."""
 GROWTH = 4
 RARE = 1000
 """Items with a mark: fewer are looked through whatever namespace they are in."""
@@ -110,32 +110,37 @@ def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> F
 
 def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Row]]:
     """Return a page of the *selection*, the nearest to *vector* first, then those without a vector."""
-    items = yield from _nearest(selection, vector, page.end)
-    missing = page.end - len(items)
-    if missing > 0:
-        items += yield from list_items(selection, Page(missing, 0), unranked=True)
-    return items[page.offset : page.end]
+    ranked = yield from _nearest(selection, vector, page.end)
+    missing = page.end - len(ranked)
+    others = (yield from list_items(selection, Page(missing, 0), unranked=True)) if missing > 0 else []
+    nearest = sorted(ranked[page.offset :], key=lambda row: -row["score"])
+    return [*nearest, *others[max(0, page.offset - len(ranked)) :]]
 
 
 def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return *enough* items, or all there are, the nearest first."""
+    """Return *enough* items, or all there are, the nearest first.
+
+    What a longer lookup of the index finds follows what the shorter ones found, so that pages neither overlap nor
+    leave anything out.
+    """
     if selection.rest:
         query = cypher.RANK_IDS if selection.rare is None else cypher.RANK_IDS_MARKED
         ids = _ids((yield from read(query, **selection.params(), vector=vector)))
         matching = yield from _filter_ids(ids, selection.rest, enough)
         ranked = yield from _fetch_in_order(matching, selection.rest, cypher.GET_RANKED, vector=vector)
         return ranked
-    depth = enough * FIRST
+    depth, found = FIRST, list[Row]()
     share = None if selection.rare else (yield from _share(selection.prefix))
     while True:
         if share is not None and depth / share <= DEEPEST:
             query, limit = cypher.NEAREST, int(depth / share)
         else:
-            query, limit = cypher.COMPARE if selection.rare is None else cypher.COMPARE_MARKED, depth
+            limit = depth = max(depth, enough * GROWTH)  # some items may have several vectors
+            query = cypher.COMPARE if selection.rare is None else cypher.COMPARE_MARKED
         rows = yield from read(query, **selection.params(), vector=vector, limit=limit)
-        items = _items(rows)
-        if len(items) >= enough or (query != cypher.NEAREST and len(rows) < depth):
-            return items[:enough]
+        found = _items([*found, *rows])
+        if len(found) >= enough or (query != cypher.NEAREST and len(rows) < depth):
+            return found[:enough]
         depth *= GROWTH
 
 

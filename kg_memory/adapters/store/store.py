@@ -47,6 +47,9 @@ from kg_memory.runtime.flow import Flow, T
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
+KINDS = ("get", "list", "search")
+"""What is read, the quickest first. Each kind waits for its own alone, as a search waits for the embedding model."""
+
 
 class KGStore(Closing, BaseStore):
     """A LangGraph store on FalkorDB: exact get, put and delete, namespaces, filters, search by meaning, expiry.
@@ -91,8 +94,7 @@ class KGStore(Closing, BaseStore):
         self.embeddings = _embeddings(self.index_config, self.memory)
         self._driver = open_item_driver(self.memory.driver, ITEMS, self.embeddings)
         self._sweeper = Sweeper(self.sweep_ttl)
-        self._gets: Together[Look, Result] = Together(self._alook)
-        self._searches: Together[Look, Result] = Together(self._alook)
+        self._looks: dict[str, Together[Look, Result]] = {kind: Together(self._alook) for kind in KINDS}
         self._changes: Together[Change, None] = Together(self._achange)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
@@ -103,7 +105,7 @@ class KGStore(Closing, BaseStore):
         batch = self._sort(ops)
         results: list[Result] = [None] * len(batch.ops)
         if batch.looks:
-            line = self._searches if batch.searches else self._gets
+            line = self._looks[batch.kind(indexed=self.index_config is not None)]
             answers = yield Call(self._look, line, (list(batch.looks.values()),))
             for place, answer in zip(batch.looks, answers, strict=True):
                 results[place] = answer
@@ -214,10 +216,12 @@ class _SortedOps:
     changes: list[Change] = field(default_factory=list)
     episodes: Batch = field(default_factory=dict)
 
-    @property
-    def searches(self) -> bool:
-        """Whether the batch searches: that may take long, and mere gets do not wait for it."""
-        return any(not isinstance(op, GetOp) for op in self.looks.values())
+    def kind(self, *, indexed: bool) -> str:
+        """Return which of `KINDS` takes longest in the batch."""
+        ops = self.looks.values()
+        if indexed and any(isinstance(op, SearchOp) and op.query for op in ops):
+            return "search"
+        return "get" if all(isinstance(op, GetOp) for op in ops) else "list"
 
 
 def _end(op: SearchOp) -> int:
