@@ -19,7 +19,7 @@ USED = (
     " +set +get +pexpire +evalsha +script|load +del"
 ).split()
 COPIES = "+graph.copy +client|setname +client|list +watch +unwatch +multi +exec +rename".split()
-FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +xrevrange".split()
+FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +hvals +xrevrange".split()
 WAITING = "+wait +role".split()
 WORKING = "+xadd +xgroup +xreadgroup +xautoclaim +xack +xdel +eval".split()
 ERASING = "+graph.config|get +graph.slowlog +slowlog|reset +info +config|get +bgrewriteaof +bgsave".split()

@@ -225,5 +225,8 @@ def test_a_replica_that_froze_is_left_alone(tmp_path, node, settings, namespace,
                 began = time.monotonic()
                 assert found(memory, namespace) == [SAID]
                 assert time.monotonic() - began < 3
+                began = time.monotonic()
+                assert found(memory, namespace) == [SAID]
+                assert time.monotonic() - began < 0.3, "the frozen one is asked again"
             finally:
                 os.kill(process, signal.SIGCONT)

@@ -137,6 +137,8 @@ def test_a_file_is_compressed_by_its_name_and_has_the_same_bytes_each_time(scrip
     scripted.data.export("/dev/null", namespace="zipped")
     with pytest.raises(InputError, match="cannot write"):
         scripted.data.export(tmp_path, namespace="zipped")
+    with pytest.raises(InputError, match="free some space"):
+        scripted.data.export("/dev/full", namespace="zipped")
 
 
 async def test_it_goes_as_well_on_an_event_loop(scripted: GraphMemory, tmp_path: Path):

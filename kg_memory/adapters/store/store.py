@@ -48,7 +48,7 @@ from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 KINDS = ("get", "list", "search")
-"""What is read, the quickest first. Each kind waits for its own alone, as a search waits for the embedding model."""
+"""The kinds of reads, the quickest first. Each waits for its own alone, as a search waits for the embedding model."""
 
 
 class KGStore(Closing, BaseStore):
@@ -57,7 +57,8 @@ class KGStore(Closing, BaseStore):
     It is a graph of its own, by *name*, beside the namespaces of the *memory* whose database and models it uses; of
     one opened from the environment if none is given. *index* says what is found by its meaning: the whole value, by
     the memory's embedding model; nothing if False; or as LangGraph's `IndexConfig` has it. *ttl* is LangGraph's
-    `TTLConfig`. One store serves threads and event loops at once.
+    `TTLConfig`. One store serves threads and event loops at once. What a batch puts and deletes is applied whole or not
+    at all, up to 500 items or 16 million characters; a larger one in such parts.
 
     A query ranks by the cosine of the nearest indexed text; items that have none follow, without a score. Without an
     index a query is a listing. A listing begins with what was put last.
