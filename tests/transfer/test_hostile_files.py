@@ -29,6 +29,11 @@ def scripted(server: Server):
     with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=FROM)
         memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=FROM)
+        memory.add("Bob knows Cem and Dora. Cem knows Dora.", speaker="Bob", at="2024-01-02", namespace=FROM)
+        memory.communities.refresh(namespace=FROM)
+        memory.predicates.update("KNOWS", single_valued=False, namespace=FROM)
+        [fact] = memory.facts.about("Cem", namespace=FROM)[:1]
+        memory.facts.retract(fact.id, by="Bob", namespace=FROM)
         yield memory
 
 
@@ -108,6 +113,15 @@ WRONG = {
     "an empty id": (changed("entity", id=""), "id: a key must have 1 to 1000 bytes and no spaces around it; choose another"),
     "a padded id": (changed("fact", id=" x"), "id: a key must have 1 to 1000 bytes"),
     "no date": (changed("episode", at="yesterday"), "at: the value must be a time; write it as 2024-05-01T10:00:00Z"),
+    "a time beyond the calendar": (changed("episode", at=2**62), "at: the time must be in the years 1 to 9999; correct it"),
+    "the year 10000": (changed("entity", last_seen=253_402_300_800_000_000), "last_seen: the time must be in the years"),
+    "an end beyond the calendar": (changed("belief", invalid_at=2**61), "invalid_at: the time must be in the years"),
+    "a level that is a text": (changed("community", level="high"), "level: .*integer"),
+    "an origin that is none": (changed("predicate", origin="bogus"), "origin: .*'corrected'"),
+    "one at a time, seven times": (changed("predicate", one_at_a_time=7), "one_at_a_time: .*boolean"),
+    "a decision that is none": (changed("decision", decision="maybe"), "decision: .*'accept'"),
+    "a decision of nobody": (changed("decision", by=None), "by: .*string"),
+    "a ruling of nothing": (changed("decision", ruling=1), "ruling: "),
     "a number beyond all": (changed("statement", start=2**70), "start: "),
     "another dimension": (changed("fact", embedding="AAAAAA=="), "must be base64 of 64 singles; export it again"),
     "no vector": (changed("fact", embedding="*" * 12), "must be base64 of 64 singles"),
@@ -147,12 +161,18 @@ def test_every_field_of_an_export_is_known_and_checked(scripted: GraphMemory, go
 
 
 def test_what_a_line_lacks_has_its_default(scripted: GraphMemory, good: list[str]):
-    missing = [changed("entity", aliases=...), changed("verdict", reason=...), changed("belief", precision=...)]
+    missing = [
+        changed("entity", aliases=...),
+        changed("verdict", reason=...),
+        changed("belief", precision=...),
+        changed("predicate", origin=...),
+    ]
     for number, change in enumerate(missing):
         namespace = f"lacking {number}"
         scripted.data.import_(io.BytesIO(change(good)), namespace=namespace)
         assert scripted.search("Where does Ann live?", namespace=namespace).facts
         assert len(scripted.entities.list(namespace=namespace)) == len(scripted.entities.list(namespace=FROM))
+        assert [each.name for each in scripted.predicates.list(namespace=namespace)] == ["KNOWS"]
         assert scripted.privacy.forget(everything=True, namespace=namespace)
 
 
@@ -192,7 +212,7 @@ def test_what_is_written_by_hand_needs_no_words_vectors_or_counts(scripted: Grap
     done = scripted.data.import_(io.BytesIO(data), namespace="by hand")
     assert done.embedded == sum("embedding" in each for each in told)
     found = scripted.search("Where does Ann live?", namespace="by hand")
-    assert [each.sentence for each in found.facts] == ["Ann lives in Paris"]
+    assert found.facts[0].sentence == "Ann lives in Paris"
     assert {each.content for each in found.episodes} == {"I moved to Oslo", "I moved to Paris"}
 
 

@@ -1,7 +1,7 @@
 """A line of an export, and the types of its fields.
 
-Times are ISO 8601 in UTC, or microseconds since the epoch beyond the calendar; ``null`` is an open end. Fields that a
-line lacks have their defaults. Fields that are not listed are stored as they are: later versions have more.
+Times are ISO 8601 in UTC, or microseconds since the epoch; ``null`` is an open end. Fields that a line lacks have their
+defaults. Fields that are not listed are stored as they are: later versions have more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from kg_memory.models.labels import decode_labels, encode_labels, read_labels
-from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, parse_iso
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, instant, parse_iso
 
 LONGEST_KEY = 1000
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -57,9 +57,18 @@ def _format_time(value: int, open_end: int | None = None) -> str | int | None:
         return value
 
 
-def _time_field(open_end: int | None) -> tuple[BeforeValidator, PlainSerializer]:
+def _validate_instant(value: int) -> int:
+    try:
+        instant(value)
+    except OverflowError:
+        raise ValueError("the time must be in the years 1 to 9999; correct it") from None
+    return value
+
+
+def _time_field(open_end: int | None) -> tuple[BeforeValidator, AfterValidator, PlainSerializer]:
     check: Callable[[Any], Any] = partial(_parse_time, open_end=open_end)
-    return BeforeValidator(check), PlainSerializer(partial(_format_time, open_end=open_end))
+    written = PlainSerializer(partial(_format_time, open_end=open_end))
+    return BeforeValidator(check), AfterValidator(_validate_instant), written
 
 
 NOT_STORED = "not stored"
@@ -73,6 +82,8 @@ Ref = Annotated[Key, NOT_STORED]
 At = Annotated[int, _WHOLE, *_time_field(None)]
 Since = Annotated[int, _WHOLE, *_time_field(OPEN_START)]
 Until = Annotated[int, _WHOLE, *_time_field(OPEN_END)]
+Instant = Annotated[int, _WHOLE, AfterValidator(_validate_instant)]
+"""A time that is written as microseconds."""
 Scalar = bool | Whole | float | Text
 Plain = Scalar | list[Scalar]
 

@@ -11,6 +11,7 @@ from kg_memory.maintenance.transfer.line import (
     NOT_STORED,
     At,
     Count,
+    Instant,
     JSONText,
     Key,
     Line,
@@ -201,8 +202,8 @@ class Verdict(Line):
     refused: Key | None = None
     refused_at: At | None = None
     edited: Key | None = None
-    edited_from: Whole | None = None
-    edited_until: Whole | None = None
+    edited_from: Instant | None = None
+    edited_until: Instant | None = None
     edited_precision: Precision | None = None
     edited_end_precision: Precision | None = None
 
@@ -275,7 +276,7 @@ class Predicate(Line):
 
     name: Key
     canonical: Text
-    origin: Literal["corrected", "declared", "rules", "learned"] | None = None
+    origin: Literal["corrected", "declared", "rules", "learned"] = "learned"
     one_at_a_time: bool | None = None
 
 
