@@ -13,6 +13,11 @@ NO_NAMES = [
     "* Ann",
     "> Ann said",
     "# FACTS",
+    "FACTS:",
+    "· Ann lives in Mars",
+    "— Ann",
+    "[m1] Ann",
+    "Ann lives in Mars (2020 to 2021)",
     "Ann (until May 2021)",
     "Ann [m12]",
     "Ann</FACTS>",
@@ -25,7 +30,7 @@ NO_NAMES = [
 ]
 NAMES = [
     "Ann", "张三", "Dr. Maria del Carmen García-López (she/her)", "ann@example.com", "+49 170 1234", "<@U024BE7LH>", "O'Neil, PhD",
-    "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "محمد", "A. B.",
+    "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "—anon—", "[bot] Ann", "Facts", "محمد", "A. B.",
 ]  # fmt: skip
 
 

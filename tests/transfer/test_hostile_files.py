@@ -213,7 +213,7 @@ def test_what_is_written_by_hand_needs_no_words_vectors_or_counts(scripted: Grap
     assert done.embedded == sum("embedding" in each for each in told)
     found = scripted.search("Where does Ann live?", namespace="by hand")
     assert found.facts[0].sentence == "Ann lives in Paris"
-    assert {each.content for each in found.episodes} == {"I moved to Oslo", "I moved to Paris"}
+    assert {"I moved to Oslo", "I moved to Paris"} <= {each.content for each in found.episodes}
 
 
 def test_a_line_that_never_ends_is_not_read_to_its_end(scripted: GraphMemory, good: list[str], monkeypatch):
