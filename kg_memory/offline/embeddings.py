@@ -29,6 +29,8 @@ PREFIX = 16
 """Tokens at most that the engine adds to a text."""
 EMPTY = "empty"
 """The text to embed in place of one with only white space and control characters."""
+MOST_AT_ONCE = 16
+"""The most texts that the engine is given at once, as it keeps their numbers of every layer."""
 MOST_AHEAD = 64
 """The most texts that are embedded before they are asked for."""
 _LEAST_PART, _OVERHEAD = 80, 16
@@ -126,7 +128,9 @@ class LocalEmbeddings(Embeddings):
         # The engine may be used by several threads, so a question need not wait for a long list.
         encode = self._engine.query if role == "query" else self._engine.passage
         readable = [self._cut_to_window(_readable(text), role) for text in texts]
-        return [_validate(row, text) for row, text in zip(encode(readable).tolist(), readable, strict=True)]
+        parts = (readable[start : start + MOST_AT_ONCE] for start in range(0, len(readable), MOST_AT_ONCE))
+        rows = (row for part in parts for row in encode(part).tolist())
+        return [_validate(row, text) for row, text in zip(rows, readable, strict=True)]
 
     def _cut_to_window(self, text: str, role: str) -> str:
         """Return the beginning of *text* that fits into one window; counting tokens takes no time beside embedding."""

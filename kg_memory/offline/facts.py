@@ -93,10 +93,22 @@ def is_same_name(first: str, second: str, type_: str = "") -> bool:
 
 
 def _is_acronym(short: str, long: str) -> bool:
-    words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", long) if word.casefold() not in _SMALL_WORDS]
-    letters = "".join(filter(str.isalpha, short))
-    initials = "".join(word[0] for word in words).upper()
-    return 2 <= len(letters) <= 8 and letters.isupper() and len(words) == len(letters) and initials == letters
+    letters = _letters(short)
+    return 2 <= len(letters) <= 8 and letters.isupper() and _initials(long) == letters
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalpha, name))
+
+
+def _initials(name: str) -> str:
+    words = (word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS)
+    return "".join(word[0] for word in words).upper()
+
+
+def _clues(name: str) -> set[str]:
+    """Return words of which two names that surely mean one thing share one."""
+    return {name_key(name).partition(" ")[0], _letters(name), _initials(name)}
 
 
 class _Ids:
@@ -104,15 +116,19 @@ class _Ids:
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
-        self._entities = entities
+        self._near: dict[str, list[Entity]] = {}
+        for entity in entities:
+            for clue in set[str]().union(*map(_clues, entity.called)):
+                self._near.setdefault(clue, []).append(entity)
 
     def of(self, name: str) -> int | None:
         """Return the id of the entity called *name*, also where it is called by its full name elsewhere."""
         exact = self._exact.get(name_key(name))
         if exact is not None:
             return exact
-        alike = [entity.id for entity in self._entities if self._may_be(entity, name)]
-        return alike[0] if len(alike) == 1 else None
+        near = [entity for clue in _clues(name) for entity in self._near.get(clue, ())]
+        alike = {entity.id for entity in near if self._may_be(entity, name)}
+        return alike.pop() if len(alike) == 1 else None
 
     @staticmethod
     def _may_be(entity: Entity, name: str) -> bool:

