@@ -316,6 +316,7 @@ def tokens_by_bytes(text: str) -> float:
     return len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
 
 
+_KEY_HEADER = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
 _limiters: WeakValueDictionary[tuple[Any, ...], RateLimiter] = WeakValueDictionary()
 _lock = Lock()
 
@@ -333,7 +334,10 @@ def limiter_of(client: object, name: str) -> RateLimiter:
 
 
 def keys_of(client: object) -> list[str]:
-    """Return the API keys of LangChain's *client*."""
+    """Return the API keys of LangChain's *client*, those in its headers last."""
     fields = (getattr(client, field, None) for field in KEY_FIELDS)
     keys = (key.get_secret_value() if isinstance(key, SecretStr) else key for key in fields)
-    return [key for key in keys if isinstance(key, str)]
+    headers = getattr(client, "default_headers", None)
+    named = headers.items() if isinstance(headers, Mapping) else ()
+    sent = (str(value).split()[-1] for name, value in named if _KEY_HEADER.search(name) and str(value).strip())
+    return [key for key in (*keys, *sent) if isinstance(key, str)]

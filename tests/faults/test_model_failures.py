@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import (
@@ -382,18 +384,21 @@ def test_an_error_that_quotes_the_key_is_stored_raised_and_logged_without_it(
         settings = Settings(url=server.url, base_url=url, api_key=KEY, model="scripted", embedding_model="offline")
         vectors = open_embedding_model("scripted", url, KEY)
         reranker = RerankServer(f"{url}/rerank", api_key=KEY)
-        with GraphMemory(settings) as memory:
+        headers = {"X-Auth": f"Bearer {KEY}"}
+        own = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("none"), default_headers=headers, max_retries=0)
+        with GraphMemory(settings) as memory, GraphMemory(settings, model=own) as theirs:
             for call in (
                 lambda: memory.add(SAID, speaker="Ann", namespace=namespace),
+                lambda: theirs.add(SAID, speaker="Bob", namespace=namespace),
                 lambda: vectors.embed_query(SAID),
                 lambda: reranker.scores(SAID, [SAID]),
             ):
                 with pytest.raises(KGMemoryError, match=r"provided: \[secret\]") as raised:
                     call()
                 assert KEY not in "".join(traceback.format_exception(raised.value))
-            [episode] = memory.episodes.list(namespace=namespace)
+            episodes = memory.episodes.list(namespace=namespace)
             memory.data.export(tmp_path / "all.jsonl", namespace=namespace)
-    assert "provided: [secret]" in (episode.reason or "")
+    assert ["provided: [secret]" in (episode.reason or "") for episode in episodes] == [True, True]
     assert KEY not in (tmp_path / "all.jsonl").read_text() + caplog.text
 
 
