@@ -20,6 +20,8 @@ from langgraph.store.base import (
     SearchOp,
 )
 
+from graphs import store as served
+from kg_memory import GraphMemory
 from kg_memory.adapters import KGStore
 from kg_memory.adapters.store import write as changing
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, InputError, SettingsError
@@ -238,6 +240,43 @@ async def test_what_is_fetched_or_listed_does_not_wait_for_a_search_by_meaning(m
     assert not search.done()
     searched.set()
     assert keys(await search) == ["k"]
+
+
+async def test_each_of_many_batches_at_once_is_written_whole(store, monkeypatch):
+    written, to_parts = [], changing.parts
+
+    def parts(rows, size):
+        for part in to_parts(rows, size):
+            written.append([row.namespace[0] for row in part])
+            yield part
+
+    monkeypatch.setattr(changing, "parts", parts)
+    puts = {name: [PutOp((name,), str(number), {"n": number}) for number in range(400)] for name in "abc"}
+    await asyncio.gather(*map(store.abatch, puts.values()))
+    assert all(any(part.count(name) == 400 for part in written) for name in puts)
+
+
+def test_a_sweep_makes_no_graph(memory, name):
+    store = KGStore(memory, name=name)
+    assert store.sweep_ttl() == 0
+    assert not any(name in key for key in memory.driver.store.database.command("GRAPH.LIST"))
+
+
+LEFT = "MATCH (i:Item) WHERE i.key = '\"swept\"' RETURN i.id AS id"
+
+
+async def test_the_store_of_the_langgraph_server_deletes_what_expired(server, settings, embeddings, monkeypatch):
+    own = GraphMemory(settings.with_(url=server.url), model="offline", embeddings=embeddings)
+    monkeypatch.setattr(served, "memory", own)
+    monkeypatch.setattr(served, "TTL", {**served.TTL, "sweep_interval_minutes": 0.0005})
+    async with served.open_store() as store:
+        await store.aput(("a",), "swept", {"x": 1}, ttl=0)
+        key = store._driver.key(store.name)
+        deadline = time.monotonic() + 10
+        while store._driver.store.database.query(key, LEFT, {}, write=False):
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.02)
+    assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
 
 
 async def test_whoever_gives_up_leaves_nothing_half_done_and_disturbs_nobody(store):

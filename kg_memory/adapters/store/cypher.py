@@ -53,12 +53,12 @@ WITH i, min(vec.cosineDistance(v.embedding, vecf32($vector))) AS distance
 ORDER BY distance, i.updated_at DESC, i.id
 {JOINED}
 """
-COMPARISON = f"""
+COMPARISON = """
 MATCH (i)-[:HAS]->(v)
-WITH n, i, vec.cosineDistance(v.embedding, vecf32($vector)) AS distance
+WITH i, vec.cosineDistance(v.embedding, vecf32($vector)) AS distance
 ORDER BY distance, i.updated_at DESC, i.id
 LIMIT $limit
-RETURN {ITEM}, n.path AS path, 1 - distance AS score
+RETURN i.id AS id, 1 - distance AS score
 """
 
 GET = f"""
@@ -127,9 +127,9 @@ CALL db.idx.vector.queryNodes('Vector', 'embedding', $limit, vecf32($vector)) YI
 MATCH (node)<-[:HAS]-(i:Item)-[:IN]->(n:Namespace)
 WITH n, i, distance
 {FITTING} AND $prefix IN n.prefixes
-WITH n, i, distance
+WITH i, distance
 ORDER BY distance, i.updated_at DESC, i.id
-RETURN {ITEM}, n.path AS path, 1 - distance AS score
+RETURN i.id AS id, 1 - distance AS score
 """
 
 NAMESPACES = """
@@ -184,6 +184,13 @@ REFRESH = """
 UNWIND $ids AS id
 MATCH (i:Item {id: id})
 SET i.expires_at = $now + i.ttl
+"""
+
+EXPIRED = """
+MATCH (i:Item)
+WHERE i.expires_at <= $now
+RETURN i.id AS id
+LIMIT 1
 """
 
 SWEEP = """

@@ -103,12 +103,15 @@ FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
 class Together(Generic[T, R]):
     """Hands what arrives while *do* is at work to it together, in the order of arrival, one time after the other.
 
+    That is *most* things at once, unless one caller has more.
+
     An error is only for the one whose own it is: the others are done again without it. So what is done must bear to
     be done twice.
     """
 
-    def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> None:
+    def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
         self._do = do
+        self._most = most
         self._lines: PerLoop[_Line[T, R]] = PerLoop(_Line)
 
     async def __call__(self, wants: Sequence[T]) -> Sequence[R]:
@@ -124,7 +127,7 @@ class Together(Generic[T, R]):
         taken: list[_Place[T, R]] = []
         try:
             while line.waiting:
-                taken = line.take()
+                taken = line.take(self._most)
                 await self._serve(taken)
         finally:
             line.work = None
@@ -161,10 +164,10 @@ class _Line(Generic[T, R]):
         self.waiting: list[_Place[T, R]] = []
         self.work: asyncio.Task[None] | None = None
 
-    def take(self) -> list[_Place[T, R]]:
-        """Take the first requests, as many as one batch holds."""
+    def take(self, most: int) -> list[_Place[T, R]]:
+        """Take the first requests, as many as have *most* things."""
         sizes = accumulate(len(wants) for wants, _ in self.waiting)
-        count = max(1, sum(size <= MOST_AT_ONCE for size in sizes))
+        count = max(1, sum(size <= most for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
         return taken
 

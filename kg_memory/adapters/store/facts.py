@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge
 from typing import Any
 
 from langgraph.store.base import PutOp, SearchItem, SearchOp, get_text_at_path
 
 from kg_memory.adapters.store import codec
 from kg_memory.adapters.store.codec import Labels, key_of
+from kg_memory.adapters.store.read import by_score, score_key
 from kg_memory.errors import SettingsError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind, Fact
 from kg_memory.models.operations import AddResult
@@ -98,8 +100,8 @@ def merge_facts(
         query, *sentences = yield from _vectors(str(op.query), [fact.value["fact"] for fact in facts])
         for fact, vector in zip(facts, sentences, strict=True):
             fact.score = sum(a * b for a, b in zip(query, vector, strict=True))
-    ranked = sorted((*items, *facts), key=lambda item: (item.score is None, -(item.score or 0.0)))
-    return ranked[op.offset : op.offset + op.limit]
+    ranked = list(merge(items, by_score(facts), key=score_key))  # items stay in their order, so pages do not overlap
+    return by_score(ranked[op.offset : op.offset + op.limit])
 
 
 def warn(namespace: str, added: Iterable[AddResult]) -> None:

@@ -42,7 +42,7 @@ COMPARED = 10_000
 """Vectors that are compared one by one: up to so many this is as fast as the index, and it is exact."""
 DEEPEST = 10_000
 """The most vectors to ask the index for; beyond that, all are compared."""
-FIRST = 100
+FIRST = 400
 """Vectors of the first lookup, for any page: the index finds others where it is asked for more."""
 GROWTH = 4
 RARE = 1000
@@ -111,14 +111,18 @@ def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> F
 def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Row]]:
     """Return a page of the *selection*, the nearest to *vector* first, then those without a vector."""
     ranked = yield from _nearest(selection, vector, page.end)
-    missing = page.end - len(ranked)
-    others = (yield from list_items(selection, Page(missing, 0), unranked=True)) if missing > 0 else []
-    nearest = sorted(ranked[page.offset :], key=lambda row: -row["score"])
-    return [*nearest, *others[max(0, page.offset - len(ranked)) :]]
+    nearest = ranked[page.offset :]
+    if not selection.rest:
+        nearest = yield from _read_ranked(nearest)
+    missing = min(page.limit, page.end - len(ranked))
+    if missing <= 0:
+        return nearest
+    rest = Page(missing, max(0, page.offset - len(ranked)))
+    return [*nearest, *(yield from list_items(selection, rest, unranked=True))]
 
 
 def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return *enough* items, or all there are, the nearest first.
+    """Return the ids and scores of *enough* items, or of all there are, about the nearest first.
 
     What a longer lookup of the index finds follows what the shorter ones found, so that pages neither overlap nor
     leave anything out.
@@ -142,6 +146,23 @@ def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row
         if len(found) >= enough or (query != cypher.NEAREST and len(rows) < depth):
             return found[:enough]
         depth *= GROWTH
+
+
+def _read_ranked(ranked: Sequence[Row]) -> Flow[list[Row]]:
+    """Return the items of the *ranked* ids, without those that were deleted meanwhile."""
+    scores = {row["id"]: row["score"] for row in ranked}
+    rows = yield from _fetch_in_order(list(scores), {}, cypher.GET_PLACED)
+    return [{**row, "score": scores[row["id"]]} for row in rows]
+
+
+def by_score(items: Iterable[SearchItem]) -> list[SearchItem]:
+    """Return *items* with the nearest first, those without a score last."""
+    return sorted(items, key=score_key)
+
+
+def score_key(item: SearchItem) -> tuple[bool, float]:
+    """Return the key that orders items by their scores."""
+    return item.score is None, -(item.score or 0.0)
 
 
 def _ids(rows: Sequence[Row]) -> list[str]:
@@ -186,7 +207,7 @@ def _share(prefix: str) -> Flow[float | None]:
 
 
 def _items(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each item: that of the nearest of its texts."""
+    """Return the first row of each item."""
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row["id"], row)

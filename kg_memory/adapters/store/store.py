@@ -35,7 +35,7 @@ from kg_memory.adapters.store.facts import (
     warn,
     widen,
 )
-from kg_memory.adapters.store.read import FURTHEST, Look
+from kg_memory.adapters.store.read import FURTHEST, Look, by_score
 from kg_memory.adapters.store.write import Change
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.falkor.store_schema import ITEMS
@@ -48,7 +48,7 @@ from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 KINDS = ("get", "list", "search")
-"""The kinds of reads, the quickest first. Each waits for its own alone, as a search waits for the embedding model."""
+"""The kinds of reads. One waits for its own kind alone, so a get does not wait for the embedding of a query."""
 
 
 class KGStore(Closing, BaseStore):
@@ -57,11 +57,12 @@ class KGStore(Closing, BaseStore):
     It is a graph of its own, by *name*, beside the namespaces of the *memory* whose database and models it uses; of
     one opened from the environment if none is given. *index* says what is found by its meaning: the whole value, by
     the memory's embedding model; nothing if False; or as LangGraph's `IndexConfig` has it. *ttl* is LangGraph's
-    `TTLConfig`. One store serves threads and event loops at once. What a batch puts and deletes is applied whole or not
-    at all, up to 500 items or 16 million characters; a larger one in such parts.
+    `TTLConfig`. One store serves threads and event loops at once. A batch of up to 500 puts and deletes is applied
+    whole or not at all, unless it has over 16 million characters; a larger one is applied in parts.
 
-    A query ranks by the cosine of the nearest indexed text; items that have none follow, without a score. Without an
-    index a query is a listing. A listing begins with what was put last.
+    A query ranks by the cosine of the nearest indexed text, approximately where there are over 10,000 of them; items
+    that have none follow, without a score. Without an index a query is a listing. A listing begins with what was put
+    last.
 
     *remember* says of which items the texts become episodes of the memory too, when they are put: of all, of those
     whose namespace a function accepts, or that begins with one of some prefixes. ``("users", "ann")`` is remembered
@@ -96,7 +97,7 @@ class KGStore(Closing, BaseStore):
         self._driver = open_item_driver(self.memory.driver, ITEMS, self.embeddings)
         self._sweeper = Sweeper(self.sweep_ttl)
         self._looks: dict[str, Together[Look, Result]] = {kind: Together(self._alook) for kind in KINDS}
-        self._changes: Together[Change, None] = Together(self._achange)
+        self._changes: Together[Change, None] = Together(self._achange, write.MOST_AT_ONCE)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
         """Run *ops* and return their results; reads do not see the writes of the same batch.
@@ -109,7 +110,8 @@ class KGStore(Closing, BaseStore):
             line = self._looks[batch.kind(indexed=self.index_config is not None)]
             answers = yield Call(self._look, line, (list(batch.looks.values()),))
             for place, answer in zip(batch.looks, answers, strict=True):
-                results[place] = answer
+                page = isinstance(batch.ops[place], SearchOp) and place not in batch.graph_searches
+                results[place] = by_score(answer) if page else answer
         for place, op in batch.graph_searches.items():
             where = graph_namespace(op.namespace_prefix)
             how = {"namespace": where, "limit": _end(op), **self._how}

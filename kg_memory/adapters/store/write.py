@@ -16,7 +16,7 @@ from kg_memory.adapters.store import codec, cypher
 from kg_memory.adapters.store.codec import Labels, key_of, prefixes, to_json, validate_labels
 from kg_memory.errors import InputError
 from kg_memory.llm.embeddings import MAX_TEXT_BYTES
-from kg_memory.runtime.effects import Vector, embed, now, write
+from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
 
 T = TypeVar("T")
@@ -101,6 +101,8 @@ def sweep() -> Flow[int]:
     """Delete the items that have expired and return how many there were."""
     total = 0
     at = yield from now()
+    if not (yield from read(cypher.EXPIRED, now=at)):
+        return 0  # a write would make the graph
     while True:
         rows = yield from write(cypher.SWEEP, now=at, limit=SWEPT_AT_ONCE)
         swept = rows[0]["n"] if rows else 0
