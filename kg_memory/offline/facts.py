@@ -94,21 +94,31 @@ def is_same_name(first: str, second: str, type_: str = "") -> bool:
 
 def _is_acronym(short: str, long: str) -> bool:
     letters = _letters(short)
-    return 2 <= len(letters) <= 8 and letters.isupper() and _initials(long) == letters
+    return letters != "" and _initials(long) == letters
 
 
 def _letters(name: str) -> str:
-    return "".join(filter(str.isalpha, name))
+    """Return the letters of *name* if it may be an acronym."""
+    letters = "".join(filter(str.isalpha, name))
+    return letters if 2 <= len(letters) <= 8 and letters.isupper() else ""
 
 
 def _initials(name: str) -> str:
-    words = (word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS)
-    return "".join(word[0] for word in words).upper()
+    words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS]
+    return "".join(word[0].upper()[0] for word in words)
 
 
-def _clues(name: str) -> set[str]:
-    """Return words of which two names that surely mean one thing share one."""
-    return {name_key(name).partition(" ")[0], _letters(name), _initials(name)}
+def _clues(name: str) -> list[tuple[str, str]]:
+    """Return the parts of a name by which it may be found to mean the same as another."""
+    key = name_key(name)
+    words = key.split()
+    beginnings = (" ".join(words[:number]) for number in range(1, len(words)))
+    parts = {"whole": [key], "letters": [_letters(name)], "initials": [_initials(name)], "beginning": beginnings}
+    return [(part, text) for part, texts in parts.items() for text in texts if text]
+
+
+_MATCHING = {"whole": "beginning", "beginning": "whole", "letters": "initials", "initials": "letters"}
+"""The part of the other name that must equal one of a name for both to mean one thing, where they differ."""
 
 
 class _Ids:
@@ -116,19 +126,21 @@ class _Ids:
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
-        self._near: dict[str, list[Entity]] = {}
+        self._near: dict[tuple[str, str], dict[int, Entity]] = {}
         for entity in entities:
-            for clue in set[str]().union(*map(_clues, entity.called)):
-                self._near.setdefault(clue, []).append(entity)
+            for clue in (clue for name in entity.called for clue in _clues(name)):
+                self._near.setdefault(clue, {})[entity.id] = entity
 
     def of(self, name: str) -> int | None:
         """Return the id of the entity called *name*, also where it is called by its full name elsewhere."""
         exact = self._exact.get(name_key(name))
         if exact is not None:
             return exact
-        near = [entity for clue in _clues(name) for entity in self._near.get(clue, ())]
-        alike = {entity.id for entity in near if self._may_be(entity, name)}
-        return alike.pop() if len(alike) == 1 else None
+        near: dict[int, Entity] = {}
+        for part, text in _clues(name):
+            near.update(self._near.get((_MATCHING[part], text), {}))
+        alike = [id_ for id_, entity in near.items() if self._may_be(entity, name)]
+        return alike[0] if len(alike) == 1 else None
 
     @staticmethod
     def _may_be(entity: Entity, name: str) -> bool:
