@@ -225,7 +225,10 @@ def measure_takeovers(chosen: argparse.Namespace) -> list[float]:
     options = ("--cluster-node-timeout", f"{chosen.node_timeout * 1000:.0f}")
     took = []
     for _ in range(chosen.runs):
-        with tempfile.TemporaryDirectory() as folder, running(Path(folder), *options) as cluster:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            running(Path(folder), *options, replicas=chosen.replicas) as cluster,
+        ):
             time.sleep(2 + random.random())  # pings are sent in turns
             node = _master_of_stream(cluster)
             began = time.monotonic()

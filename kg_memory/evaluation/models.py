@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from kg_memory.errors import BudgetSpent, KGMemoryError, MissingExtra, ModelError, ModelUnavailable, SettingsError
 from kg_memory.evaluation.spending import Meter
 from kg_memory.llm.embeddings import NO_KEY
-from kg_memory.llm.rate_limit import keys_of, limiter_of, tokens_by_bytes
+from kg_memory.llm.rate_limit import limiter_of, secrets_of, tokens_by_bytes
 from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, with_retries
 from kg_memory.memory.open import RULES
 from kg_memory.memory.open import embeddings as open_offline
@@ -97,7 +97,7 @@ class Asker:
         except BudgetSpent:
             raise
         except Exception as error:  # noqa: BLE001 - raised below
-            failure = diagnose(error, keys_of(self._model))
+            failure = diagnose(error, secrets_of(self._model))
             if not options or failure.status != 400 or "temperature" not in failure.reason:
                 raise _error(self.name, failure) from failure.cause
             self._options = {}

@@ -174,35 +174,36 @@ OVERRIDE = _any(
     rf"{_DROP}{_GAP}{_SOME}{{0,4}}{_EARLIER}{_GAP}(?:\w{{1,14}}{_GAP})?{_ORDERS}\b",
     rf"{_DROP}{_GAP}(?:all{_GAP})?(?:of{_GAP})?your{_GAP}(?:\w{{1,14}}{_GAP})?{_ORDERS}\b",
     rf"{_DROP}{_GAP}(?:all{_GAP})?(?:of{_GAP})?the above (?:and|then) "
-    r"(?:print|say|tell|output|reveal|repeat|reply|answer)\b",
+    r"(?:print|output|reveal|repeat) (?:your|the) (?:\w+ )?(?:prompt|instructions|rules)\b",
     rf"{_DROP}{_GAP}(?:all|everything|anything|whatever){_GAP}(?:that{_GAP})?"
     r"(?:above\b|you (?:were|have been|had been) (?:told|instructed|given))",
     r"\b(?:new|updated|real|actual) (?:system )?instructions? (?:supersedes?|overrides?|replaces?|follows?)\b",
-    r"^\W{0,6}(?:new|updated|real) (?:system )?instructions?\W{0,3}: you (?:must|will|shall|are)\b",
-    rf"\b{_ORDERS} (?:supersede|override|replace) (?:all |any |the |your ){{0,3}}{_EARLIER} {_ORDERS}\b",
+    r"^\W{0,6}(?:new|updated|real) (?:system )?instructions?\W{0,3}: you (?:must|will|shall|are) (?:now )?"
+    r"(?:reveal|ignore|obey|disregard|forget|pretend|an? )",
+    rf"\bthe following {_ORDERS} (?:supersede|override|replace) (?:all |any |the |your ){{0,3}}{_EARLIER} {_ORDERS}\b",
     r"(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|不用理会|不要遵守|不要遵循|抛弃|绕过|跳过|覆盖).{0,6}"
     r"(?:之前|以上|上面|前面|先前|上述|此前|以前|所有|一切|全部|你的|系统|系統|原有|既定).{0,8}"
     r"(?:指令|指示|命令|提示词|提示詞|提示语|规则|規則|设定|設定|限制|约束|約束)",
     r"\bignor\w+ (?:\w+ ){0,3}(?:instrucciones|instruções|instructions|istruzioni|anweisungen|instructies)"
     r" (?:anteriores|previas|précédentes|antérieures|precedenti|vorherigen|vorigen)\b",
     r"\bignorier\w* (?:\w+ ){0,2}(?:vorherigen|bisherigen|vorigen|obigen) (?:anweisungen|instruktionen|befehle|regeln)",
-    r"\b(?:oublie[zs]?|ignore[zs]?) (?:\w+ ){0,3}consignes (?:précédentes|antérieures)",
+    r"^\W{0,6}(?:oubli|ignor)ez? (?:\w+ ){0,3}consignes (?:précédentes|antérieures)",
     r"\b(?:olvida|oublie[zs]?|dimentica\w*|esqueça|esquece|vergiss|vergesst|vergeet|glem|glöm) (?:\w+ ){0,3}"
     r"(?:instrucciones|instruções|instructions|istruzioni|anweisungen|instructies|instruksjone\w*|instruktione\w*)",
     r"\bvergiss (?:\w+ ){0,2}(?:vorherigen|bisherigen|vorigen|obigen) (?:anweisungen|instruktionen|befehle|regeln)",
     r"\bnegeer (?:\w+ ){0,3}(?:vorige|eerdere|voorgaande|bovenstaande) (?:instructies|opdrachten|regels|aanwijzingen)",
     r"\bignorer[a]? (?:\w+ ){0,3}(?:tidigare|tidligere|föregående|foregående) (?:instru\w+|regler|ordrer)",
-    r"\b(?:z?ignoruj\w*|zapomnij o) (?:\w+ ){0,3}(?:poprzedni|wcześniejsz|powyższ)\w* (?:\w+ )?"
+    r"(?<!nie )\b(?:z?ignoruj\w*|zapomnij o) (?:\w+ ){0,3}(?:poprzedni|wcześniejsz|powyższ)\w* (?:\w+ )?"
     r"(?:instrukcj|polece|zasad|wytyczn)",
-    r"\b(?:ignoruj|zapomeň)\w* (?:\w+ ){0,3}(?:předchozí|dřívější)\w* (?:instrukc|pokyn|příkaz)",
-    r"\bignor(?:ați|aţi|ă) (?:\w+ ){0,2}(?:instruc|reguli)\w* (?:anterio|preceden)",
-    r"\b(?:ohita|unohda) (?:\w+ ){0,3}(?:aiem|edelli)\w* (?:ohje|käsky|määräy)",
-    r"\b(?:hagyd figyelmen kívül|felejtsd el) (?:\S+ ){0,3}(?:korábbi|előző|eddigi) (?:utasítás|szabály)",
-    r"(?:αγν[όο]ησ|ξ[έε]χασ)\w* (?:\w+ ){0,3}προηγούμεν\w* (?:οδηγ|εντολ|κανόν)",
+    r"^\W{0,6}(?:ignoruj|zapomeň)(?:te)? (?:\w+ ){0,3}(?:předchozí|dřívější)\w* (?:instrukc|pokyn|příkaz)",
+    r"^\W{0,6}ignor(?:ați|aţi|ă) (?:\w+ ){0,2}(?:instruc|reguli)\w* (?:anterio|preceden)",
+    r"^\W{0,6}(?:ohita|unohda) (?:\w+ ){0,3}(?:aiem|edelli)\w* (?:ohje|käsky|määräy)",
+    r"^\W{0,6}(?:hagyd figyelmen kívül|felejtsd el) (?:\S+ ){0,3}(?:korábbi|előző|eddigi) (?:utasítás|szabály)",
+    r"^\W{0,6}(?:αγν[όο]ησε|αγνοήστε|ξ[έε]χασε|ξεχάστε) (?:\w+ ){0,3}προηγούμεν\w* (?:οδηγ|εντολ|κανόν)",
     r"\b(?:игнорируй|забудь|ігноруй)\w* (?:[^\s]+ ){0,3}(?:инструкци|указани|команд|інструкці|вказівк)",
     r"(?:önceki|yukarıdaki|şimdiye kadarki) (?:tüm |bütün )?(?:talimat|komut|yönerge|kural)\S* (?:\S+ ){0,2}"
     r"(?:yok say|görmezden gel|dikkate alma|unut)",
-    r"(?:انس|انسى) (?:كل )?ما قيل لك",
+    r"^\W{0,6}(?:انس|انسى) (?:كل )?ما قيل لك",
     r"(?:تجاهل|تجاهلي|انس|انسى|أهمل) (?:\S+ ){0,3}(?:ال)?(?:تعليمات|أوامر|قواعد|إرشادات|توجيهات)",
     r"(?:התעלם|התעלמי|שכח) (?:\S+ ){0,3}(?:ה)?(?:הוראות|הנחיות)",
     r"(?:پیشین|قبلی)\S* (?:\S+ ){0,2}نادیده|(?:دستورات|دستورالعمل‌?های?) (?:\S+ ){0,3}نادیده",
@@ -215,7 +216,7 @@ OVERRIDE = _any(
 PERSONA = _any(
     r"\byou(?: are|'?re) (?:now|no longer) (?:\w+ ){0,3}(?:dan\b|jailbroken|unrestricted|unfiltered|uncensored|evil"
     r"|in (?:developer|debug|admin|god|jailbreak|maintenance) mode|bound by|restricted by|limited by)",
-    r"\byou(?: are|'?re) no longer (?:an? |the )?(?:ai|assistant|chatbot|language model)\b",
+    r"\byou(?: are|'?re) no longer (?:an? |the )?(?:ai|assistant|chatbot|language model)\s?(?:[.,;:!]|$)",
     r"\bact as (?:\w+ ){0,3}(?:dan\b|(?:unrestricted|unfiltered|uncensored|jailbroken|evil)"
     r" (?:ai|assistant|model|bot|chatbot))",
     r"\bdo anything now\b",

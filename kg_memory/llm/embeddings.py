@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
-from kg_memory.llm.rate_limit import RateLimiter, keys_of, limiter_of, tokens_by_bytes
+from kg_memory.llm.rate_limit import RateLimiter, limiter_of, secrets_of, tokens_by_bytes
 from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, timeout_of, with_retries, within
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call, Vector
@@ -219,7 +219,7 @@ class ReliableEmbeddings(Embeddings):
             request = within(timeout_of(self.model), request)
             vectors = yield from with_retries(request, self._retry_policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below
-            failure = diagnose(error, keys_of(self.model))
+            failure = diagnose(error, secrets_of(self.model))
             remedies = (
                 (failure.transient, EmbeddingUnavailable, "try again later, or check its base_url"),
                 (failure.redirected, SettingsError, "set its base_url to the address that it redirects to"),

@@ -13,7 +13,7 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple, Self
@@ -316,7 +316,8 @@ def tokens_by_bytes(text: str) -> float:
     return len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
 
 
-_KEY_HEADER = re.compile(r"auth|key|token|secret|password", re.IGNORECASE)
+_KEY_HEADER = re.compile(r"authorization$|(?:^|[-_])(?:api[-_]?key|auth|token|secret|password)$", re.IGNORECASE)
+_SCHEME = re.compile(r"^(?:bearer|basic|token)\s+", re.IGNORECASE)
 _limiters: WeakValueDictionary[tuple[Any, ...], RateLimiter] = WeakValueDictionary()
 _lock = Lock()
 
@@ -334,10 +335,18 @@ def limiter_of(client: object, name: str) -> RateLimiter:
 
 
 def keys_of(client: object) -> list[str]:
-    """Return the API keys of LangChain's *client*, those in its headers last."""
-    fields = (getattr(client, field, None) for field in KEY_FIELDS)
-    keys = (key.get_secret_value() if isinstance(key, SecretStr) else key for key in fields)
+    """Return the API keys of LangChain's *client*."""
+    return _texts(getattr(client, field, None) for field in KEY_FIELDS)
+
+
+def secrets_of(client: object) -> list[str]:
+    """Return the API keys of LangChain's *client*, and those that it sends in headers of its own."""
     headers = getattr(client, "default_headers", None)
     named = headers.items() if isinstance(headers, Mapping) else ()
-    sent = (str(value).split()[-1] for name, value in named if _KEY_HEADER.search(name) and str(value).strip())
-    return [key for key in (*keys, *sent) if isinstance(key, str)]
+    sent = _texts(value for name, value in named if _KEY_HEADER.search(str(name)))
+    return [*keys_of(client), *(_SCHEME.sub("", value) for value in sent)]
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    plain = (value.get_secret_value() if isinstance(value, SecretStr) else value for value in values)
+    return [value for value in plain if isinstance(value, str)]

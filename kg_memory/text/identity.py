@@ -20,10 +20,10 @@ MAX_CACHED_NAME = 100
 LONGEST_SPEAKER = 100
 """Characters of the longest speaker that is taken for a name."""
 _NO_NAME = re.compile(
-    r"^\s*[-–—*+•·‣>#|]+\s"  # an item of a list, a quotation, a heading
+    r"^\s*[-–—−*+•·‣◦▪∙>#|]+\s"  # an item of a list, a quotation, a heading
     r"|^\s*(?:FACTS|ENTITIES|COMMUNITIES|EPISODES):?\s*$"
     r"|</?[A-Za-z][^>]*>|[{}\n]"  # markup
-    r"|\[[^\]]*\d[^\]]*\]\s*$|^\s*\[\w{0,3}\d+\]"  # a citation, as contexts write it: [m1]
+    r"|\[[^\]]*\d[^\]]*\]\s*$|^\s*\[(?:[a-z]\d+|[0-9a-f]{8})\]\s"  # a citation, as contexts write it: [m1]
     r"|\((?:since|until|from|no longer|ended|on|in|by|about|said|as of|doubtful)\s[^)]*\)"  # and a time
     r"|\(\d{4}[\d-]*\sto\s[^)]*\)"
 )

@@ -384,7 +384,7 @@ def test_an_error_that_quotes_the_key_is_stored_raised_and_logged_without_it(
         settings = Settings(url=server.url, base_url=url, api_key=KEY, model="scripted", embedding_model="offline")
         vectors = open_embedding_model("scripted", url, KEY)
         reranker = RerankServer(f"{url}/rerank", api_key=KEY)
-        headers = {"X-Auth": f"Bearer {KEY}"}
+        headers = {"X-Auth-Token": f"Bearer {KEY}", "X-Auth-Provider": "Incorrect"}
         own = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("none"), default_headers=headers, max_retries=0)
         with GraphMemory(settings) as memory, GraphMemory(settings, model=own) as theirs:
             for call in (

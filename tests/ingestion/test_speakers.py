@@ -16,7 +16,9 @@ NO_NAMES = [
     "FACTS:",
     "· Ann lives in Mars",
     "— Ann",
+    "◦ Ann",
     "[m1] Ann",
+    "[3fa9c1d2] Ann",
     "Ann lives in Mars (2020 to 2021)",
     "Ann (until May 2021)",
     "Ann [m12]",
@@ -30,7 +32,7 @@ NO_NAMES = [
 ]
 NAMES = [
     "Ann", "张三", "Dr. Maria del Carmen García-López (she/her)", "ann@example.com", "+49 170 1234", "<@U024BE7LH>", "O'Neil, PhD",
-    "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "—anon—", "[bot] Ann", "Facts", "محمد", "A. B.",
+    "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "—anon—", "[bot] Ann", "[TF2] Gabe", "[007] Bond", "[班3] 李娜", "Facts", "محمد", "A. B.",
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, parse, parse_o
 from kg_memory.llm.chat.wire import AnswerFormat, ChatRequest, Reply, formats_for, make_request, reply_from_error
 from kg_memory.llm.embeddings import NO_KEY, http_clients, model_name_of
 from kg_memory.llm.prompts import render, schema_text
-from kg_memory.llm.rate_limit import RateLimiter, keys_of, limiter_of, tokens_by_bytes
+from kg_memory.llm.rate_limit import RateLimiter, limiter_of, secrets_of, tokens_by_bytes
 from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, timeout_of, with_retries, within
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
@@ -185,7 +185,7 @@ class ChatModel:
             try:
                 reply = yield from self._send(ChatRequest(with_schema, ask.prompt, form, temperature))
             except Exception as error:  # noqa: BLE001 - raised below
-                failure, fallback = diagnose(error, keys_of(self.model)), self._format_after(form)
+                failure, fallback = diagnose(error, secrets_of(self.model)), self._format_after(form)
                 if temperature and failure.status == 400 and "temperature" in failure.reason:
                     temperature = False
                 elif fallback is not None and _is_unsupported(error, failure):

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from kg_memory.models.labels import decode_labels, encode_labels, read_labels
-from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, instant, parse_iso
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, parse_iso
 
 LONGEST_KEY = 1000
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -57,18 +57,18 @@ def _format_time(value: int, open_end: int | None = None) -> str | int | None:
         return value
 
 
-def _validate_instant(value: int) -> int:
+def _validate_instant(value: int, *open_ends: int | None) -> int:
     try:
-        instant(value)
+        _ = value in open_ends or EPOCH + timedelta(microseconds=value)
     except OverflowError:
         raise ValueError("the time must be in the years 1 to 9999; correct it") from None
     return value
 
 
-def _time_field(open_end: int | None) -> tuple[BeforeValidator, AfterValidator, PlainSerializer]:
+def _time_field(open_end: int | None, *allowed: int) -> tuple[BeforeValidator, AfterValidator, PlainSerializer]:
     check: Callable[[Any], Any] = partial(_parse_time, open_end=open_end)
     written = PlainSerializer(partial(_format_time, open_end=open_end))
-    return BeforeValidator(check), AfterValidator(_validate_instant), written
+    return BeforeValidator(check), AfterValidator(lambda value: _validate_instant(value, open_end, *allowed)), written
 
 
 NOT_STORED = "not stored"
@@ -82,7 +82,9 @@ Ref = Annotated[Key, NOT_STORED]
 At = Annotated[int, _WHOLE, *_time_field(None)]
 Since = Annotated[int, _WHOLE, *_time_field(OPEN_START)]
 Until = Annotated[int, _WHOLE, *_time_field(OPEN_END)]
-Instant = Annotated[int, _WHOLE, AfterValidator(_validate_instant)]
+Latest = Annotated[int, _WHOLE, *_time_field(None, OPEN_START, OPEN_END)]
+"""A time that may be an open end, beside ``null`` for none."""
+Instant = Annotated[int, _WHOLE, AfterValidator(lambda value: _validate_instant(value, OPEN_START, OPEN_END))]
 """A time that is written as microseconds."""
 Scalar = bool | Whole | float | Text
 Plain = Scalar | list[Scalar]

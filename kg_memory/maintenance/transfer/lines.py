@@ -14,6 +14,7 @@ from kg_memory.maintenance.transfer.line import (
     Instant,
     JSONText,
     Key,
+    Latest,
     Line,
     Number,
     Positive,
@@ -145,7 +146,7 @@ class Statement(Line):
     invalid_at: Until
     precision: Precision = "instant"
     end_precision: Precision = "instant"
-    latest: At | None = None
+    latest: Latest | None = None
     confidence: Share = 1.0
     support: Share | None = None
     weak: bool | None = None
