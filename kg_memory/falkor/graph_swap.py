@@ -27,6 +27,8 @@ SAME_SLOT = "{{{key}}}"
 CANNOT_FORK = "could not fork"
 COPY_ATTEMPTS = 600
 COPY_PAUSE = 0.05
+LOST_AFTER = 60
+"""Seconds without an answer, and without a process that copies, after which an answer is taken for lost."""
 
 
 class ShadowGraph:
@@ -44,16 +46,45 @@ class ShadowGraph:
         for _ in range(COPY_ATTEMPTS):
             try:
                 with _map_errors():
-                    self._connection.execute_command("GRAPH.COPY", source, self.key)
+                    if self._is_copied(source):
+                        return
+                    self._connection.delete(self.key)
             except DatabaseUnavailable:
                 raise
             except Exception as error:
                 if CANNOT_FORK not in str(error):
                     raise
                 time.sleep(COPY_PAUSE)
-            else:
-                return
         raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
+
+    def _is_copied(self, source: str) -> bool:
+        """Copy the graph *source*; return False where FalkorDB lost the answer.
+
+        It does so once in some thousand times: the copying process ended before the server had taken note of it. So
+        no such process was ever seen.
+        """
+        pool = self._connection.connection_pool
+        connection = pool.get_connection()
+        try:
+            connection.send_command("GRAPH.COPY", source, self.key)
+            waited, begun = 0, False
+            while not connection.can_read(timeout=1):
+                begun = begun or self._forks()
+                waited += 1
+                if waited >= LOST_AFTER and not begun:
+                    connection.disconnect()
+                    return False
+            connection.read_response()
+            return True
+        finally:
+            pool.release(connection)
+
+    def _forks(self) -> bool:
+        """Return whether the server copies a graph, as far as it tells this user."""
+        try:
+            return bool(self._connection.info("persistence").get("module_fork_in_progress", 1))
+        except redis.ResponseError:
+            return True
 
     def watch(self, key: str) -> None:
         """Notice writes to the graph *key* from now on."""

@@ -103,6 +103,20 @@ def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
         assert [database.command("EXISTS", each.key) for each in (alive, dead)] == [1, 0]
 
 
+def test_a_copy_that_is_not_answered_is_made_again(memory, namespace, monkeypatch):
+    """FalkorDB loses an answer now and then; here it waits with it."""
+    memory.add(SAID, speaker="Ann", namespace=namespace)
+    database, key, tried = memory.driver.store.database, graph_key(namespace), []
+    copied = graph_swap.ShadowGraph._is_copied
+    monkeypatch.setattr(graph_swap, "LOST_AFTER", 1)
+    monkeypatch.setattr(graph_swap.ShadowGraph, "_is_copied", lambda *given: tried.append(copied(*given)) or tried[-1])
+    with graph_swap.shadow_graph(database, key) as shadow:
+        database.command("CLIENT", "PAUSE", "2500", "WRITE")
+        shadow.copy(key)
+        assert database.command("EXISTS", shadow.key) == 1
+    assert (tried[0], tried[-1]) == (False, True)
+
+
 @pytest.mark.parametrize("refused", ["BGREWRITEAOF", "INFO"])
 def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkeypatch, refused):
     database = memory.driver.store.database.__class__
