@@ -225,12 +225,11 @@ def measure_crash(chosen: argparse.Namespace, case: Case) -> dict[str, Any]:
 
 def measure_takeovers(chosen: argparse.Namespace) -> list[float]:
     """Return the seconds from the end of a master of an idle cluster until its replica has its slots, in order."""
-    options = ("--cluster-node-timeout", f"{chosen.node_timeout * 1000:.0f}")
     took = []
     for _ in range(chosen.runs):
         with (
             tempfile.TemporaryDirectory() as folder,
-            running(Path(folder), *options, replicas=chosen.replicas) as cluster,
+            running(Path(folder), *node_timeout(chosen), replicas=chosen.replicas) as cluster,
         ):
             time.sleep(2 + random.random())  # pings are sent in turns
             node = _master_of_stream(cluster)
@@ -264,14 +263,18 @@ def measure_speeds(chosen: argparse.Namespace) -> dict[int, list[float]]:
     return speeds
 
 
+def node_timeout(chosen: argparse.Namespace) -> tuple[str, str]:
+    """Return the options of a server that set its node time-out."""
+    return "--cluster-node-timeout", f"{chosen.node_timeout * 1000:.0f}"
+
+
 @contextmanager
 def deployed(chosen: argparse.Namespace, case: Case) -> Iterator[tuple[Cluster, Deployment]]:
     """Run a cluster and a scripted model, and yield the cluster and what starts processes on it."""
-    options = ("--appendfsync", case.fsync, "--cluster-node-timeout", f"{chosen.node_timeout * 1000:.0f}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder)
         with (
-            running(path, *options, replicas=chosen.replicas) as cluster,
+            running(path, "--appendfsync", case.fsync, *node_timeout(chosen), replicas=chosen.replicas) as cluster,
             scripted_model(chosen.latency) as model,
         ):
             url = "falkor://" + ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes[:3])

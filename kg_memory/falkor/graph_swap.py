@@ -46,7 +46,7 @@ class ShadowGraph:
         for _ in range(COPY_ATTEMPTS):
             try:
                 with _map_errors():
-                    if self._is_copied(source):
+                    if self._try_to_copy(source):
                         return
                     self._connection.delete(self.key)
             except DatabaseUnavailable:
@@ -57,7 +57,7 @@ class ShadowGraph:
                 time.sleep(COPY_PAUSE)
         raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
 
-    def _is_copied(self, source: str) -> bool:
+    def _try_to_copy(self, source: str) -> bool:
         """Copy the graph *source*; return False where FalkorDB lost the answer.
 
         It does so once in some thousand times: the copying process ended before the server had taken note of it. So

@@ -210,7 +210,7 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
     """Yield the words of *text* with their tags; unknown words are looked for within bounds."""
     left = _MOST_UNKNOWN
-    is_short = _cost(tagger, text) <= left
+    is_short = len(text) * _RARE <= left or _cost(tagger, text) <= left
     for part in [text] if is_short else _PARTS.findall(text):
         cost = 0 if is_short else _cost(tagger, part)
         yield from tagger.cut(part, HMM=cost <= left)

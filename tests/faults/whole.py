@@ -7,9 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import redis
-
-from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_swap import ShadowGraph
 from kg_memory.falkor.schema import LOCK
@@ -135,17 +132,7 @@ class Tenant:
         self._copy(self.COPY, self.KEY)
 
     def _copy(self, source: str, target: str) -> None:
-        """Copy a small graph; FalkorDB never answers one copy of some thousands, but does the next."""
-        pool = self._direct().client().connection_pool
-        options = {**pool.connection_kwargs, "socket_timeout": 20}
-        with redis.Redis(
-            connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options)
-        ) as client:
-            try:
-                ShadowGraph(target, client).copy(source)
-            except DatabaseUnavailable:
-                self.forget(target)
-                ShadowGraph(target, client).copy(source)
+        ShadowGraph(target, self._direct().client()).copy(source)
 
     def flaws(self) -> list[dict[str, Any]]:
         return flaws(self.look)

@@ -107,9 +107,11 @@ def test_a_copy_that_is_not_answered_is_made_again(memory, namespace, monkeypatc
     """FalkorDB loses an answer now and then; here it waits with it."""
     memory.add(SAID, speaker="Ann", namespace=namespace)
     database, key, tried = memory.driver.store.database, graph_key(namespace), []
-    copied = graph_swap.ShadowGraph._is_copied
+    copied = graph_swap.ShadowGraph._try_to_copy
     monkeypatch.setattr(graph_swap, "LOST_AFTER", 1)
-    monkeypatch.setattr(graph_swap.ShadowGraph, "_is_copied", lambda *given: tried.append(copied(*given)) or tried[-1])
+    monkeypatch.setattr(
+        graph_swap.ShadowGraph, "_try_to_copy", lambda *given: tried.append(copied(*given)) or tried[-1]
+    )
     with graph_swap.shadow_graph(database, key) as shadow:
         database.command("CLIENT", "PAUSE", "2500", "WRITE")
         shadow.copy(key)

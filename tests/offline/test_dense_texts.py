@@ -116,7 +116,7 @@ def test_a_chinese_text_is_tagged_once_for_its_entities_and_its_facts(monkeypatc
     first = read_chinese(text, Scene("安", None, ("安",), None))
     again = read_chinese(text, Scene("安", None, ("安", "书店"), None))
 
-    assert cuts == [(text,)] * 2, "without unknown words, and with them"
+    assert len(cuts) == 1
     assert first.statements
     assert again.statements
 

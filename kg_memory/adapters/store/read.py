@@ -117,8 +117,8 @@ def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Ro
     missing = min(page.limit, page.end - len(ranked))
     if missing <= 0:
         return nearest
-    rest = Page(missing, max(0, page.offset - len(ranked)))
-    return [*nearest, *(yield from list_items(selection, rest, unranked=True))]
+    others = yield from list_items(selection, Page(missing, max(0, page.offset - len(ranked))), unranked=True)
+    return [*nearest, *others]
 
 
 def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row]]:
@@ -192,7 +192,7 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
 def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any) -> Flow[list[Row]]:
     """Return the rows of *ids* in their order, without items that were changed meanwhile and no longer match."""
     rows = (yield from read(query, ids=ids, **params)) if ids else []
-    by_id = {row["id"]: row for row in rows if codec.matches(codec.read(row["value"]), rest)}
+    by_id = {row["id"]: row for row in rows if not rest or codec.matches(codec.read(row["value"]), rest)}
     return [by_id[id_] for id_ in ids if id_ in by_id]
 
 

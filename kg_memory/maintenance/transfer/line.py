@@ -58,10 +58,8 @@ def _format_time(value: int, open_end: int | None = None) -> str | int | None:
 
 
 def _validate_instant(value: int, *open_ends: int | None) -> int:
-    try:
-        _ = value in open_ends or EPOCH + timedelta(microseconds=value)
-    except OverflowError:
-        raise ValueError("the time must be in the years 1 to 9999; correct it") from None
+    if value not in open_ends and not isinstance(_format_time(value), str):
+        raise ValueError("the time must be in the years 1 to 9999; correct it")
     return value
 
 
