@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Two more than most machines of continuous integration have processors, as many tests wait for a server.
-RUN_TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+RUN_TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The suite for LangGraph stores, a distribution of its own.
 CONFORMANCE := packages/store-conformance-langgraph

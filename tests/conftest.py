@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -45,6 +46,10 @@ LONG = (
 )  # fmt: skip
 """The files that take longest: they come first, so that none of the processes is left alone with one in the end."""
 
+LONGEST_TEARDOWN = 120.0
+"""Seconds."""
+STDERR = pytest.StashKey[int]()
+"""Where the process tells of itself, whatever a test captures."""
 SERVERS: list[Any] = []
 """The shared server, once a test has needed it."""
 
@@ -55,6 +60,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--server", choices=kinds, default="embedded", help=about)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[STDERR] = os.dup(2)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.stem not in LONG)
 
@@ -62,6 +71,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()  # or the collector of garbage looks through thousands of tests, again and again
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """End the process where what a test used cannot be taken away, and say where it hangs.
+
+    The limit of time of the whole test has then been used up, as by a server that does not answer any more.
+    """
+    faulthandler.dump_traceback_later(LONGEST_TEARDOWN, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")

@@ -65,6 +65,7 @@ class ShadowGraph:
         """
         pool = self._connection.connection_pool
         connection = pool.get_connection()
+        answered = False
         try:
             connection.send_command("GRAPH.COPY", source, self.key)
             waited, begun = 0, False
@@ -72,11 +73,13 @@ class ShadowGraph:
                 begun = begun or self._forks()
                 waited += 1
                 if waited >= LOST_AFTER and not begun:
-                    connection.disconnect()
                     return False
+            answered = True
             connection.read_response()
             return True
         finally:
+            if not answered:
+                connection.disconnect()  # or the next command on it would be given this one's answer
             pool.release(connection)
 
     def _forks(self) -> bool:
