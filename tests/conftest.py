@@ -74,14 +74,25 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """End the process where what a test used cannot be taken away, and say where it hangs.
-
-    The limit of time of the whole test has then been used up, as by a server that does not answer any more.
-    """
-    faulthandler.dump_traceback_later(LONGEST_TEARDOWN, exit=True, file=item.config.stash[STDERR])
-    try:
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End the process where a test hangs in spite of its limit of time, and say where."""
+    with ending(item, 1.5 * float(item.config.getini("timeout"))):
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Do so for what is done after a test: the limit has no effect any more once it has failed."""
+    with ending(item, LONGEST_TEARDOWN):
+        return (yield)
+
+
+@contextmanager
+def ending(item: pytest.Item, seconds: float) -> Iterator[None]:
+    """End the process unless what is inside takes no more than *seconds*."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[STDERR])
+    try:
+        yield
     finally:
         faulthandler.cancel_dump_traceback_later()
 

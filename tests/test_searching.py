@@ -53,8 +53,9 @@ def verbs(request, story):
     return Verbs(story, NAMESPACE, asynchronous=request.param)
 
 
+SYNAPSE = DEFAULT.with_(traversal={"method": "synapse", "timeout_ms": 60_000})  # by default a busy machine ends it
 GIVEN: tuple[dict[str, Any], ...] = (
-    {}, {"limit": 2}, {"where": {"speaker": "Ann"}}, {"center": "Bob", "recipe": "distance"}, {"recipe": "synapse"},
+    {}, {"limit": 2}, {"where": {"speaker": "Ann"}}, {"center": "Bob", "recipe": "distance"}, {"recipe": SYNAPSE},
     {"explain": True}, {"thread": "t2"}, {"where": {"$not": {"thread": "t1"}}, "recipe": DEFAULT.with_(kinds=("facts",))},
 )  # fmt: skip
 

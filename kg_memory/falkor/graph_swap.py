@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -18,6 +18,7 @@ import redis
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.servers import LOST_CONNECTION
+from kg_memory.falkor.urls import OPENING
 from kg_memory.falkor.wire import translate_error
 
 T = TypeVar("T")
@@ -27,8 +28,12 @@ SAME_SLOT = "{{{key}}}"
 CANNOT_FORK = "could not fork"
 COPY_ATTEMPTS = 600
 COPY_PAUSE = 0.05
-LOST_AFTER = 60
-"""Seconds without an answer, and without a process that copies, after which an answer is taken for lost."""
+LOST_AFTER = 60.0
+"""Seconds without an answer after which another copy is begun; then twice as many."""
+LONGEST_WAIT = 1800.0
+"""Seconds. Where as many would be next, it is given up: after half an hour in all."""
+LOOK = 0.5
+"""Seconds for which one of several copies is listened to before the next."""
 
 
 class ShadowGraph:
@@ -36,58 +41,57 @@ class ShadowGraph:
 
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key
+        self.copies: list[str] = []
+        """The names of copies that were begun: `key` is one of them once it was answered."""
         self._connection = connection
 
     def copy(self, source: str) -> None:
         """Make it a copy of the graph *source* at one moment.
 
-        Errors: `DatabaseUnavailable` when the server stays too busy.
-        """
-        for _ in range(COPY_ATTEMPTS):
-            try:
-                with _map_errors():
-                    if self._try_to_copy(source):
-                        return
-                    self._connection.delete(self.key)
-            except DatabaseUnavailable:
-                raise
-            except Exception as error:
-                if CANNOT_FORK not in str(error):
-                    raise
-                time.sleep(COPY_PAUSE)
-        raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
+        FalkorDB loses the answer to one copy in some thousand, and does not tell whether a copy still goes on. So where
+        no answer comes, another copy is begun beside the first, and the one that is answered first is taken.
 
-    def _try_to_copy(self, source: str) -> bool:
-        """Copy the graph *source*; return False where FalkorDB lost the answer.
-
-        It does so once in some thousand times: the copying process ended before the server had taken note of it. So
-        no such process was ever seen.
+        Errors: `DatabaseUnavailable` when the server stays too busy, or answers none.
         """
-        pool = self._connection.connection_pool
-        connection = pool.get_connection()
-        answered = False
+        under_way: dict[Any, str] = {}
         try:
-            connection.send_command("GRAPH.COPY", source, self.key)
-            waited, begun = 0, False
-            while not connection.can_read(timeout=1):
-                begun = begun or self._forks()
-                waited += 1
-                if waited >= LOST_AFTER and not begun:
-                    return False
-            answered = True
-            connection.read_response()
-            return True
+            with _map_errors():
+                self.key = self._copy(source, under_way)
         finally:
-            if not answered:
-                connection.disconnect()  # or the next command on it would be given this one's answer
-            pool.release(connection)
+            for connection in under_way:
+                connection.disconnect()  # or the next command on it would be given this answer
+                self._connection.connection_pool.release(connection)
 
-    def _forks(self) -> bool:
-        """Return whether the server copies a graph, as far as it tells this user."""
-        try:
-            return bool(self._connection.info("persistence").get("module_fork_in_progress", 1))
-        except redis.ResponseError:
-            return True
+    def _copy(self, source: str, under_way: dict[Any, str]) -> str:
+        """Return the name of the copy that is answered first, and leave the others *under_way*, by connection."""
+        pool, refused = self._connection.connection_pool, 0
+        due, wait = time.monotonic(), LOST_AFTER
+        while refused < COPY_ATTEMPTS:
+            if time.monotonic() >= due:
+                if wait > LONGEST_WAIT:
+                    raise DatabaseUnavailable("the server answers no copy of a graph; restart it, and try again")
+                name = f"{self.key}.{len(self.copies)}" if self.copies else self.key
+                self.copies.append(name)
+                connection = pool.get_connection()
+                under_way[connection] = name
+                connection.send_command("GRAPH.COPY", source, name)
+                due, wait = time.monotonic() + wait, 2 * wait
+            for connection in [each for each in under_way if each.can_read(timeout=LOOK)]:
+                name = under_way.pop(connection)
+                try:
+                    connection.read_response()
+                    return name
+                except redis.ResponseError as error:
+                    if CANNOT_FORK not in str(error):
+                        raise
+                finally:
+                    pool.release(connection)
+                self.copies.remove(name)
+                refused += 1
+                if not under_way:
+                    time.sleep(COPY_PAUSE)
+                    due, wait = time.monotonic(), LOST_AFTER
+        raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
 
     def watch(self, key: str) -> None:
         """Notice writes to the graph *key* from now on."""
@@ -118,21 +122,32 @@ def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
     """Yield a shadow graph beside the graph *key*, and remove it at the end unless it replaced another graph."""
     database.command("EXISTS", key, at=key)  # finds the server to which a cluster may have moved it
     with _map_errors():
-        connection = database.client(key).client()
+        shared = database.client(key).connection_pool
+        own = _pool_like(shared)
+        connection: Any = redis.Redis(connection_pool=own).client()
     owner = uuid4().hex
     name = PREFIX + SAME_SLOT.format(key=key) + owner
+    shadow = ShadowGraph(name, connection)
     try:
         with _map_errors():
             connection.client_setname(PREFIX + owner)
             for orphan in orphans(connection.execute_command("GRAPH.LIST"), connection.client_list()):
                 connection.delete(orphan)
-        yield ShadowGraph(name, connection)
+        yield shadow
     finally:
-        with suppress(redis.RedisError, OSError):
-            connection.execute_command("UNWATCH")
-            connection.delete(name)
-            connection.client_setname("")
-        connection.close()
+        own.disconnect()
+        # Not by the connection above: after Ctrl-C it may wait for an answer, and the server may answer nobody.
+        brief = _pool_like(shared, socket_timeout=OPENING)
+        with suppress(redis.RedisError, OSError), closing(brief):
+            redis.Redis(connection_pool=brief).delete(name, *shadow.copies)
+
+
+def _pool_like(pool: Any, **options: Any) -> Any:
+    """Return a pool of connections like those of *pool* and with *options*.
+
+    *pool* has few: who held one of them and waited for another could wait for ever, for others who do the same.
+    """
+    return redis.ConnectionPool(connection_class=pool.connection_class, **{**pool.connection_kwargs, **options})
 
 
 def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
@@ -154,7 +169,7 @@ def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list
     """Return which of *graphs* are shadow graphs that belong to none of *clients*: their process was killed."""
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))
-    return sorted(key for key in shadows if PREFIX + key.removeprefix(PREFIX).rpartition("}")[2] not in names)
+    return sorted(key for key in shadows if PREFIX + key.rpartition("}")[2].partition(".")[0] not in names)
 
 
 @contextmanager

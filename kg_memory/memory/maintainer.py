@@ -29,6 +29,8 @@ logger = logging.getLogger("kg_memory")
 SECOND = 1_000_000
 SOON = 1.0
 """Seconds after the memory was opened in which nothing is done: most commands are over by then."""
+STOPPING = 10.0
+"""Seconds in which work under way must end: a server may answer nobody, and the process is to end all the same."""
 RENEWALS = 3
 """The times that a lease is renewed before it would end."""
 
@@ -54,7 +56,7 @@ class Maintainer:
         atexit.unregister(self.stop)
         with suppress(RuntimeError):  # the loop ended by itself
             self._loop.call_soon_threadsafe(self._cancel)
-        self._thread.join()
+        self._thread.join(STOPPING)
 
     def _cancel(self) -> None:
         if self._task is not None:

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import KGKeyValueStore, KGStore
-from kg_memory.errors import QueryError
+from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor import binaries, graph_swap
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import erase
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
+from tests.transfer import left_aside
 
 SAID = "I met Zebulonia in Kyotopolis."
 KEPT = "Bob said a word of his own: harbourside."
@@ -103,20 +105,43 @@ def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
         assert [database.command("EXISTS", each.key) for each in (alive, dead)] == [1, 0]
 
 
-def test_a_copy_that_is_not_answered_is_made_again(memory, namespace, monkeypatch):
-    """FalkorDB loses an answer now and then; here it waits with it."""
+@pytest.fixture
+def unanswered(monkeypatch) -> list[str]:
+    """Have FalkorDB lose the answers to the copies with these numbers, as it does now and then."""
+    lost, begun, send = [1], [], redis.UnixDomainSocketConnection.send_command
+
+    def send_command(self: Any, *words: Any, **options: Any) -> None:
+        if words[0] == "GRAPH.COPY":
+            begun.append(words[2])
+            if len(begun) in lost:
+                send(self, "CLIENT", "REPLY", "OFF")
+        send(self, *words, **options)
+
+    monkeypatch.setattr(graph_swap, "LOST_AFTER", 0.3)
+    monkeypatch.setattr(graph_swap, "LOOK", 0.1)
+    monkeypatch.setattr(redis.UnixDomainSocketConnection, "send_command", send_command)
+    return lost
+
+
+def test_a_copy_that_is_not_answered_is_made_again(memory, namespace, unanswered):
     memory.add(SAID, speaker="Ann", namespace=namespace)
-    database, key, tried = memory.driver.store.database, graph_key(namespace), []
-    copied = graph_swap.ShadowGraph._try_to_copy
-    monkeypatch.setattr(graph_swap, "LOST_AFTER", 1)
-    monkeypatch.setattr(
-        graph_swap.ShadowGraph, "_try_to_copy", lambda *given: tried.append(copied(*given)) or tried[-1]
-    )
+    database, key = memory.driver.store.database, graph_key(namespace)
     with graph_swap.shadow_graph(database, key) as shadow:
-        database.command("CLIENT", "PAUSE", "2500", "WRITE")
         shadow.copy(key)
-        assert database.command("EXISTS", shadow.key) == 1
-    assert (tried[0], tried[-1]) == (False, True)
+        assert shadow.key == shadow.copies[1]
+        counts = [database.query(each, "MATCH (n) RETURN count(n) AS n", {}, write=False) for each in (key, shadow.key)]
+        assert counts[0] == counts[1]
+    assert left_aside(database) == [], "the one that was made without an answer is left"
+
+
+def test_where_no_copy_is_answered_that_is_an_error(memory, namespace, unanswered, monkeypatch):
+    unanswered[:] = range(1, 100)
+    monkeypatch.setattr(graph_swap, "LONGEST_WAIT", 1.0)
+    memory.add(SAID, speaker="Ann", namespace=namespace)
+    database, key = memory.driver.store.database, graph_key(namespace)
+    with graph_swap.shadow_graph(database, key) as shadow, pytest.raises(DatabaseUnavailable, match="restart it"):
+        shadow.copy(key)
+    assert left_aside(database) == []
 
 
 @pytest.mark.parametrize("refused", ["BGREWRITEAOF", "INFO"])

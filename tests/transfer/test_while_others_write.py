@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SchemaError
 from kg_memory.falkor import graph_swap
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.servers import CONNECTIONS
 from kg_memory.maintenance.forgetting import audit
 from tests.transfer import exported, left_aside, lines, whole
 
@@ -40,6 +42,16 @@ def test_an_export_is_of_one_moment_while_others_write(memory: GraphMemory, name
     assert during != before
     assert during == exported(memory, namespace), "it was done once more, from a copy, and a copy says the same"
     assert left_aside(memory.driver.store.database) == []
+
+
+@pytest.mark.timeout(60)
+def test_exports_leave_connections_to_others(memory: GraphMemory, namespace: str):
+    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+    database, key = memory.driver.store.database, graph_key(namespace)
+    with ExitStack() as opened:
+        for _ in range(CONNECTIONS):
+            opened.enter_context(graph_swap.shadow_graph(database, key))
+        assert [each.sentence for each in memory.facts.list(namespace=namespace)] == ["Ann lives in Oslo"]
 
 
 def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, namespace: str, monkeypatch):
