@@ -80,10 +80,11 @@ class ShadowGraph:
                 name = under_way.pop(connection)
                 try:
                     connection.read_response()
-                    return name
                 except redis.ResponseError as error:
                     if CANNOT_FORK not in str(error):
                         raise
+                else:
+                    return name
                 finally:
                     pool.release(connection)
                 self.copies.remove(name)
@@ -124,7 +125,7 @@ def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
     with _map_errors():
         shared = database.client(key).connection_pool
         own = _pool_like(shared)
-        connection: Any = redis.Redis(connection_pool=own).client()
+        connection: Any = redis.Redis(connection_pool=own, single_connection_client=True)
     owner = uuid4().hex
     name = PREFIX + SAME_SLOT.format(key=key) + owner
     shadow = ShadowGraph(name, connection)
