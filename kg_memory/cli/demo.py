@@ -139,7 +139,7 @@ def _show_then(facts: list[Fact], screen: Screen) -> None:
 
 def holds_on(fact: Fact, moment: datetime) -> bool:
     """Tell whether *fact* was so at *moment*, as far as is believed now."""
-    return fact.expired_at is None and Interval(fact.valid_at, fact.invalid_at).holds(moment)
+    return fact.expired_at is None and Interval(fact.valid_at or fact.known_from, fact.invalid_at).holds(moment)
 
 
 def _objects(facts: list[Fact]) -> str:

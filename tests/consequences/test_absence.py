@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kg_memory import GraphMemory
+
 
 def absent(world, triple, **times):
     return world.fact(triple, **times).absent
@@ -40,3 +42,14 @@ def test_a_former_home_is_not_absent_where_another_is_known(world):
     world.add("Ann lives_in Bergen", "2024-01-01", invalid_at="2023-12-01")
     world.add("Ann lives_in Oslo", "2024-01-01", valid_at="2023-11-01")
     assert not absent(world, "Ann lives_in Bergen")
+
+
+def test_what_is_told_with_an_end_is_in_its_place(server, settings, namespace):
+    with GraphMemory.open(settings=settings.with_(url=server.url), model="offline") as memory:
+        for at, content in (
+            ("2024-01-01", "I use Java and Rust."),
+            ("2024-06-01", "I switched from coffee to tea, and I no longer use Java."),
+        ):
+            memory.add(content, speaker="Ann", at=at, namespace=namespace)
+        ended = [fact for fact in memory.facts.history("Ann", namespace=namespace) if fact.invalid_at]
+    assert {fact.objects: fact.absent for fact in ended} == {("coffee",): False, ("Java",): True}

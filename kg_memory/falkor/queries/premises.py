@@ -83,8 +83,24 @@ MATCH (other)-[:HELD]->(b:Belief)
 WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > row.until
   AND b.valid_at <= $as_of
 RETURN DISTINCT row.id AS id, row.until AS until
+UNION
+UNWIND $ended AS row
+MATCH (f:Fact {id: row.id})
+MATCH (e:Episode)-[told:STATES]->(f)
+WHERE told.invalid_at <= $as_of
+MATCH (e)-[beside:STATES]->(other:Fact)
+WHERE other.id <> f.id AND other.predicate = f.predicate AND beside.start < told.end AND told.start < beside.end
+MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+MATCH (s)-[:SUBJECT_OF]->(other)
+MATCH (other)-[:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > row.until
+  AND b.valid_at <= $as_of
+RETURN DISTINCT row.id AS id, row.until AS until
 """
-"""The ended facts that were so again, or that another one took the place of."""
+"""The ended facts that were so again, or that another one took the place of.
+
+That one superseded it, or the words that told of the end told of it too: "I switched from coffee to tea".
+"""
 
 SUCCESSORS = """
 UNWIND $ended AS row
