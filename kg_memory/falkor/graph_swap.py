@@ -31,7 +31,7 @@ COPY_PAUSE = 0.05
 LOST_AFTER = 60.0
 """Seconds without an answer after which another copy is begun; then twice as many."""
 LONGEST_WAIT = 1800.0
-"""Seconds. Where as many would be next, it is given up: after half an hour in all."""
+"""Seconds without an answer after which no other copy is begun."""
 LOOK = 0.5
 """Seconds for which one of several copies is listened to before the next."""
 
@@ -65,10 +65,11 @@ class ShadowGraph:
     def _copy(self, source: str, under_way: dict[Any, str]) -> str:
         """Return the name of the copy that is answered first, and leave the others *under_way*, by connection."""
         pool, refused = self._connection.connection_pool, 0
-        due, wait = time.monotonic(), LOST_AFTER
+        began = due = time.monotonic()
+        wait = LOST_AFTER
         while refused < COPY_ATTEMPTS:
             if time.monotonic() >= due:
-                if wait > LONGEST_WAIT:
+                if due - began > LONGEST_WAIT:
                     raise DatabaseUnavailable("the server answers no copy of a graph; restart it, and try again")
                 name = f"{self.key}.{len(self.copies)}" if self.copies else self.key
                 self.copies.append(name)
@@ -88,10 +89,10 @@ class ShadowGraph:
                 finally:
                     pool.release(connection)
                 self.copies.remove(name)
-                refused += 1
                 if not under_way:
+                    refused += 1
                     time.sleep(COPY_PAUSE)
-                    due, wait = time.monotonic(), LOST_AFTER
+                due, wait = time.monotonic() + LOOK * len(under_way), wait / 2
         raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
 
     def watch(self, key: str) -> None:
