@@ -129,7 +129,10 @@ def test_activation_starts_from_what_the_words_found(memory):
     memory.facts.add("Ann", "is married to", "Carl")
     memory.facts.add_many([(f"P{n}", "is married to", f"Q{n}") for n in range(30)])
     only_graph = {"words": 0, "meaning": 0, "graph": 1}
-    found = memory.search("Who collects things?", recipe={"traversal": {"method": "synapse"}, "entities": only_graph})
+    found = memory.search(
+        "Who collects things?",
+        recipe={"traversal": {"method": "synapse", "timeout_ms": 60_000}, "entities": only_graph},
+    )
     assert {"Ann", "Carl"} <= {entity.name for entity in found.entities[:3]}
 
 
