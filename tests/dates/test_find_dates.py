@@ -89,6 +89,15 @@ EXPECTED = [
     ("until 2019", OPEN, "2019-01-01", "year"),
     ("for 4 years", "2019-01-01", OPEN, "about"),
     ("We've been married for five years", "2018-01-01", OPEN, "about"),
+    # What is so since a month began in the last one; a month near ahead is one where something is to begin.
+    ("I work there since November.", "2022-11-01", OPEN, "month"),
+    ("I live there since 10 July, and plan to move.", "2022-07-10", OPEN, "day"),
+    ("I will work there from November.", "2023-11-01", "2023-12-01", "month"),
+    ("I work there from November.", "2022-11-01", "2022-12-01", "month"),
+    ("I am away from June.", "2023-06-01", "2023-07-01", "month"),
+    ("I am away from September to November.", "2023-09-01", "2023-12-01", "month"),
+    ("我十一月以来在那里工作。", "2022-11-01", OPEN, "month"),
+    ("我从十一月起在那里工作。", "2022-11-01", OPEN, "month"),
     ("from 2016 to 2019", "2016-01-01", "2020-01-01", "year"),
     ("between May and July 2022", "2022-05-01", "2022-08-01", "month"),
     # Chinese.

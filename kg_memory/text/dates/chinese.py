@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 
 from kg_memory.temporal.interval import Interval
@@ -52,6 +53,8 @@ _DAYS = {
 _WHICH = r"(?:上上个?|上个?|前一?个|这个?|本|下下个?|下个?)"
 _AHEAD = re.compile(r"要|会|将|打算|计划|准备|想去|下|快|即将|截止|预定|希望")
 _BACK = re.compile(r"了|过|曾|以前|已经|刚")
+_SINCE = re.compile("以来|至今|到现在")
+_ONWARDS = re.compile("开始|起")
 _SENTENCE_END = re.compile(r"[。！？；\n!?;]")
 
 
@@ -102,8 +105,17 @@ def _date(match: re.Match[str], now: datetime) -> Interval:
 def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _number(match["month"]), match["day"]
     if day_:
-        return periods.yearly(now, lambda year_: periods.date(year_, month_, _number(day_), now), _tense(match))
-    return periods.yearly(now, lambda year_: _calendar_month(year_, month_, now), _tense(match))
+        return _yearly(match, now, lambda year_: periods.date(year_, month_, _number(day_), now))
+    return _yearly(match, now, lambda year_: _calendar_month(year_, month_, now))
+
+
+def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
+    """Return the occurrence of a yearly period that *match* means; 以来 makes it a past one."""
+    text, which = match.string, _tense(match)
+    if _SINCE.match(text, match.end()) or text.endswith("自从", 0, match.start()):
+        return periods.yearly(now, make, -1)
+    onwards = which == 0 and _ONWARDS.match(text, match.end())
+    return periods.started(now, make) if onwards else periods.yearly(now, make, which)
 
 
 def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:

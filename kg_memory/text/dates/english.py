@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import periods
 from kg_memory.text.dates.periods import Rule, instant_of
+from kg_memory.text.dates.tense import AHEAD, BACK, PERFECT, sentence_around, tense, yearly
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -51,41 +52,7 @@ WHICH = r"(?:last|past|previous|this|current|next|coming|upcoming)"
 YEAR = r"(?:1[5-9]\d\d|20\d\d)"
 NTH = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 
-AHEAD = re.compile(
-    r"\b(?:will|'ll|won't|going to|gonna|plan(?:s|ning|ned)?|next|coming|upcoming|soon|hop(?:e|es|ing)|"
-    r"want(?:s)? to|looking forward|"
-    r"can't wait|deadline|due|scheduled|start(?:s|ing)|begins|leaves|opens|expect(?:s|ing)?|shall|let's|intend|"
-    r"(?:is|are|it's|that's) (?:on|in|at|for)|by)\b|"
-    r"(?:'m|'re|\bam|\bare|\bis) (?:going|coming|leaving|flying|meeting|visiting|having|getting|moving|travell?ing)\b",
-    re.IGNORECASE,
-)
-BACK = re.compile(
-    r"\b(?:\w{2,}ed|was|were|did|went|had|took|made|got|lost|won|met|saw|bought|began|came|left|read|ran|wrote|spent|"
-    r"gave|found|told|said|became|built|sold|been|gone|done|seen|had)\b",
-    re.IGNORECASE,
-)
-PERFECT = re.compile(r"(?:\b(?:have|has|been|am|is|are|now)|'(?:ve|s|m|re))\b", re.IGNORECASE)
-DEADLINE = re.compile(r"\b(?:by|due|until|till) (?:the |on )?$|\b(?:deadline|targets?)\b[^.!?\n]{0,30}$", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?;\n]")
 _ = r"\s{1,3}"
-
-
-def sentence_around(match: re.Match[str]) -> str:
-    """Return the sentence around *match*, at most 80 characters before and 40 after it."""
-    text, start, end = match.string, match.start(), match.end()
-    before = _SENTENCE_END.split(text[max(0, start - 80) : start])[-1]
-    after = _SENTENCE_END.split(text[end : end + 40], maxsplit=1)[0]
-    return f"{before} {after}"
-
-
-def tense(match: re.Match[str]) -> int:
-    """Return -1 if the sentence around *match* is about the past, 1 if about the future, else 0."""
-    if DEADLINE.search(match.string[max(0, match.start() - 40) : match.start()]):
-        return 0  # "we finished the plan, and the first version is due by May 3": the nearest one
-    sentence = sentence_around(match).replace("’", "'")
-    if BACK.search(sentence):
-        return -1
-    return 1 if AHEAD.search(sentence) else 0
 
 
 def number(text: str) -> tuple[float, bool]:
@@ -140,7 +107,7 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
     if match["year"]:
         return periods.date(int(match["year"]), month_, day_, now)
-    return periods.yearly(now, lambda year_: periods.date(year_, month_, day_, now), tense(match))
+    return yearly(match, now, lambda year_: periods.date(year_, month_, day_, now))
 
 
 def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
@@ -163,7 +130,7 @@ def _month_year(match: re.Match[str], now: datetime) -> Interval:
 
 def _bare_month(match: re.Match[str], now: datetime) -> Interval:
     month_ = _month(match["month"])
-    return periods.yearly(now, lambda year_: periods.month(year_, month_, now), tense(match))
+    return yearly(match, now, lambda year_: periods.month(year_, month_, now))
 
 
 def _which_month(match: re.Match[str], now: datetime) -> Interval:

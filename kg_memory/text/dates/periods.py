@@ -19,6 +19,7 @@ Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Interval | Non
 
 SPRING, SUMMER, AUTUMN, WINTER = 3, 6, 9, 12
 """The first month of each season of the northern hemisphere."""
+_SOON = timedelta(days=92)
 
 _PRECISION: dict[str, Precision] = {
     "minute": "instant",
@@ -164,6 +165,15 @@ def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interv
     if tense < 0 and begun:
         return begun[-1]
     return min(occurrences, key=lambda period: abs((period.start or now) - now))  # no occurrence raises ValueError
+
+
+def started(now: datetime, make: Callable[[int], Interval]) -> Interval:
+    """Return the last yearly period begun, in which what is so now started, or the next one if that is near.
+
+    "I work there from May", said in October, and "I am away from May", said in April.
+    """
+    coming = yearly(now, make, 1)
+    return coming if coming.start is not None and coming.start - now < _SOON else yearly(now, make, -1)
 
 
 def third(whole: Interval, which: int) -> Interval:
