@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kg_memory.offline.statements import MAY_CORRECT, Span, is_chinese
+from kg_memory.offline.corrections import MAY_CORRECT
+from kg_memory.offline.statements import Span, is_chinese
 from kg_memory.text import lexicon
 from kg_memory.text.dates import DateMention
 

@@ -18,19 +18,18 @@ from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.offline.chinese import read_chinese
 from kg_memory.offline.comparing import JudgedFact
+from kg_memory.offline.corrections import apply_corrections, may_correct
 from kg_memory.offline.english import read_english
 from kg_memory.offline.facts import Entity, is_same_name, list_entities, name_key, write_facts, write_record_facts
 from kg_memory.offline.judging import judge
 from kg_memory.offline.names import find_mentions
 from kg_memory.offline.records import has_one_value, read_record
 from kg_memory.offline.statements import (
-    MAY_CORRECT,
     PERSON,
     Mention,
     Reading,
     Scene,
     Statement,
-    apply_corrections,
     is_chinese,
 )
 from kg_memory.offline.transcript import Turn, read_turns, split_turns
@@ -129,12 +128,11 @@ def _read_content(content: str, message: _Message, previous: Sequence[_Message],
         return _read_names(content, message.speaker)
     scene = _scene(message.speaker, previous, names)
     reading = _read_text(content, scene)
-    if MAY_CORRECT.search(content):
-        earlier: list[tuple[Statement, str]] = []
-        for before in previous[-_CORRECTABLE:]:
-            if before.speaker == message.speaker:
-                text = before.content[:_LONGEST_BEFORE]
-                earlier += [(statement, text) for statement in _read_text(text, scene).statements]
+    if may_correct(content):
+        own = (before for before in previous[-_CORRECTABLE:] if before.speaker == message.speaker)
+        earlier: list[tuple[str, Sequence[Statement]]] = []
+        for text in (before.content[:_LONGEST_BEFORE] for before in own):
+            earlier.append((text, apply_corrections(text, _read_text(text, scene), earlier).statements))
         reading = apply_corrections(content, reading, earlier)
     return reading
 

@@ -63,9 +63,21 @@ def is_person(words: Sequence[Token], at: int, *, opens: bool) -> bool:
         if _is_beside_person(words, at):
             return word.text.istitle()
         dated = following is not None and (following.text.isdigit() or following.low in ("the", "of"))
+        dated = dated or _is_told_date(words, at)
         spoken = before in ("to", "with", "about", "from") and at > 1 and words[at - 2].low in _SPEAKS
         return not dated and not words[at - 1].text.isdigit() and (before not in _BEFORE_MONTH or spoken)
     return word.text.istitle()
+
+
+def _is_told_date(words: Sequence[Token], at: int) -> bool:
+    """Return whether the month at *at* is said to be when it was: "it was April", "I meant May", "in June, not May"."""
+    lead = [word.low for word in words[max(0, at - 3) : at] if not word.low.endswith("ly")]
+    if lead[-2:] in (["it", "was"], ["that", "was"], ["i", "meant"]):
+        return True
+    other = next((place for place in range(at - 2, max(-1, at - 4), -1) if words[place].wordy), None)
+    if lead[-1:] != ["not"] or other is None or words[other].low not in _CALENDAR:
+        return False
+    return words[other].low not in _MONTHS or not is_person(words, other, opens=other == 0)
 
 
 def _is_beside_person(words: Sequence[Token], at: int) -> bool:

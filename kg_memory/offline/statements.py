@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from kg_memory.text import lexicon
-from kg_memory.text.sentences import Sentence, split_sentences
+from kg_memory.text.sentences import Sentence
 
 Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
 Kind = Literal["state", "event", "plan"]
@@ -279,92 +279,3 @@ def _is_alike(first: Statement, second: Statement) -> bool:
 
 def _object_names(statement: Statement) -> set[str]:
     return {mention.name for mention in statement.objects}
-
-
-# Corrections that leave out what they correct: "Sorry, I meant Bergen, not Oslo", "Actually I moved in June".
-
-MAY_CORRECT = re.compile(
-    r"\b(?:actually|correction|sorry|oops|wait|my mistake|in fact|I (?:meant|misspoke|mistyped|was wrong|"
-    r"was mistaken))\b|"
-    r"\bnot\b[^.!?]{1,40}\bbut\b|\bit was\b[^.!?]{1,40}\bnot\b|"
-    r"其实|更正|纠正|说错了|搞错了|记错了|写错了|不是[^。！？]{1,20}(?:而?是)",
-    re.IGNORECASE,
-)
-"""Words that may take something back, where an earlier message has it."""
-_RESTATED_VERB = re.compile(
-    r"\b(?:I|we)(?:['’]ve| have)? (?:actually |really |just |already )?(?P<verb>moved|relocated|joined|started|left|"
-    r"quit|"
-    r"met|visited|bought|married|graduated|got married)\b|(?P<chinese>搬|加入|入职|离开|离职|去|买|认识|毕业|结婚)",
-    re.IGNORECASE,
-)
-_RESTATED_DATE = re.compile(
-    r"\bit was (?:actually |really )?(?:in |on )?(?:the )?(?:\d[^,;.!?]{0,20}|last [a-z]+|"
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[^,;.!?]{0,12}), "
-    r"(?:and )?not (?:in |on )?(?P<wrong>[^,;.!?]{3,20})",
-    re.IGNORECASE,
-)
-"""A date in the place of another: "it was in April, not March"."""
-_MEANT = re.compile(r"\bI (?:meant|misspoke|mistyped)\b|\bcorrection\b|说错了|写错了|更正", re.IGNORECASE)
-_VAGUE = LOOSE | {"IS_A"}
-
-Earlier = Sequence[tuple[Statement, str]]
-"""Statements of earlier messages, the last one last, each with its message."""
-
-
-def apply_corrections(content: str, reading: Reading, earlier: Earlier) -> Reading:
-    """Return *reading* with the corrections in *content* of the statements *earlier*."""
-    added: list[Statement] = []
-    kept = list(reading.statements)
-    for sentence in split_sentences(content):
-        inside = [statement for statement in kept if sentence.start <= statement.start < sentence.end]
-        if MAY_CORRECT.search(sentence.text) is None or any(one.predicate not in _VAGUE for one in inside):
-            continue
-        names = [one for one in reading.mentions if sentence.start <= one.start < sentence.end and one.named]
-        correction = _correct_object(sentence, names, earlier) or _correct_date(sentence, names, earlier)
-        if correction is not None:
-            added.append(correction)
-            kept = [statement for statement in kept if statement not in inside]
-    statements = sorted((*kept, *added), key=lambda statement: statement.start)
-    return replace(reading, statements=tuple(statements)) if added else reading
-
-
-def _correct_object(sentence: Sentence, names: Sequence[Mention], earlier: Earlier) -> Statement | None:
-    """Return the statement that has another object now: "not Oslo but Bergen", "I meant Bergen"."""
-    for statement, _ in reversed(earlier):
-        if len(statement.objects) != 1 or statement.predicate in LOOSE:
-            continue
-        old = statement.objects[0]
-        other_names = (name for name in names if name.name not in (old.name, statement.subject.name))
-        right = next((name for name in other_names if name.type in (old.type, "Entity", PRODUCT)), None)
-        wrong = re.search(rf"(?:\bnot|不是)\s?(?:\w{{2,4}}\s)?{re.escape(old.name)}", sentence.text, re.IGNORECASE)
-        meant = statement.predicate in FUNCTIONAL and _MEANT.search(sentence.text)
-        if right is not None and (wrong or meant):
-            new = replace(right, type=old.type)
-            return _restate(statement, sentence, objects=(new,), verb=None)
-    return None
-
-
-def _correct_date(sentence: Sentence, names: Sequence[Mention], earlier: Earlier) -> Statement | None:
-    """Return the statement whose verb is repeated without its object, or only its date: "Actually I moved in June"."""
-    date = _RESTATED_DATE.search(sentence.text)
-    if date is not None and not names:
-        start = sentence.start + date.start()
-        for statement, content in reversed(earlier):
-            told = content[statement.start : statement.end].casefold()
-            if date["wrong"].casefold() in told and statement.predicate not in LOOSE:
-                return _restate(statement, sentence, verb=(start, start + len("it was")))
-    verb = _RESTATED_VERB.search(sentence.text)
-    if verb is None or names:
-        return None
-    word = (verb["verb"] or verb["chinese"]).casefold()
-    start, end = (sentence.start + at for at in verb.span("verb" if verb["verb"] else "chinese"))
-    for statement, content in reversed(earlier):
-        same_verb = statement.verb is not None and word in content[slice(*statement.verb)].casefold()
-        if same_verb and statement.predicate not in LOOSE:
-            return _restate(statement, sentence, verb=(start, end))
-    return None
-
-
-def _restate(statement: Statement, sentence: Sentence, **changes: Any) -> Statement:
-    """Return *statement* with *changes*, as *sentence* corrects it."""
-    return replace(statement, start=sentence.start, end=sentence.end, clause=None, confidence=0.8, **changes)

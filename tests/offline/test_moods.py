@@ -138,6 +138,14 @@ BEFORE = [
     ("I moved to Oslo in March.", "Actually I moved in April, not March.", "LIVES_IN", "Oslo", "2023-04"),
     ("I moved to Oslo in March.", "It was in April, not March.", "LIVES_IN", "Oslo", "2023-04"),
     ("I joined Acme in March.", "Sorry, it was in April, not March.", "WORKS_AT", "Acme", "2023-04"),
+    ("I joined Acme in March.", "in April, not March", "WORKS_AT", "Acme", "2023-04"),
+    ("I joined Acme in March.", "I joined in April, not March", "WORKS_AT", "Acme", "2023-04"),
+    ("I joined Acme in August.", "in September, not August", "WORKS_AT", "Acme", "2022-09"),
+    ("I joined Acme in March.", "Actually it was in April.", "WORKS_AT", "Acme", "2023-04"),
+    ("I joined Acme in March.", "Actually it was April, not March.", "WORKS_AT", "Acme", "2023-04"),
+    ("I started at Acme in May.", "Actually it was June.", "WORKS_AT", "Acme", "2022-06"),
+    ("I started at Acme in May.", "sorry, I meant April, not May", "WORKS_AT", "Acme", "2023-04"),
+    ("I moved to Oslo in 2018.", "It was actually 2019, not 2018.", "LIVES_IN", "Oslo", "2019"),
     ("I live in Oslo.", "Sorry, I meant Bergen, not Oslo.", "LIVES_IN", "Bergen", None),
     ("I live in Oslo.", "Sorry, not Oslo but Bergen.", "LIVES_IN", "Bergen", None),
     ("I work at Acme.", "Oops, I meant Nordlys.", "WORKS_AT", "Nordlys", None),
@@ -174,6 +182,35 @@ def test_what_answers_to_nothing_that_was_said_corrects_nothing(said):
     previous = [{"speaker": "Ann", "content": "I live in Oslo.", "at": "2023-05-25T11:00:00Z"}]
 
     assert "LIVES_IN" not in [one.predicate for one in facts(said, previous=previous)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "wait, I told you that I joined in April?", "Wait, I told you that I joined in April.", "Was it in April, not March?",
+        "Actually it was fun.", "Actually it was Bob.", "Actually it was 3 people.", "The fair is in April, not March.",
+        "The concert in June was great. Actually it was in May.", "I visited in April, not March.",
+    ],
+)  # fmt: skip
+def test_what_asks_or_is_of_something_else_corrects_no_date(said):
+    previous = [{"speaker": "Ann", "content": "I joined Acme in March.", "at": "2023-05-25T11:00:00Z"}]
+
+    assert "WORKS_AT" not in [one.predicate for one in facts(said, previous=previous)]
+
+
+def test_a_date_is_corrected_in_the_same_message_and_again():
+    previous = [
+        {"speaker": "Ann", "content": content, "at": "2023-05-25T11:00:00Z"}
+        for content in ("I moved to Oslo in January.", "I joined Acme in March.", "Actually it was in April.")
+    ]
+
+    (again,) = facts("Actually it was in February.", previous=previous)
+    (same,) = facts("I joined Acme in March. Actually it was in April.")
+    (other,) = facts("Actually I moved in February, to Oslo.", previous=previous)
+
+    assert (again.predicate, again.objects, again.since) == ("WORKS_AT", ["Acme"], "2023-02")
+    assert (same.predicate, same.objects, same.since) == ("WORKS_AT", ["Acme"], "2023-04")
+    assert (other.predicate, other.objects, other.since) == ("LIVES_IN", ["Oslo"], "2023-02")
 
 
 def test_a_correction_is_of_what_the_same_speaker_said():

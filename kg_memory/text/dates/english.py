@@ -266,6 +266,7 @@ _LEAD = (
     r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|"
     r"starting)"
 )
+_IT_WAS = rf"(?:it{_}was(?:{_}actually|{_}really)?|I{_}meant)"
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
@@ -302,7 +303,7 @@ RULES: tuple[Rule, ...] = (
     (_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b"), _season_year),
     (_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"), _bare_season),
     (_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)"), _which_month),
-    (_rule(rf"\b{_LEAD}[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)"), _bare_month),
+    (_rule(rf"\b(?:{_LEAD}|{_IT_WAS})[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)"), _bare_month),
     (
         _rule(
             rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<period>week|month|year|weekend|"
@@ -347,7 +348,7 @@ RULES: tuple[Rule, ...] = (
     ),
     (
         _rule(
-            rf"\b(?:{_LEAD}|year|(?:end|start|beginning|summer|spring|fall|"
+            rf"\b(?:{_LEAD}|{_IT_WAS}|year|(?:end|start|beginning|summer|spring|fall|"
             rf"winter){_}of){_}(?P<span>(?P<year>{YEAR}))\b(?![-/.,]?\d|{_}?(?:%|\$|€|people|dollars|miles|km|"
             rf"kg|words))"
         ),

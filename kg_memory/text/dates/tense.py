@@ -25,6 +25,12 @@ BACK = re.compile(
 PERFECT = re.compile(r"(?:\b(?:have|has|been|am|is|are|now)|'(?:ve|s|m|re))\b", re.IGNORECASE)
 DEADLINE = re.compile(r"\b(?:by|due|until|till) (?:the |on )?$|\b(?:deadline|targets?)\b[^.!?\n]{0,30}$", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;\n]")
+_CORRECTS = re.compile(
+    r"\b(?:I meant|it was)\b|"
+    r"\bnot (?:in |on )?(?:the )?(?:\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)",
+    re.IGNORECASE,
+)
+"""Words of a correction, which is of the past where it does not tell: "in April, not March"."""
 _SINCE = re.compile(r"\b(?P<word>since|from) (?:the |about |around |early |late |mid[- ])*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s?(?:to\b|until|till|through|[-–—~])", re.IGNORECASE)
 
@@ -44,7 +50,9 @@ def tense(match: re.Match[str]) -> int:
     sentence = sentence_around(match).replace("’", "'")
     if BACK.search(sentence):
         return -1
-    return 1 if AHEAD.search(sentence) else 0
+    if AHEAD.search(sentence):
+        return 1
+    return -1 if _CORRECTS.search(f"{sentence} {match[0]}") else 0
 
 
 def yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
