@@ -18,7 +18,27 @@ _SUPPOSED = re.compile(
 )
 _WOULD = re.compile(r"\bwould(?:n't| not)?\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _WOULD_OR_HAD = re.compile(r"'d\s(?:\w+ly\s|never\s|still\s|probably\s|be\s|have\s)*$", re.IGNORECASE)
-_SUPPOSED_CHINESE = re.compile(r"如果|假如|假设|要是|倘若|若是|即使|万一|想象|幻想|做梦|本来会|的话")
+_NOT_DONE = re.compile(
+    r"\b(?:almost|nearly)\s\S+$|\b(?:could|should)(?:n't| not)?(?:'ve| have)\s(?:\w+ly\s)?\S+$|"
+    r"\b(?:was|were) (?:\w+ly |just |about |(?:never|not) )?(?:going|about)$",
+    re.IGNORECASE,
+)
+"""A verb after words by which it did not come to that, or perhaps not: "almost moved", "could have moved"."""
+_SAYS_OF_SPEAKER = re.compile(
+    r"\b(?:thinks?|thought|believes?|believed|says?|said|claims?|claimed|assumes?|assumed|reckons?|suspects?|swears?|"
+    r"insists?|insisted|suggests?|suggested|recommends?|recommended|(?:tells?|told) (?:everyone|everybody|people|them|"
+    r"him|her))(?: that)?\s(?:I|we)\b",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"\b(?:I|we)\b", re.IGNORECASE)
+_SUBJECT = re.compile(r"\b(?:I|we|you|he|she|they|it|who)\b", re.IGNORECASE)
+_KNOWS = re.compile(r"\b(?:doctors?|doc|gp|dentist|physician|allergist|therapist|nutritionist|vet)\s", re.IGNORECASE)
+"""Those who say what is so, where they say it of their patient."""
+_SAYS_OF_SPEAKER_CHINESE = re.compile(
+    r"(?<![跟和对向给与])(?<![跟和对向给与]我)(?<![跟和对向给与]我的)(?:爸爸?|妈妈?|父亲|母亲|朋友|同事|老板|家人|姐姐?|哥哥?|妹妹|弟弟|"
+    r"[他她]们?|大家|别人|有人)(?:一直|也|都|总)?(?:以为|觉得|认为|说)我们?[^，。]{0,6}$"
+)
+_SUPPOSED_CHINESE = re.compile(r"如果|假如|假设|要是|倘若|若是|即使|万一|想象|幻想|做梦|本来会|的话|差一?点|险些")
 _NEVER_PERFECT = re.compile(
     r"(?:\bhave|\bhas|\bhad|'ve|'s|'d)\s(?:\w+ly\s)?never\s(?:\w+ly\s|ever\s|once\s|even\s)*$", re.IGNORECASE
 )
@@ -109,7 +129,7 @@ _BEGINS = re.compile(
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
     """Return what *verb* in *text* makes of *predicate* and *change*, or ``None`` where nothing real is stated."""
     before, words = text[: verb[0]], text[slice(*verb)]
-    if _is_unreal(CLAUSE_START.split(before)[-1], words, wishes=predicate in _WISHES):
+    if _is_unreal(CLAUSE_START.split(before)[-1], words, wishes=predicate in _WISHES) or _is_said_by_another(before):
         return None
     if _is_denied(before, words, predicate):
         goes_on = change == "ends" and not _STATE_OF_PAST.match(words)  # "never left", but not "never lived in"
@@ -156,6 +176,9 @@ def _clause_around(text: str, verb: Span) -> str:
 def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
     """Return whether *verb*, after *lead* in its clause, is only supposed; a verb that *wishes* may follow "would"."""
     plain = lead.replace("’", "'")
+    begun = verb.replace("’", "'").casefold()
+    if _NOT_DONE.search(plain + " ".join(begun.split()[: 2 if begun.startswith(("have ", "'ve ")) else 1])):
+        return True
     if _SUPPOSED.search(plain) or wishes:
         return _SUPPOSED.search(plain) is not None
     if _WOULD.search(plain):
@@ -163,8 +186,22 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
     return _WOULD_OR_HAD.search(plain) is not None and not is_past(verb)
 
 
+def _is_said_by_another(before: str) -> bool:
+    """Return whether the verb after *before* is what others say or think of the speaker: "he says I live in"."""
+    said = list(_SAYS_OF_SPEAKER.finditer(before))
+    if not said or _SUBJECT.search(before, said[-1].end()):
+        return False
+    lead = before[: said[-1].start()]
+    clause = CLAUSE_START.split(lead)[-1]
+    # "I called and said I live in Oslo"
+    who = clause if clause.strip() else lead
+    return _SPEAKER.search(who) is None and _KNOWS.search(who) is None
+
+
 def is_unreal_chinese(before: str, after: str) -> bool:
-    """Return whether the words between *before* and *after* are only supposed."""
+    """Return whether the words between *before* and *after* are only supposed, or said by others of the speaker."""
+    if _SAYS_OF_SPEAKER_CHINESE.search(before):
+        return True
     return _SUPPOSED_CHINESE.search(before) is not None or re.match(r"[^，。；]{0,12}的话", after) is not None
 
 

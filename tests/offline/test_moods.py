@@ -113,11 +113,40 @@ def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until
         "Imagine I lived in Tokyo with Tom.", "I didn't work at Acme.", "I never left Oslo.", "I never thought I'd live in Oslo.",
         "I'm going to quit my job at Acme.", "I'm in a meeting at Acme.", "I'm back in shape at Acme.", "I'm not in Paris this week.",
         "I don't only use Flask.", "I don't use Flask for this project.", "I don't work at Acme on Fridays.", "I'm not sure I live in Oslo.",
+        # It did not come to that.
+        "I almost moved to Spain last year.", "I nearly joined Google in 2020.", "I could have moved to Spain.", "I almost quit Acme.",
+        "I should have joined Google.", "We could've moved to Rome.", "我差点搬到西班牙。",
+        # Others say so.
+        "My dad thinks I work at Shell.", "My friend says I live in a dump.", "He said that I moved to Oslo in May.",
+        "My dad thinks I work at Shell and live in Oslo.", "My friend suggested I use Rust.", "我朋友说我住在北京。",
         "假如我住在东京，我会在索尼工作。", "如果我住在东京就好了。", "要是我在腾讯工作的话，我会很忙。",
     ],
 )  # fmt: skip
 def test_what_is_only_supposed_planned_or_not_so_is_no_state(said):
     assert {one.predicate for one in facts(said)} <= {"SAYS_ABOUT", "PLANS"}
+
+
+def test_what_was_only_planned_before_is_no_plan():
+    assert [one.predicate for one in facts("I was going to move to Spain in 2019.")] == ["SAYS_ABOUT"]
+    assert [one.predicate for one in facts("I'm going to move to Spain.")] == ["PLANS"]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("My dad says he works at Shell.", ("Ann's dad", "WORKS_AT", "Shell")),
+        ("I think I live near the park.", ("Ann", "THINKS", "park")),
+        ("I told my boss that I live in Oslo.", ("Ann", "LIVES_IN", "Oslo")),
+        ("I called and said I work at Shell.", ("Ann", "WORKS_AT", "Shell")),
+        ("I always said I love Oslo.", ("Ann", "LIKES", "Oslo")),
+        ("My boss knows I live in Oslo.", ("Ann", "LIVES_IN", "Oslo")),
+        ("My doctor says I'm allergic to nuts.", ("Ann", "IS_ALLERGIC_TO", "nuts")),
+        ("I almost always use Rust.", ("Ann", "USES", "Rust")),
+        ("我跟朋友说我住在北京。", ("Ann", "LIVES_IN", "北京")),
+    ],
+)
+def test_what_the_speaker_says_or_others_know_is_so(said, expected):
+    assert expected in [(one.subject, one.predicate, one.objects[0]) for one in facts(said)]
 
 
 def test_a_plain_denial_takes_in_no_other_thing_of_its_sentence():
