@@ -68,8 +68,9 @@ _IN_PART = re.compile(
 )
 """Words that limit a denial: "I don't use Flask for this"."""
 _AHEAD = (
-    r"\b(?:will|would|might|may|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|hop(?:e|es|ing) to|"
-    r"thinking (?:of|about)|considering|if|should|like to|love to|try(?:ing)? to|about to|dream of|let's"
+    r"\b(?:will|would|might|(?<!in )(?-i:may)|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|"
+    r"hop(?:e|es|ing) to|thinking (?:of|about)|considering|if|should|like to|love to|try(?:ing)? to|about to|dream of|"
+    r"let's"
 )
 _PLANNED = re.compile(rf"(?:{_AHEAD}|to)|['’]ll|['’]d)\s(?:\w+\s){{0,1}}$", re.IGNORECASE)
 # "I had to quit" is an end, "I want to quit" is not.

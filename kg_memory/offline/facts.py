@@ -39,6 +39,7 @@ _FOR = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = re.compile(r"\bbefore\s(?:the\s)?$", re.IGNORECASE)
+_BY = re.compile(r"\b(?:before|by)\s(?:the\s)?$", re.IGNORECASE)
 _AFTER = re.compile(r"\bafter\s(?:the\s)?$", re.IGNORECASE)
 _BEFORE_CHINESE = re.compile("以前|之前")
 _AFTER_CHINESE = re.compile("以后|之后")
@@ -193,7 +194,10 @@ def _write_fact(
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
     if statement.change == "plans":
         dates = [_plan_ahead(date, words, at) for date in dates]
-    begin, end = _period(statement, _own_dates(statement, reading.statements, words, dates), content, at)
+    own = _own_dates(statement, reading.statements, words, dates)
+    begin, end = _period(statement, own, content, at)
+    was = statement.verb is not None and _WAS.match(content, *statement.verb) is not None
+    by = "by " if own and not was and _BY.search(words[: own[0].start]) else ""
     start, stop = statement.quote
     inside = [date for date in dates if start <= date.start + statement.start and date.end + statement.start <= stop]
     spans = [(date.start + statement.start, date.end + statement.start) for date in inside]
@@ -207,8 +211,8 @@ def _write_fact(
         "kind": "former" if is_former else kind,
         "sentence": write_sentence(statement, content, speaker, over=over, dates=spans, planned=planned)[:2000],
         "quote": content[start:stop][:4000],
-        "valid_at": _write_date(begin, dates, at),
-        "invalid_at": _write_date(end, dates, at),
+        "valid_at": begin and f"{by}{_write_date(begin, dates, at)}",
+        "invalid_at": end and f"{by}{_write_date(end, dates, at)}",
         "edge_type": "causal" if statement.causal else edge_type,
         "confidence": statement.confidence,
     }
@@ -256,13 +260,11 @@ def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> l
 # Dates.
 
 
-def _write_date(moment: datetime | None, dates: Sequence[DateMention], at: datetime) -> str | None:
+def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
     """Return *moment* in ISO 8601, as coarse as the one of *dates* that begins then: "2019", "2019-05", "2019-05-03".
 
     A moment that begins no day, month or year of the calendar of *at* is written as an instant.
     """
-    if moment is None:
-        return None
     written = {date.interval.precision for date in dates if date.interval.start == moment}
     length = next((length for precision, length in _PRECISION_LENGTHS.items() if precision in written), 0)
     local = moment.astimezone(at.tzinfo)

@@ -98,6 +98,12 @@ EXPECTED = [
     ("I am away from September to November.", "2023-09-01", "2023-12-01", "month"),
     ("我十一月以来在那里工作。", "2022-11-01", OPEN, "month"),
     ("我从十一月起在那里工作。", "2022-11-01", OPEN, "month"),
+    # Holidays, where they are an edge of something.
+    ("I left before Christmas.", "2022-12-25", "2022-12-26", "day"),
+    ("I will leave before Christmas.", "2023-12-25", "2023-12-26", "day"),
+    ("before Easter 2024", "2024-03-31", "2024-04-01", "day"),
+    ("I moved two days before Easter.", "2023-04-07", "2023-04-08", "day"),
+    ("I live there since New Year’s Eve.", "2022-12-31", OPEN, "day"),
     ("from 2016 to 2019", "2016-01-01", "2020-01-01", "year"),
     ("between May and July 2022", "2022-05-01", "2022-08-01", "month"),
     # Chinese.

@@ -130,6 +130,25 @@ def test_a_fact_has_the_dates_of_its_own_clause_alone(said, expected):
     assert [(one.objects[0], one.since, one.until) for one in facts(said)] == expected
 
 
+@pytest.mark.parametrize(
+    ("said", "predicate", "since", "until"),
+    [
+        ("I quit Acme before Christmas.", "WORKS_AT", None, "by 2022-12-25"),
+        ("I left Acme before Easter 2023.", "WORKS_AT", None, "by 2023-04-09"),
+        ("By April I had left Acme.", "WORKS_AT", None, "by 2023-04"),
+        ("I joined Acme before 2020.", "WORKS_AT", "by 2020", None),
+        ("I bought a Tesla before March.", "BOUGHT", "by 2023-03", None),
+        ("I moved to Oslo in May and quit Acme before Easter.", "WORKS_AT", None, "by 2023-04-09"),
+        ("I left Acme in 2019, before my birthday.", "WORKS_AT", None, "2019"),
+        ("I love the Christmas party before Christmas dinner.", "LIKES", None, None),
+    ],
+)
+def test_before_a_date_is_at_that_date_at_the_latest(said, predicate, since, until):
+    told = next(one.raw for one in facts(said) if one.predicate == predicate)
+
+    assert (told.valid_at, told.invalid_at) == (since, until)
+
+
 def test_what_is_past_is_not_told_as_present():
     (past,), (present,) = facts("I studied at MIT in 2015."), facts("I've lived in Oslo since 2019.")
 

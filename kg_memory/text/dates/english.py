@@ -142,6 +142,15 @@ def _which_month(match: re.Match[str], now: datetime) -> Interval:
     return periods.month(now.year + (month_ <= now.month), month_, now)
 
 
+def _holiday(match: re.Match[str], now: datetime) -> Interval:
+    name = match["holiday"].casefold().replace("’", "'")
+
+    def of(year_: int) -> Interval:
+        return periods.date(year_, *(_HOLIDAYS.get(name) or periods.easter(year_)), now)
+
+    return of(int(match["year"])) if match["year"] else yearly(match, now, of)
+
+
 def _season_year(match: re.Match[str], now: datetime) -> Interval:
     return periods.season(int(match["year"]), SEASONS[match["season"].casefold()], now)
 
@@ -262,6 +271,19 @@ _DAYS = {
     "earlier today": 0,
     "tomorrow": 1,
 }
+_HOLIDAYS = {
+    "christmas": (12, 25),
+    "christmas day": (12, 25),
+    "xmas": (12, 25),
+    "christmas eve": (12, 24),
+    "new year": (1, 1),
+    "new year's": (1, 1),
+    "new year's day": (1, 1),
+    "new year's eve": (12, 31),
+    "halloween": (10, 31),
+}
+"""The month and the day of holidays, but for Easter."""
+_HOLIDAY = "|".join(("easter", *sorted(_HOLIDAYS, reverse=True))).replace("'", "['’]")
 _LEAD = (
     r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|"
     r"starting)"
@@ -299,6 +321,14 @@ RULES: tuple[Rule, ...] = (
         _month_day,
     ),
     (_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)"), _day_of_month),
+    (
+        # As an edge only: "at Christmas" and "for Easter" are as long as one likes, and "a Christmas party" is no date.
+        _rule(
+            rf"\b(?:since|until|till|by|before){_}(?P<span>(?P<holiday>{_HOLIDAY})"
+            rf"(?:{_}(?P<year>{YEAR}))?)(?=\s?$|\s?[,.!?;:)\n]|{_}(?:and|or|but|so|because|when|while|in|at|on|to|I|we)\b)"
+        ),
+        _holiday,
+    ),
     (_rule(rf"(?<!\d )\b(?P<month>{ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{YEAR})\b"), _month_year),
     (_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b"), _season_year),
     (_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"), _bare_season),

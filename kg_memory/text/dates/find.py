@@ -15,7 +15,8 @@ from kg_memory.text.dates.periods import DateMention, Rule
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _MAYBE_ENGLISH = re.compile(
     r"\d|day|night|week|month|year|spring|summer|fall|autumn|winter|january|february|march|april|may|june|july|august|"
-    r"september|october|november|december|tomorrow|this (?:morning|afternoon|evening)|ago\b",
+    r"september|october|november|december|tomorrow|this (?:morning|afternoon|evening)|ago\b|christmas|xmas|easter|"
+    r"halloween",
     re.IGNORECASE,
 )
 _BEFORE = 60

@@ -86,6 +86,16 @@ def month(year_: int, month_: int, now: datetime) -> Interval:
     return Interval(start, step(start, 1, "month"), "month")
 
 
+def easter(year_: int) -> tuple[int, int]:
+    """Return the month and the day of Easter Sunday in the Gregorian calendar."""
+    century, place = year_ // 100, year_ % 19
+    moon = (19 * place + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    moon -= moon // 28 * (1 - 29 // (moon + 1) * ((21 - place) // 11))
+    sunday = moon - (year_ + year_ // 4 + moon + 2 - century + century // 4) % 7
+    month_ = 3 + (sunday + 40) // 44
+    return month_, sunday + 28 - 31 * (month_ // 4)
+
+
 def season(year_: int, first_month: int, now: datetime) -> Interval:
     """Return the season of three months that begins in *first_month* of *year_*."""
     start = datetime(year_, first_month, 1, tzinfo=now.tzinfo)
