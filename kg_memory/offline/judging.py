@@ -195,6 +195,14 @@ def _repeats(pair: _Pair) -> Judgement | None:
     return Judgement("duplicate", SURE, "new", "Both say the same.") if same else None
 
 
+def _gives_up(pair: _Pair) -> Judgement | None:
+    """Judge that something is had no more, whose sentences are not alike: "I have a dog", "I no longer have a dog"."""
+    same = pair.alike and pair.new.predicate == "HAS" and pair.new.object_keys == pair.existing.object_keys
+    if not same or pair.earlier.invalid_at or not pair.later.invalid_at:
+        return None
+    return Judgement("duplicate", SURE, "new", "It is the same thing, which is had no more.")
+
+
 def _corrects(pair: _Pair) -> Judgement | None:
     """Judge another object that corrects the earlier one."""
     if not pair.alike or pair.shared:
@@ -261,6 +269,7 @@ _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
     _says_not,
     _denies,
     _repeats,
+    _gives_up,
     _corrects,
     _adds,
     _passes,

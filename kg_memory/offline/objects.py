@@ -21,7 +21,7 @@ from kg_memory.offline.statements import (
 from kg_memory.text import lexicon
 
 _FREE = re.compile(
-    r"\s(?:the |a |an |my |our |his |her |their |new |old |using |having )*"
+    r"\s(?:the |a |an |any |my |our |his |her |their |new |old |using |having )*"
     r"(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
     r"and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
     r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|"

@@ -23,6 +23,8 @@ SAID = [
     ("I live in Oslo.", "I live in Oslo.", "duplicate"),
     ("I live in Oslo.", "I've been living in Oslo since 2019.", "duplicate"),
     ("I work at Acme.", "I no longer work at Acme.", "duplicate"),
+    ("I have a dog.", "I don't have a dog anymore.", "duplicate"),
+    ("I own a car.", "We no longer have a car.", "duplicate"),
     ("I moved to Oslo in May.", "I'm based in Oslo.", "duplicate"),
     ("I use Flask.", "I'm using Flask for everything these days.", "duplicate"),
     ("我住在北京。", "我现在住在北京。", "duplicate"),
@@ -89,6 +91,8 @@ SAID = [
     ("我在腾讯工作。", "我从来没有在腾讯工作过。", "conflicts"),
     # Nothing to do with each other.
     ("I live in Oslo.", "I work at Acme.", None),
+    ("I used to have a dog.", "I have a dog.", None),
+    ("I have a dog.", "I don't have a cat anymore.", None),
     ("I live in Oslo.", "I'm planning to move to Bergen next year.", None),
     ("I live in Oslo.", "If I lived in Bergen, I would sail.", None),
     ("I live in Oslo.", "I visited Bergen in May.", None),

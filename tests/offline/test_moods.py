@@ -50,6 +50,8 @@ LASTING = [
     ("I don't work at Acme any more.", "WORKS_AT", "Acme", None, AT),
     ("I'm not working at Acme any longer.", "WORKS_AT", "Acme", None, AT),
     ("I no longer use Flask.", "USES", "Flask", None, AT),
+    ("I don't have a dog anymore.", "HAS", "dog", None, AT),
+    ("We don't own any pets any longer.", "HAS", "pets", None, AT),
     ("My boss no longer plays chess.", "DOES", "playing chess", None, AT),
     ("My boss is no longer our contact.", "IS_A", "contact", None, AT),
     ("I'm no longer unemployed.", "IS_A", "unemployed", None, AT),
@@ -112,7 +114,7 @@ def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until
         "If I lived in Tokyo, I would work at Sony.", "I would live in Tokyo.", "I'd live in Tokyo if I could.", "I wish I lived in Tokyo.",
         "Imagine I lived in Tokyo with Tom.", "I didn't work at Acme.", "I never left Oslo.", "I never thought I'd live in Oslo.",
         "I'm going to quit my job at Acme.", "I'm in a meeting at Acme.", "I'm back in shape at Acme.", "I'm not in Paris this week.",
-        "I don't only use Flask.", "I don't use Flask for this project.", "I don't work at Acme on Fridays.", "I'm not sure I live in Oslo.",
+        "I don't only use Flask.", "I don't use Flask for this project.", "I don't work at Acme on Fridays.", "I'm not sure I live in Oslo.", "I don't have to use Flask anymore.", "I don't have a dog.",
         # It did not come to that.
         "I almost moved to Spain last year.", "I nearly joined Google in 2020.", "I could have moved to Spain.", "I almost quit Acme.",
         "I should have joined Google.", "We could've moved to Rome.", "我差点搬到西班牙。",
