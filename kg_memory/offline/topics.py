@@ -13,8 +13,11 @@ EVENT_WORDS = frozenset(
     "competition exhibition exhibit convention birthday anniversary graduation gala fair interview show event "
     "hackathon".split()
 )
-_WITH_PREPOSITION = frozenset("runs lives works sits comes goes depends stays starts ends belongs deals".split())
+_WITH_PREPOSITION = frozenset(
+    "runs lives works sits comes goes depends stays starts ends belongs deals tastes smells sounds looks feels".split()
+)
 """Verbs of the third person that a preposition follows, where a singular noun stands before them."""
+_PREPOSITIONS = frozenset("on in at from with like".split())
 _LEADS_TO_PASTIME = frozenset(
     "went go going goes gone love loves enjoy enjoys like tried try started into quit".split()
 )
@@ -93,7 +96,7 @@ def _is_noun(words: list[Token], at: int) -> bool:
     low = words[at].low
     if low in lexicon.PASTIMES:
         return True
-    if low in _WITH_PREPOSITION and at + 1 < len(words) and words[at + 1].low in ("on", "in", "at", "from", "with"):
+    if low in _WITH_PREPOSITION and at + 1 < len(words) and words[at + 1].low in _PREPOSITIONS:
         return words[at - 1].low.endswith("s")
     if low.endswith(("ed", "ing")) or low in lexicon.IRREGULAR or low in _NEVER_NOUNS or match_act(words, at):
         return False

@@ -258,6 +258,15 @@ def test_what_he_is_is_said_of_the_one_named_before_and_never_of_the_speaker():
         ("I was born in London 1990.", [("Ann", "IS_FROM", "London")]),
         ("I left after five years at Google.", [("Ann", "WORKS_AT", "Google")]),
         ("Bob speaks Friday at the conference.", [("Ann", "SAYS_ABOUT", "Bob")]),
+        # "practice" and "study" may be nouns.
+        ("The practice is in Wroclaw.", [("Ann", "SAYS_ABOUT", "practice")]),
+        ("The study at MIT took years.", [("Ann", "SAYS_ABOUT", "study")]),
+        ("I practice piano.", [("Ann", "LEARNS", "piano")]),
+        ("I study at MIT.", [("Ann", "STUDIES_AT", "MIT")]),
+        # A thing ends before its verb, and an aside is none.
+        ("I love how coffee smells in the morning.", [("Ann", "LIKES", "coffee")]),
+        ("I stopped eating meat btw", [("Ann", "DOES", "eating meat")]),
+        ("I gave up coffee btw.", [("Ann", "DRINKS", "coffee")]),
     ],
 )
 def test_what_looks_alike_is_told_apart(said, expected):
@@ -284,6 +293,12 @@ def test_he_is_the_person_named_before():
     )
 
     assert [(one.subject, one.predicate, one.objects) for one in found] == [("Erik", "LIVES_IN", ["Lisbon"])]
+
+
+def test_neither_a_verb_nor_a_vague_time_is_part_of_a_thing():
+    names = [name for name, _ in entities("my boss Hannah says matcha tastes like grass, so we meet sometime in May")]
+
+    assert names == ["Ann", "Hannah", "matcha", "grass"]
 
 
 def test_a_topic_is_an_entity_and_its_sentence_a_fact():
