@@ -165,7 +165,8 @@ class _SentenceReader:
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
         left = [mention for mention in self.mentions if mention.name not in used]
         kinship = read_kinship(self.sentence, self.speaker, self.mentions) if self.speaker else []
-        if not statements and not (kinship and len(left) <= 2):
+        # An age tells nothing of the rest: "I'm worried about my resume, I'm 60".
+        if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(left) <= 2):
             statements += self._read_general(left)
         elif statements:
             clause = statements[-1].quote

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kg_memory.offline.statements import PERSON, Change, Mention, Statement
+from kg_memory.offline.clauses import interpret_verb
+from kg_memory.offline.statements import PERSON, TOPIC, Change, Mention, Span, Statement
 from kg_memory.text import lexicon
 from kg_memory.text.sentences import Sentence
 
 _COUPLE = re.compile(
-    r"(?:\band I|\bwe)(?:['’]ve)? (?:just |recently |finally )?(?P<how>broke up|split up|separated|got divorced|"
-    r"divorced|got engaged|got married|got back together)\b",
+    r"\b(?P<who>and I|we|I)(?:['’]ve)? (?:just |recently |finally )?(?P<how>broke up|split up|separated|got divorced|"
+    r"divorced|got engaged|got married|got back together)\b(?! to\b)",
     re.IGNORECASE,
 )
+_STATUS = {"got married": "married", "got engaged": "engaged", "got divorced": "not married"}
 _IS_MINE = re.compile(r"\s(?:is|was)\s(?:my|our)\s(?P<kin>[\w-]+)", re.IGNORECASE)
 _OWNER = re.compile(r"\b(?:my|our)\b[^,.;!?]{0,30}$", re.IGNORECASE)
 
@@ -21,22 +23,34 @@ _OWNER = re.compile(r"\b(?:my|our)\b[^,.;!?]{0,30}$", re.IGNORECASE)
 def read_couple(
     sentence: Sentence, speaker: Mention, mentions: Sequence[Mention], person: Mention | None
 ) -> list[Statement]:
-    """Read "Tom and I broke up" and, of the *person* named last, "we broke up"."""
+    """Read "Tom and I broke up" and, of the *person* named last, "we broke up"; of nobody else, "we got married"."""
     match = _COUPLE.search(sentence.text)
     if match is None:
         return []
     end = sentence.start + match.start()
     people = [one for one in mentions if one.type == PERSON and one.end <= end + 1 and one.name != speaker.name]
-    partner = people[-1] if people else person
+    partner = None if match["who"] == "I" else people[-1] if people else person
+    how = match["how"].casefold()
+    start, stop = (sentence.start + at for at in match.span("how"))
+    if partner is None and how in _STATUS:
+        return _read_status(sentence, speaker, _STATUS[how], (start, stop))
     if partner is None:
         return []
-    how = match["how"].casefold()
     married = how in ("divorced", "got divorced", "got married")
     predicate = "IS_MARRIED_TO" if married else "IS_IN_RELATIONSHIP_WITH"
     change: Change = "is" if how in ("got married", "got engaged", "got back together") else "ends"
-    start, stop = match.span("how")
-    verb = (sentence.start + start, sentence.start + stop)
-    return [Statement(speaker, predicate, (partner,), sentence.start, sentence.end, change, 0.8, verb=verb)]
+    return [Statement(speaker, predicate, (partner,), sentence.start, sentence.end, change, 0.8, verb=(start, stop))]
+
+
+def _read_status(sentence: Sentence, speaker: Mention, status: str, how: Span) -> list[Statement]:
+    """Return that *speaker* is of *status* since the verb *how*, or is married no more."""
+    verb = (how[0] - sentence.start, how[1] - sentence.start)
+    meaning = interpret_verb("IS_A", "is", sentence.text, verb)
+    if meaning != ("IS_A", "is"):
+        return []
+    thing = Mention(*how, status.removeprefix("not "), TOPIC)
+    change: Change = "ends" if status.startswith("not ") else "is"
+    return [Statement(speaker, "IS_A", (thing,), sentence.start, sentence.end, change, 0.8, verb=how)]
 
 
 def read_kinship(sentence: Sentence, speaker: Mention, mentions: Sequence[Mention]) -> list[Statement]:

@@ -30,7 +30,9 @@ GENERAL = "SAYS_ABOUT"
 """The predicate of a statement without a known verb: it only links what it mentions."""
 LOOSE = frozenset({GENERAL, "RELATES_TO"})
 """The predicates of statements without a known verb."""
-FUNCTIONAL = frozenset("LIVES_IN WORKS_AT WORKS_AS STUDIES_AT IS_MARRIED_TO IS_IN_RELATIONSHIP_WITH BORN_ON".split())
+FUNCTIONAL = frozenset(
+    "LIVES_IN WORKS_AT WORKS_AS STUDIES_AT IS_MARRIED_TO IS_IN_RELATIONSHIP_WITH BORN_ON HAS_AGE".split()
+)
 """Predicates that hold for one object at a time."""
 NOT = "NOT_"
 """The prefix of a predicate that does not hold now."""

@@ -39,10 +39,10 @@ _ADDRESSED = re.compile(
     r"seeing))",
     re.IGNORECASE,
 )
-# "I'm vegetarian.", "Likes hiking"
+# "I'm vegetarian.", "I am 34.", "Likes hiking"
 _SHORT = re.compile(
-    r"(?:I|he|she)(?:['’](?:m|s)| am| is) [a-z]{5,}\b"
-    r"|(?:likes|loves|enjoys|dislikes|hates|prefers|plays|drinks|uses) \w{3,}",
+    r"(?:I|he|she)(?:['’](?:m|s)| am| is) (?:[a-z]{5,}|\d{2,3})\b"
+    r"|I turned \d{2,3}\b|(?:likes|loves|enjoys|dislikes|hates|prefers|plays|drinks|uses) \w{3,}",
     re.IGNORECASE,
 )
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")

@@ -117,7 +117,7 @@ def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until
         "I don't only use Flask.", "I don't use Flask for this project.", "I don't work at Acme on Fridays.", "I'm not sure I live in Oslo.", "I don't have to use Flask anymore.", "I don't have a dog.",
         # It did not come to that.
         "I almost moved to Spain last year.", "I nearly joined Google in 2020.", "I could have moved to Spain.", "I almost quit Acme.",
-        "I should have joined Google.", "We could've moved to Rome.", "我差点搬到西班牙。",
+        "I should have joined Google.", "We could've moved to Rome.", "If we got married, we'd move.", "I wish we got married.", "我差点搬到西班牙。",
         # Others say so.
         "My dad thinks I work at Shell.", "My friend says I live in a dump.", "He said that I moved to Oslo in May.",
         "My dad thinks I work at Shell and live in Oslo.", "My friend suggested I use Rust.", "我朋友说我住在北京。",

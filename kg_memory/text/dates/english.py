@@ -322,9 +322,9 @@ RULES: tuple[Rule, ...] = (
     ),
     (_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)"), _day_of_month),
     (
-        # As an edge only: "at Christmas" and "for Easter" are as long as one likes, and "a Christmas party" is no date.
+        # As an edge only: "at Christmas" is as long as one likes, and "by Christmas I had a job" tells of any year.
         _rule(
-            rf"\b(?:since|until|till|by|before){_}(?P<span>(?P<holiday>{_HOLIDAY})"
+            rf"\b(?:since|until|till|before){_}(?P<span>(?P<holiday>{_HOLIDAY})"
             rf"(?:{_}(?P<year>{YEAR}))?)(?=\s?$|\s?[,.!?;:)\n]|{_}(?:and|or|but|so|because|when|while|in|at|on|to|I|we)\b)"
         ),
         _holiday,
