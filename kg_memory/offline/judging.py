@@ -151,6 +151,9 @@ class _Pair:
 def _redates(pair: _Pair) -> Judgement | None:
     """Judge the same state with another date."""
     dates = parse_instant(pair.new.valid_at), parse_instant(pair.existing.valid_at)
+    if dates == (None, None) and parse_instant(pair.later.invalid_at) != parse_instant(pair.later.said_at):
+        # "I left in March. Actually I left in April."
+        dates = parse_instant(pair.new.invalid_at), parse_instant(pair.existing.invalid_at)
     if not says_the_same(pair.new, pair.existing) or dates[0] is None or dates[1] is None:
         return None
     if dates[0] != dates[1] and _redates_back(pair.later):
