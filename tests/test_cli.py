@@ -350,6 +350,32 @@ def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_o
     assert result(run, "stats", "-n", "ctrl-c")["waiting"] == 0
 
 
+@pytest.mark.parametrize("vectors", ["without a key", "of another model"])
+def test_what_asks_no_model_needs_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: str) -> None:
+    space = ("-n", f"no key/{vectors}")
+    result(run, "ingest", lines(tmp_path, CHAT), *space)
+    query = "MATCH (m:Meta) SET m.model = 'text-embedding-3-small', m.dimension = 1536"
+    with GraphMemory.open(settings=Settings.from_env()) as memory:
+        if vectors == "of another model":
+            memory.driver.store.database.query(graph_key(space[1]), query, {}, write=True)
+    if vectors == "without a key":
+        monkeypatch.setenv("KG_MEMORY_MODEL", "gpt-4.1-mini")
+        checks = {check["what"]: check for check in json.loads(run("doctor", "--json")[1])["checks"]}
+        assert (checks["language model"]["state"], checks["database"]["found"][:8]) == ("wrong", "FalkorDB")
+        code, _, err = run("ask", "Where does Nora live?", *space)
+        assert (code, "no API key" in err) == (1, True)
+    assert result(run, "facts", "Nora", *space)
+    assert result(run, "stats", *space)["episodes"] == 3
+    assert result(run, "export", tmp_path / "out.jsonl", *space)["records"]["episode"] == 3
+    for command in ("episodes", "entities", "namespaces", "review", "usage", "audit", "digest", "saved", "communities"):
+        assert run(command, *space)[0] == 0, command
+    assert run("changes", "--since", "2020", *space)[0] == 0
+    assert result(run, "forget", "--speaker", "Tom", "--dry-run", *space)["episodes"]
+    assert result(run, "forget", "--speaker", "Tom", "--yes", *space)["residue"] == []
+    assert result(run, "stats", *space)["episodes"] == 2
+    assert result(run, "forget", "--everything", "--yes", *space)
+
+
 # --- doctor ---
 
 

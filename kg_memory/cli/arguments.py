@@ -363,7 +363,7 @@ def _add_set_up(command: Command) -> None:
     made.add_argument("--fix", action="store_true", help=about)
     made = command("completion", "setup:completion", "print what completes commands in a shell", texts.COMPLETION)
     made.add_argument("shell", choices=("bash", "zsh", "fish"))
-    command("reembed", "show:reembed", "compute all vectors anew, after a change of the embedding model")
+    command("reembed", "maintenance:reembed", "compute all vectors anew, after a change of the embedding model")
     evaluation.add_arguments(command("evaluate", evaluation.RUN, evaluation.ABOUT, evaluation.EPILOG))
     export = command("export", "maintenance:export", "write all of a namespace into a file", texts.EXPORT)
     export.add_argument("file", metavar="FILE", help="the file, or - for the standard output")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kg_memory.cli import env_file
 from kg_memory.cli.arguments import parser
 from kg_memory.cli.output import Screen
-from kg_memory.errors import DatabaseUnavailable, KGMemoryError, NotFound
+from kg_memory.errors import DatabaseUnavailable, KGMemoryError, MissingExtra, NotFound, SettingsError
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -128,6 +128,28 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
     return GraphMemory.open(settings=settings_of(arguments), on_wait=screen.note)
+
+
+def open_to_look(arguments: Namespace, screen: Screen, why: str = "this command opens no model") -> GraphMemory:
+    """`open_memory` for a command that asks no model and embeds nothing: it needs no key, and opens every graph."""
+    return _open_without_models(settings_of(arguments), why, screen)
+
+
+def open_to_change(settings: Settings, screen: Screen) -> GraphMemory:
+    """Open the memory; where no model can be opened, for what can be done without."""
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
+
+    try:
+        return GraphMemory.open(settings=settings, on_wait=screen.note)
+    except (SettingsError, MissingExtra) as error:
+        return _open_without_models(settings, str(error), screen)
+
+
+def _open_without_models(settings: Settings, why: str, screen: Screen) -> GraphMemory:
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
+    from kg_memory.memory.open import without_models  # noqa: PLC0415
+
+    return GraphMemory.open(**without_models(settings, why), on_wait=screen.note)
 
 
 def namespace_of(arguments: Namespace) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Literal
 
-from kg_memory.cli.command import explain_nothing, namespace_of, open_memory
+from kg_memory.cli.command import explain_nothing, namespace_of, open_to_change, open_to_look, settings_of
 from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import SHORT, Cell, Screen, cell, count_noun, login, when
 from kg_memory.errors import InputError
@@ -24,8 +24,11 @@ _PROMPT = "[a]ccept: they are one  [r]eject: they are two  [s]kip  [q]uit > "
 def entities(arguments: Namespace, screen: Screen) -> int:
     """List the entities or the decisions about them, merge, split, or undo."""
     _check(arguments)
-    with open_memory(arguments, screen) as memory:
-        _ACTIONS[arguments.action or "list"](memory, arguments, screen)
+    action = arguments.action or "list"
+    looks = action in ("list", "decisions")
+    opened = open_to_look(arguments, screen) if looks else open_to_change(settings_of(arguments), screen)
+    with opened as memory:
+        _ACTIONS[action](memory, arguments, screen)
     return 0
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.command import namespace_of, open_memory, review_command, settings_of
+from kg_memory.cli.command import namespace_of, open_memory, open_to_look, review_command, settings_of
 from kg_memory.cli.output import Cell, ProgressBar, Screen, count_noun, count_waiting
 from kg_memory.cli.readers import Reading, read
 from kg_memory.errors import InputError
@@ -292,7 +292,7 @@ def show_estimate(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[Epis
 
 def usage(arguments: Namespace, screen: Screen) -> int:
     """List the cost of reading by day, and the spent part of the budget."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         spent = memory.usage.spent(namespace=namespace_of(arguments), days=arguments.days)
         is_paused = memory.stats(namespace=namespace_of(arguments)).paused
         budget = memory.settings.budget

@@ -1,4 +1,4 @@
-"""``kg-memory forget``, ``evict``, ``audit``, ``export`` and ``import``."""
+"""``kg-memory forget``, ``evict``, ``audit``, ``export``, ``import``, ``pause``, ``unpause`` and ``reembed``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from argparse import Namespace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, settings_of
 from kg_memory.cli.keyboard import Keyboard
 from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
-from kg_memory.errors import InputError
+from kg_memory.errors import EmbeddingMismatch, InputError
 from kg_memory.models.operations import AuditEntry, ForgetReceipt
 from kg_memory.validation import DEFAULT_NAMESPACE
 
@@ -31,16 +31,24 @@ def forget(arguments: Namespace, screen: Screen) -> int:
         raise InputError("nobody is there to be asked: look with --dry-run, and forget with --yes")
     what: dict[str, Any] = {name: getattr(arguments, name) for name in _NAMED}
     what |= {"by": arguments.by or login(), "reason": arguments.reason, "namespace": namespace_of(arguments)}
-    with open_memory(arguments, screen) as memory:
-        if asks or arguments.dry_run:
-            look = memory.privacy.forget(**what, dry_run=True)
-            _show(look, screen)
-            if arguments.dry_run:
-                return 0
-            if Keyboard().key("Forget this for good? [y/N] ") != "y":
-                screen.note("Nothing was forgotten.")
-                return 1
-        done = memory.privacy.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))
+    try:
+        with open_to_change(settings_of(arguments), screen) as memory:
+            return _forget(memory, what, arguments, screen)
+    except EmbeddingMismatch as error:  # nothing is forgotten so far, and most of it needs no vectors
+        with open_to_look(arguments, screen, str(error)) as memory:
+            return _forget(memory, what, arguments, screen)
+
+
+def _forget(memory: GraphMemory, what: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
+    if arguments.dry_run or not arguments.yes:
+        look = memory.privacy.forget(**what, dry_run=True)
+        _show(look, screen)
+        if arguments.dry_run:
+            return 0
+        if Keyboard().key("Forget this for good? [y/N] ") != "y":
+            screen.note("Nothing was forgotten.")
+            return 1
+    done = memory.privacy.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
     else:
@@ -99,7 +107,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
     """Evict, or preview an eviction."""
     names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
     options = {name: getattr(arguments, name) for name in names}
-    with open_memory(arguments, screen) as memory:
+    with open_to_change(settings_of(arguments), screen) as memory:
         done = memory.privacy.evict(**options, namespace=namespace_of(arguments))
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
@@ -128,7 +136,7 @@ def audit(arguments: Namespace, screen: Screen) -> int:
     if arguments.head:
         raise InputError("--head is what to look for when the log is checked: kg-memory audit verify --head HASH")
     mine = namespace_of(arguments) if hasattr(arguments, "namespace") else None
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         read = memory.privacy.audit if mine is None else partial(memory.privacy.audit, namespace=mine)
         entries = read(limit=arguments.limit)
     screen.values(
@@ -142,7 +150,7 @@ def audit(arguments: Namespace, screen: Screen) -> int:
 
 
 def _verify(arguments: Namespace, screen: Screen) -> int:
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         check = memory.privacy.verify(head=arguments.head)
     if screen.as_json:
         screen.json({**check.model_dump(mode="json"), "ok": check.ok})
@@ -167,7 +175,7 @@ def _row(entry: AuditEntry) -> tuple[Cell, ...]:
 
 def export(arguments: Namespace, screen: Screen) -> int:
     """Export a namespace to a file; notes go to stderr, as the file may be stdout."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         done = memory.data.export(
             arguments.file,
             namespace=namespace_of(arguments),
@@ -229,7 +237,7 @@ def _bring(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
 
 def pause(arguments: Namespace, screen: Screen) -> int:
     """Remember nothing new in a namespace until `unpause`."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_change(settings_of(arguments), screen) as memory:
         memory.pause(namespace=namespace_of(arguments))
     screen.line("Paused: nothing new is remembered. kg-memory unpause ends it.")
     return 0
@@ -237,7 +245,19 @@ def pause(arguments: Namespace, screen: Screen) -> int:
 
 def unpause(arguments: Namespace, screen: Screen) -> int:
     """Remember again what comes from now on."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_change(settings_of(arguments), screen) as memory:
         was_paused = memory.unpause(namespace=namespace_of(arguments))
     screen.line("What comes from now on is remembered again." if was_paused else "It was not paused.")
+    return 0
+
+
+def reembed(arguments: Namespace, screen: Screen) -> int:
+    """Compute the vectors of a namespace anew."""
+    with open_memory(arguments, screen) as memory:
+        screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
+        made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))
+    if screen.as_json:
+        screen.json({"vectors": made})
+    else:
+        screen.line(f"{count_noun(made, 'vector')} made anew with the present embedding model.")
     return 0

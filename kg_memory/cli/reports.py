@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.command import namespace_of, open_to_look
 from kg_memory.cli.output import Screen
 from kg_memory.memory.report_values import Report
 
@@ -12,7 +12,7 @@ from kg_memory.memory.report_values import Report
 def digest(arguments: Namespace, screen: Screen) -> int:
     """Print what happened in a period, and what waits for a decision."""
     how = {"believed_at": arguments.believed_at, "limit": arguments.limit}
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         report = memory.reports.digest(arguments.since, arguments.until, namespace=namespace_of(arguments), **how)
     return _print(report, arguments, screen)
 
@@ -20,7 +20,7 @@ def digest(arguments: Namespace, screen: Screen) -> int:
 def identity(arguments: Namespace, screen: Screen) -> int:
     """Print who somebody is, and what changed about them."""
     how = {"as_of": arguments.on, "believed_at": arguments.believed_at, "limit": arguments.limit}
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         report = memory.reports.identity(arguments.about, arguments.since, namespace=namespace_of(arguments), **how)
     return _print(report, arguments, screen)
 
@@ -28,7 +28,7 @@ def identity(arguments: Namespace, screen: Screen) -> int:
 def handoff(arguments: Namespace, screen: Screen) -> int:
     """Print what the next session needs to go on."""
     how = {"as_of": arguments.on, "believed_at": arguments.believed_at, "limit": arguments.limit}
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         report = memory.reports.handoff(arguments.thread, namespace=namespace_of(arguments), **how)
     return _print(report, arguments, screen)
 

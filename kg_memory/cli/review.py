@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli import identities
-from kg_memory.cli.command import namespace_of, open_memory, review_command
+from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command, settings_of
 from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import (
     SHORT,
@@ -45,10 +45,12 @@ def review(arguments: Namespace, screen: Screen) -> int:
     _check(arguments, choice)
     decided = arguments.decided
     terminal = sys.stdin.isatty() and sys.stdout.isatty() and not screen.as_json
-    with open_memory(arguments, screen) as memory:
+    decides = choice is not None or (terminal and not (arguments.list or decided))
+    opened = open_to_change(settings_of(arguments), screen) if decides else open_to_look(arguments, screen)
+    with opened as memory:
         if choice is not None:
             _decide(memory, arguments, choice, screen)
-        elif terminal and not (arguments.list or decided):
+        elif decides:
             place, keys = (namespace_of(arguments), arguments.by or login()), Keyboard()
             session = ReviewSession(memory, *place, screen, keys)
             session.sit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from kg_memory.cli import maintenance
-from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.command import namespace_of, open_to_look
 from kg_memory.cli.output import FACT_STYLES, Screen, mark_doubtful, mark_unreviewed, relation, source
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact
@@ -31,7 +31,7 @@ def saved(arguments: Namespace, screen: Screen) -> int:
 
 def _list(arguments: Namespace, screen: Screen) -> int:
     namespace, page = namespace_of(arguments), {"limit": arguments.limit, "after": arguments.after}
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         facts = memory.facts.list(about=arguments.about, as_of="now", namespace=namespace, **page)
         paused = memory.stats(namespace=namespace).paused
     rows = [(fact.created_at.date().isoformat(), _tell(fact), source(fact), fact.id) for fact in facts]
@@ -45,7 +45,7 @@ def _list(arguments: Namespace, screen: Screen) -> int:
 
 
 def _show_sources(arguments: Namespace, screen: Screen) -> int:
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         why = memory.facts.explain(arguments.id, namespace=namespace_of(arguments))
     if screen.as_json:
         screen.json(why.model_dump(mode="json", include={"fact", "sources"}))

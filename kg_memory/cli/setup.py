@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from kg_memory.cli import env_file
-from kg_memory.cli.command import settings_of
+from kg_memory.cli.command import open_to_change, settings_of
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor import binaries
@@ -206,10 +206,8 @@ def _first_of(names: Sequence[str]) -> str:
 
 
 def _database(settings: Settings, screen: Screen) -> Check:
-    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
-
     began = time.monotonic()
-    with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
+    with open_to_change(settings, screen) as memory:
         names = memory.data.namespaces()
         held = {name: memory.stats(namespace=name) for name in names}
         database = memory.driver.store.database

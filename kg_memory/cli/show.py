@@ -8,7 +8,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.command import explain_nothing, namespace_of, open_memory, review_command, times_of
+from kg_memory.cli.command import (
+    explain_nothing,
+    namespace_of,
+    open_memory,
+    open_to_change,
+    open_to_look,
+    review_command,
+    settings_of,
+    times_of,
+)
 from kg_memory.cli.identities import entity_row
 from kg_memory.cli.output import (
     FACT_STYLES,
@@ -20,7 +29,6 @@ from kg_memory.cli.output import (
     day,
     fact_row,
     first_quote,
-    note_progress,
     place,
     relation,
     said_by,
@@ -45,7 +53,7 @@ def facts(arguments: Namespace, screen: Screen) -> int:
     """List the facts, of a name if there is one, current and ended, newest first."""
     page = {"limit": arguments.limit, "after": arguments.after, "where": arguments.where}
     namespace, name = namespace_of(arguments), arguments.name
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         facts_ = memory.facts.list(about=name, namespace=namespace, **page, **times_of(arguments))
         alike = [] if facts_ or name is None else memory.entities.list(like=name, limit=1, namespace=namespace)
         if alike and alike[0].name != name:
@@ -78,7 +86,7 @@ def _no_facts(memory: GraphMemory, arguments: Namespace, predicate: str | None =
 
 def around(arguments: Namespace, screen: Screen) -> int:
     """List the entities within some steps of a name, nearest first, and the facts that lead to them."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         limits = {"namespace": namespace_of(arguments), "limit": arguments.limit, **times_of(arguments)}
         neighbourhood = memory.entities.around(arguments.name, arguments.steps, **limits)
         otherwise = f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}"
@@ -99,7 +107,7 @@ def around(arguments: Namespace, screen: Screen) -> int:
 
 def episodes(arguments: Namespace, screen: Screen) -> int:
     """List the episodes."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         episodes_ = memory.episodes.list(
             namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status
         )
@@ -125,7 +133,7 @@ def _state(episode: Episode) -> str:
 
 def namespaces(arguments: Namespace, screen: Screen) -> int:
     """List the namespaces, and how much each holds."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces()}
     if screen.as_json:
         screen.json([{"namespace": name, **held.model_dump()} for name, held in counts.items()])
@@ -145,7 +153,7 @@ def namespaces(arguments: Namespace, screen: Screen) -> int:
 def stats(arguments: Namespace, screen: Screen) -> int:
     """Print the counts of a namespace, and the names of the other namespaces."""
     namespace = namespace_of(arguments)
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         counts = memory.stats(namespace=namespace)
         others = sorted({*memory.driver.store.database.namespaces(reachable=True)} - {namespace})
     if screen.as_json:
@@ -164,18 +172,6 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
-def reembed(arguments: Namespace, screen: Screen) -> int:
-    """Compute the vectors of a namespace anew."""
-    with open_memory(arguments, screen) as memory:
-        screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
-        made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))
-    if screen.as_json:
-        screen.json({"vectors": made})
-    else:
-        screen.line(f"{count_noun(made, 'vector')} made anew with the present embedding model.")
-    return 0
-
-
 RECENT = timedelta(days=7)
 """Period before now that `changes` lists by default."""
 _NOTHING = "-"
@@ -184,7 +180,7 @@ _NOTHING = "-"
 def history(arguments: Namespace, screen: Screen) -> int:
     """List the periods of an entity's facts, newest first."""
     about = arguments.name, arguments.predicate
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         periods = memory.facts.history(
             *about, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
@@ -196,7 +192,7 @@ def history(arguments: Namespace, screen: Screen) -> int:
 
 def timeline(arguments: Namespace, screen: Screen) -> int:
     """List the events of an entity, earliest first."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         events = memory.facts.timeline(
             arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
@@ -212,7 +208,7 @@ def timeline(arguments: Namespace, screen: Screen) -> int:
 def changes(arguments: Namespace, screen: Screen) -> int:
     """List the changes of what is believed, earliest first, by transaction time."""
     begin = arguments.since if arguments.since is not None else datetime.now(UTC) - RECENT
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         changes_ = memory.facts.changes(
             begin, arguments.until, namespace=namespace_of(arguments), limit=arguments.limit
         )
@@ -260,7 +256,7 @@ _COLUMNS = ("predicate", "kept as", "values at a time", "by")
 def predicates(arguments: Namespace, screen: Screen) -> int:
     """List the predicates, or show or correct one."""
     namespace = namespace_of(arguments)
-    with open_memory(arguments, screen) as memory:
+    with open_to_change(settings_of(arguments), screen) as memory:
         if arguments.name is None:
             predicates_ = memory.predicates.list(namespace=namespace, limit=arguments.limit)
             empty = "No predicates were learned yet. What the rules know, as LIVES_IN, goes without saying."
@@ -317,7 +313,7 @@ def communities(arguments: Namespace, screen: Screen) -> int:
     if arguments.svg and not arguments.name:
         raise InputError("--svg draws one community: give its name too, as `kg-memory communities` lists it")
     namespace = namespace_of(arguments)
-    with open_memory(arguments, screen) as memory:
+    with (open_memory if arguments.refresh else open_to_look)(arguments, screen) as memory:
         done = memory.communities.refresh(namespace=namespace, full=arguments.full) if arguments.refresh else None
         if arguments.name:
             card = memory.communities.get(arguments.name, namespace=namespace, limit=arguments.limit)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from kg_memory.cli.command import namespace_of, open_memory, review_command
+from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, review_command, settings_of
 from kg_memory.cli.output import FACT_STYLES, FACTS, SHORT, Screen, cell, fact_row, login, validity, when, with_ids
 from kg_memory.models.graph import Review
 
 
 def evolution(arguments: Namespace, screen: Screen) -> int:
     """List the facts that one fact replaced and was replaced by, earliest first."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         chain = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
     columns, rows = with_ids(FACTS, [fact_row(fact) for fact in chain], chain, ids=arguments.ids)
     screen.values(chain, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
@@ -22,7 +22,7 @@ def evolution(arguments: Namespace, screen: Screen) -> int:
 def consequences(arguments: Namespace, screen: Screen) -> int:
     """List what rests on a fact, the nearest first, with the way to it and since when it is doubtful."""
     times = {"as_of": arguments.on, "believed_at": arguments.believed_at, "limit": arguments.limit}
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         resting = memory.facts.consequences(arguments.fact, namespace=namespace_of(arguments), **times)
     facts_ = [one.fact for one in resting]
     ways = [" > ".join(step.sentence for step in one.path[:-1]) for one in resting]
@@ -35,7 +35,7 @@ def consequences(arguments: Namespace, screen: Screen) -> int:
 def retract(arguments: Namespace, screen: Screen) -> int:
     """Believe a fact no more."""
     why = {"by": arguments.by or login(), "reason": arguments.reason}
-    with open_memory(arguments, screen) as memory:
+    with open_to_change(settings_of(arguments), screen) as memory:
         review = memory.facts.retract(arguments.fact, namespace=namespace_of(arguments), **why)
     return _tell(review, [f"No longer believed: {cell(review.pending.sentence)}"], arguments, screen)
 
@@ -61,14 +61,14 @@ def _tell(review: Review, lines: Sequence[str], arguments: Namespace, screen: Sc
 
 def conflicts(arguments: Namespace, screen: Screen) -> int:
     """List the facts that cannot both be true, settled or waiting, with why."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         conflicts_ = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
     return _show_reviews(conflicts_, screen, "No facts contradict each other.")
 
 
 def verdicts(arguments: Namespace, screen: Screen) -> int:
     """List all verdicts about a fact, or about any, also those that took effect by themselves."""
-    with open_memory(arguments, screen) as memory:
+    with open_to_look(arguments, screen) as memory:
         verdicts_ = memory.reviews.verdicts(arguments.fact, namespace=namespace_of(arguments), limit=arguments.limit)
     return _show_reviews(verdicts_, screen, "No verdict was given.")
 

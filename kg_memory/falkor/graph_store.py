@@ -79,8 +79,10 @@ class GraphStore:
 
         Errors: `EmbeddingMismatch`, `SchemaError`.
         """
-        if not write:
-            return schema.check(self.database, key, None, self.vectors.name)
+        if not write or self.vectors.name == schema.ANY_MODEL:
+            exists = schema.check(self.database, key, None, self.vectors.name)
+            if exists or not write:
+                return exists
         schema.ensure(self.database, key, self.vectors.dimension(), self.vectors.name)
         return True
 

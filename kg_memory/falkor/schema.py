@@ -130,6 +130,8 @@ RAISE_VERSION = "MATCH (m:Meta {id: 'schema'}) SET m.version = $version"
 INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
 UNDER_WAY = "(being embedded anew)"
 """The name of the model while all vectors are replaced: no model has it, so none can open the graph meanwhile."""
+ANY_MODEL = "(any)"
+"""The name of what stands in for a model where nothing is embedded: it may look into each graph."""
 WAIT = 0.02
 LOCK = "kg-memory:making"
 LOCK_SECONDS = 10.0
@@ -186,6 +188,8 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None) ->
             "the graph is being re-embedded; try again when `kg-memory reembed` is done, or run it again if it was "
             "interrupted"
         )
+    if model == ANY_MODEL:
+        return
     if meta["model"] != model or dimension not in (None, meta["dimension"]):
         raise EmbeddingMismatch(
             f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.errors import SettingsError
-from kg_memory.falkor import binaries, embedded, start_errors
+from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsError
+from kg_memory.falkor import binaries, embedded, schema, start_errors
 from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.replica import Replicated
@@ -21,8 +22,8 @@ from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.offline import OfflineModel
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.runtime.driver import Driver, Embedder
-from kg_memory.runtime.effects import Model
-from kg_memory.runtime.flow import SIDE_BY_SIDE
+from kg_memory.runtime.effects import Ask, Model, both
+from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow
 from kg_memory.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
@@ -47,6 +48,34 @@ NEAR, LOCAL_NEAR = 0.85, 0.95
 COMPARE, LOCAL_COMPARE = 0.5, 0.85
 """Cosines of sentences from which two facts are compared. By the local model, contradictory pairs reach down to 0.853,
 and half of all pairs of facts about one person in LoCoMo are below 0.85."""
+
+
+class NoModel(Embeddings):
+    """Stands in for all models of a memory that is only looked into; whoever asks it is told *why* there is none."""
+
+    name = schema.ANY_MODEL
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def _answer(self, _: Ask) -> Flow[NoReturn]:
+        yield from ()
+        raise ModelUnavailable(self._why)
+
+    answer, aanswer = both(_answer)
+
+    def embed_documents(self, texts: list[str]) -> NoReturn:
+        raise EmbeddingUnavailable(self._why)
+
+    def embed_query(self, text: str) -> NoReturn:
+        raise EmbeddingUnavailable(self._why)
+
+
+def without_models(settings: Settings, why: str) -> dict[str, Any]:
+    """Return the arguments by which `GraphMemory.open` needs no model, and no key of one, as *why* says."""
+    none = NoModel(why)
+    settings = replace(settings, rerank_url=None, rerank_model=None, maintenance=None)
+    return {"settings": settings, "model": none, "embeddings": none}
 
 
 class NamedServer:
@@ -125,6 +154,8 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
 
     The default is OpenAI's when there is a key, or the server at `base_url`; else the offline reader.
     """
+    if isinstance(option, NoModel):
+        return option
     if option is not None and not isinstance(option, str):
         return _given_model(option, settings)
     name = option or settings.model
@@ -194,6 +225,8 @@ def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, setti
 
 def embeddings(option: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
     """Return the embedding model: the given one, the one that the settings name, else what goes with *model*."""
+    if isinstance(option, NoModel):
+        return option
     if isinstance(option, Embeddings):
         return _limit_rate(make_reliable(option), settings)
     if option is not None and not isinstance(option, str):
