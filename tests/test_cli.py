@@ -341,6 +341,10 @@ def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_o
     assert "Traceback" not in err
     before = result(run, "stats", "-n", "ctrl-c")["episodes"]
     assert 5 <= before < count
+    told = re.search(r"(\d+) of 60 episodes saved, (\d+) of them read", err)
+    assert told, err
+    assert before - 1 <= int(told[1]) <= before
+    assert int(told[2]) <= before - result(run, "stats", "-n", "ctrl-c")["waiting"]
 
     done = result(run, "ingest", path, "-n", "ctrl-c")
     assert done["new"] + done["known"] == count

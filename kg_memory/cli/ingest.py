@@ -74,8 +74,8 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
                         problems += _add(memory, namespace, episodes, meter, strict=arguments.strict)
             except KeyboardInterrupt:
                 screen.note(
-                    f"{meter.done} of {total} episodes are in the memory. Nothing is lost: run the same command again, "
-                    "and it goes on from here."
+                    f"{meter.saved} of {count_noun(total, 'episode')} saved, {meter.read} of them read. "
+                    "Nothing is lost: run the same command again, and it goes on from here."
                 )
                 raise
     finished, usage = before.done - len(before.unread), before.usage + meter.usage
@@ -119,7 +119,7 @@ def _add(
     while True:
         meter.next()
         try:
-            memory.add_many(episodes, namespace=namespace, progress=meter.progress)
+            memory.add_many(meter.count_saved(episodes), namespace=namespace, progress=meter.progress)
         except InputError as error:
             if strict:
                 raise

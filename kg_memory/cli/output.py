@@ -7,11 +7,11 @@ import json
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from importlib.util import find_spec
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kg_memory.models.graph import Episode, Fact, Remark, Source
 from kg_memory.models.operations import Usage
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kg_memory.memory.adding import Progress
     from kg_memory.models.graph import Value
 
+T = TypeVar("T")
 # These turn the direction of the text around them, and so show something else than what is there.
 _TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _WIDEST = 60
@@ -269,7 +270,7 @@ class ProgressBar:
 
     def __init__(self, total: int, screen: Screen) -> None:
         self.total = total
-        self.done = self.new = self.known = self.facts = self.reviews = 0
+        self.done = self.new = self.known = self.facts = self.reviews = self.saved = 0
         self.usage = Usage()
         self.unread: dict[str, str] = {}
         """Reasons why saved episodes could not be read, by their ids."""
@@ -301,6 +302,17 @@ class ProgressBar:
             self._shown = now
             left = (self.total - self.done) / self.rate
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
+
+    def count_saved(self, episodes: Iterable[T]) -> Iterator[T]:
+        """Yield *episodes*: one is saved before the next is asked for."""
+        for episode in episodes:
+            yield episode
+            self.saved += 1
+
+    @property
+    def read(self) -> int:
+        """Episodes that were read to the end."""
+        return self.done - len(self.unread)
 
     def next(self) -> None:
         """Begin a new call; the figures of the last one are kept."""
