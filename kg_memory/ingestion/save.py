@@ -15,7 +15,7 @@ from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.premises import premise_rows, rule_rows
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import JSON, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
-from kg_memory.ingestion.revise import revive
+from kg_memory.ingestion.revise import Revision, revive
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
@@ -32,6 +32,9 @@ STALE = {"most": 25, "latest": 50, "limit": 24, "past": 5}
 """The most entities that are summarised at once, and the most of their latest current facts, and of ended ones."""
 LEFT = 600 * 1_000_000
 """Microseconds after which a summary that is still stale was left so by a crash."""
+
+NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
+"""The update for an episode that another writer finished meanwhile: what that one read is not ours."""
 
 
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -56,6 +59,7 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
             "status": stored["status"],
             "saved_at": saved_at,
             "stale": stale or [],
+            **({} if written else NOTHING_READ),
         }
     if stored["forgotten"] != draft.forgotten:
         return {"retry_from": "receive"}

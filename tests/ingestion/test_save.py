@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.queries import episodes, ingestion
+from kg_memory.ingestion.revise import Revision
 from kg_memory.ingestion.save import MOST_CONFLICTS, NAME_WEIGHT
 from kg_memory.runtime.effects import Embed, Now, Query
 from kg_memory.settings import Settings
@@ -124,7 +126,7 @@ def test_where_something_was_forgotten_it_is_not_done():
 
 def test_where_another_finished_the_same_episode_it_is_not_written_again():
     result, _ = saving(VECTORS, [], [{"status": "done", "forgotten": 1}])
-    assert result == DONE
+    assert result == {**DONE, "entities": [], "facts": [], "revision": asdict(Revision())}
 
 
 def test_where_others_never_stop_the_episode_stays_saved_and_the_error_says_so():

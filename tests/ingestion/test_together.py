@@ -70,6 +70,7 @@ def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(driver, 
     given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     done = eight_together(driver, settings, model, lambda _: given)
     assert sum(each["new"] for each in done) == 1
+    assert sum(bool(each["facts"]) for each in done) == 1  # whoever was first read them
     stats = look(read_stats())
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
     assert len(rows("MATCH (:Episode)-[s:STATES]->(:Fact) RETURN s.start AS start")) == 1
