@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, settings_of
@@ -188,7 +189,11 @@ def export(arguments: Namespace, screen: Screen) -> int:
         screen.json(done.model_dump(mode="json"))
         return 0
     parts = ", ".join(count_noun(number, record) for record, number in done.records.items())
-    screen.note(f"{done.namespace} written, {done.bytes:,} bytes: {parts}.")
+    whose = f"store {done.namespace!r}" if arguments.store else f"namespace {done.namespace!r}"
+    name, size = "the standard output", done.bytes
+    if arguments.file != "-":
+        name, size = arguments.file, Path(arguments.file).stat().st_size  # compressed, it is less than its lines
+    screen.note(f"Wrote the {whose} to {name}, {size:,} bytes: {parts}.")
     for label, number in done.left_out.items():
         screen.note(f"left out: {count_noun(number, label)} that belongs to nothing")
     return 0

@@ -281,7 +281,7 @@ class AuditReport(Value):
 
 
 class ExportResult(Value):
-    """The result of exporting `namespace`: the number of each record, and its `bytes` before compression.
+    """The result of exporting `namespace`: the number of each record, and the `bytes` of its lines before compression.
 
     `sha256` is the hash of its lines. `left_out` counts by label the nodes that belong to nothing.
     """

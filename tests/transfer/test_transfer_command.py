@@ -28,6 +28,7 @@ def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypa
     file = told / "nora.jsonl.gz"
     code, out, err = run("export", file, "-n", "nora")
     assert (code, out, "2 episode" in err) == (0, "", True)
+    assert f"Wrote the namespace 'nora' to {file}, {file.stat().st_size:,} bytes: " in err
     assert result(run, "export", told / "again.jsonl.gz", "-n", "nora")["records"]["episode"] == 2
     assert file.read_bytes() == (told / "again.jsonl.gz").read_bytes()
     code, _, err = run("import", file)
