@@ -126,6 +126,20 @@ def test_the_doctor_tells_of_rights_and_mends_them(home: Path, file: Path, run: 
     assert (file.stat().st_mode & 0o777, home.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+def test_the_doctor_says_what_keeps_a_key_from_being_used(
+    home: Path, file: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("KG_MEMORY_MODEL")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert run("init", "--yes", "--model", "offline")[0] == 0
+    assert f"the API key is not used, as KG_MEMORY_MODEL=offline in {file} comes first" in run("doctor")[1]
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
+    assert "KG_MEMORY_MODEL=offline of the environment comes first" in run("doctor")[1]
+    monkeypatch.delenv("KG_MEMORY_MODEL")
+    file.unlink()
+    assert "--model offline comes first" in run("doctor", "--model", "offline")[1]
+
+
 def test_a_shell_completes_commands_and_options(run: Run, tmp_path: Path):
     code, script, _ = run("completion", "bash")
     assert code == 0

@@ -20,7 +20,7 @@ from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import QUERY_PLANS
 from kg_memory.falkor.queries.reports import SAVED_LATER
-from kg_memory.settings import OFFLINE, Settings, hide_password
+from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings, hide_password
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_NAMED = 5
@@ -186,9 +186,21 @@ def _model(settings: Settings) -> Check:
     model = opening.model(None, settings)
     if model.name == OFFLINE:
         better = "for more and better facts set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
+        if settings.api_key or settings.base_url:
+            unused = "the API key" if settings.api_key else "KG_MEMORY_BASE_URL"
+            better = f"{unused} is not used, as {_offline_by()} comes first: change it, as with kg-memory init"
         return Check("language model", "note", "offline: reads by rules", better)
     where = provider_of(model.name) if settings.base_url is None else hide_password(settings.base_url)
     return Check("language model", "ok", f"{model.name} at {where} (not asked)")
+
+
+def _offline_by() -> str:
+    """Return what says that no model reads, and where it is set."""
+    name, file = f"{ENV_PREFIX}MODEL", env_file.path()
+    if name in os.environ:
+        return f"{name}={OFFLINE} of the environment"
+    in_file = env_file.is_private(file) and name in env_file.read(file)
+    return f"{name}={OFFLINE} in {file.absolute()}" if in_file else f"--model {OFFLINE}"
 
 
 def _embeddings(settings: Settings) -> Check:
