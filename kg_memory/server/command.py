@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
+import socket
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
@@ -36,6 +39,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         raise MissingExtra(f"serve needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
     if not 0 <= arguments.port <= MOST_PORTS:
         raise InputError(f"port must be from 0 to {MOST_PORTS}, got {arguments.port}")
+    _check_address(arguments.host, arguments.port)
     memory = open_memory(arguments, screen)
     locked = KeyRing(memory.driver.store.database).exist()
     if not locked and not is_loopback(arguments.host):
@@ -67,6 +71,19 @@ def serve(arguments: Namespace, screen: Screen) -> int:
     gc.freeze()  # or the collector of garbage looks through all that was imported, again and again, in large requests
     StoppingServer(config, app.state.service).run()
     return 0
+
+
+def _check_address(host: str, port: int) -> None:
+    """Raise `InputError` if nobody can listen there: the server would say so only once the memory is open."""
+    try:
+        for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, os.name == "posix")
+                tried.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(f"port {port} of {host} is in use: choose another with --port") from None
+        raise InputError(f"cannot listen at {host}:{port} ({error.strerror}): check --host and --port") from None
 
 
 def keys(arguments: Namespace, screen: Screen) -> int:

@@ -138,3 +138,9 @@ def test_without_a_key_no_other_address_is_served(run, home, port):
     assert (code, "make a key first" in err) == (1, True)
     code, _, err = run("serve", "--port", 65_536)
     assert (code, "port must be from 0 to 65535" in err) == (1, True)
+
+
+def test_a_port_in_use_is_told_instead_of_an_address(run, home, port):
+    with socket.create_server(("127.0.0.1", port)):
+        code, _, err = run("serve", "--port", port)
+    assert (code, "Serving" in err, f"port {port} of 127.0.0.1 is in use: choose another" in err) == (1, False, True)
