@@ -53,6 +53,7 @@ formats, recognised from the content:
   json       other JSON: one episode a record
 Of message lists, what user and assistant say is kept; system prompts and tool calls are not.
 
+Lines that are no message or record are left out and listed, and the exit code is 0; --strict refuses the file instead.
 Episodes that are saved but could not be read are listed, and the exit code is 1; the same command tries them again.
 Ctrl-C stops at once and loses nothing: the same command goes on where it stopped.
 

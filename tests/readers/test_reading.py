@@ -87,6 +87,14 @@ def test_bad_lines_are_left_out_and_listed_with_their_line(tmp_path: Path) -> No
     assert "yesterday-ish" in str(reading.problems[3])
 
 
+def test_a_message_without_content_is_a_bad_line_and_a_record_is_not(tmp_path: Path) -> None:
+    said_nothing = [{"speaker": "Bo"}, {"role": "user", "at": "2024-05-01"}]
+    records = [{"name": "Bo", "id": 7}, {"speaker": "Bo", "volume": 11}]
+    reading = read(write(tmp_path, jsonl({"content": "one", "speaker": "Ann"}, *said_nothing, *records)))
+    assert [episode.kind for episode in reading] == ["message", "json", "json"]
+    assert [str(problem).split(": ", 1)[1][:27] for problem in reading.problems] == ["this message has no content"] * 2
+
+
 def test_strict_reading_stops_at_the_first_bad_line(tmp_path: Path) -> None:
     path = write(tmp_path, jsonl({"content": "one", "speaker": "A"}, "{", {"content": "two", "speaker": "A"}))
     with pytest.raises(InputError, match=r"file\.txt:2: "):

@@ -21,7 +21,8 @@ _AT = ("at", "timestamp", "time", "created_at", "date")
 _THREAD = ("thread", "thread_id", "session", "session_id", "conversation_id")
 _ID = ("source_id", "id", "message_id")
 _KNOWN = frozenset((*_CONTENT, *_SPEAKER, *_AT, *_THREAD, *_ID, "source", "kind", "labels"))
-_TELLS_MESSAGE = frozenset({"role", "speaker", "author", "kind"})
+_TELLS_WHO = frozenset({"role", "speaker"})
+_TELLS_MESSAGE = _TELLS_WHO | {"author", "kind"}
 # What the program says to the model, not what anybody said: no memory of a conversation.
 UNSAID = frozenset({"system", "developer", "tool", "function"})
 
@@ -41,6 +42,8 @@ def from_record(record: Any) -> EpisodeInput | None:
     if not isinstance(record, Mapping):
         raise InputError(f'this is {json_type(record)}, not an object: write one object like {{"content": "..."}}')
     if not is_message(record):
+        if _TELLS_WHO & record.keys() and record.keys() <= _KNOWN:
+            raise InputError('this message has no content: add it, as in {"content": "..."}')
         return build(content=to_json(record), kind=EpisodeKind.JSON)
     role = _text(record, ("role",))
     if role in UNSAID:
