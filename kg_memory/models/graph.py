@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kg_memory.models.labels import Labels, LabelValue, merge_labels
 
@@ -100,7 +100,7 @@ class Source(Value):
     end: int
     quote: str
     trust: float = 1.0
-    labels: LabelField = Labels()
+    labels: LabelField = Field(default_factory=Labels)
 
 
 class Remark(Value):
@@ -155,7 +155,7 @@ class Episode(Value):
     flags: tuple[str, ...] = ()
     trust: float = 1.0
     expires_at: datetime | None = None
-    labels: LabelField = Labels()
+    labels: LabelField = Field(default_factory=Labels)
     remarks: tuple[Remark, ...] = ()
     asked: Asked | None = None
     score: float | None = None
@@ -185,7 +185,7 @@ class EpisodeInput(Value):
     source_id: str | None = None
     trust: float = 1.0
     expires_at: datetime | None = None
-    labels: LabelField = Labels()
+    labels: LabelField = Field(default_factory=Labels)
 
 
 class Entity(Value):

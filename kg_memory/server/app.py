@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, FastAPI, Query
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from kg_memory.memory.memory import GraphMemory
@@ -53,15 +54,18 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
     app = FastAPI(title="kg-memory", version="1", description=ABOUT, lifespan=lifespan, redoc_url=None)
     app.state.service = service
-    app.add_middleware(Gate, paths=PATHS, options=options)
+    paths = ("/",) if options.alone else PATHS
+    app.add_middleware(Gate, paths=paths, options=options)
     if options.origins:
         exposed = ("ETag", "Location", "Retry-After", "X-Request-ID")
         app.add_middleware(
             CORSMiddleware, allow_origins=options.origins, allow_methods="*", allow_headers="*", expose_headers=exposed
         )
-    add_handlers(app, PATHS)
+    add_handlers(app, paths)
     describe_problems(app)
     _add_routes(app.router, service)
+    if options.alone:
+        app.router.routes.append(Route("/", lambda _: RedirectResponse("explorer/")))
     app.router.routes.append(Route(MCP_PATH, mcp))
     return app
 

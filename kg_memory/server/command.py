@@ -55,6 +55,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         origins=tuple(arguments.allow_origin),
         rate=arguments.rate,
         read=not arguments.no_read,
+        alone=True,
     )
     app = create_app(memory, options, close_memory=True)
     config = uvicorn.Config(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -114,8 +114,10 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
     answer = _Answer(verb, route)
+    queried = ({*offered, "cursor"} if verb.item is not None else {*offered}) if route.method == "GET" else set()
 
     async def endpoint(request: Request, access: Access, **values: Any) -> Response:
+        _refuse_unknown(request, queried)
         place, body = Place.from_cursor(values.pop("cursor", None)), values.pop("body", None)
         if body is not None:
             values |= {name: getattr(body, name) for name in offered}
@@ -159,6 +161,15 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
         responses=PROBLEM_RESPONSES,
         tags=[route.verb.rpartition(".")[0] or "memory"],
     )
+
+
+def _refuse_unknown(request: Request, known: Collection[str]) -> None:
+    """Raise `ProblemError` if the query has a parameter that is not *known*, as a body with an unknown field is."""
+    takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none in the query"
+    wrong = [{"field": f"query.{name}", "message": f"no such parameter: {takes}"} for name in request.query_params]
+    wrong = [one for one in wrong if one["field"].removeprefix("query.") not in known]
+    if wrong:
+        raise ProblemError(422, "; ".join(f"{one['field']}: {one['message']}" for one in wrong), errors=wrong)
 
 
 class _Answer:

@@ -32,6 +32,8 @@ class Options:
     """Whether the server reads what is saved; without, workers, other servers or `resume` do."""
     stop_seconds: float = 10.0
     """Seconds for which reading goes on when the server stops."""
+    alone: bool = False
+    """Whether nothing else is served beside it: all paths are ours, and ``/`` leads to the explorer."""
 
 
 @dataclass(slots=True)

@@ -58,6 +58,11 @@ def test_an_episode_is_saved_at_once_and_read_in_the_background(client):
     assert writer.get(f"{root}/episodes/nothing").status_code == 404
     wrong = writer.post(f"{root}/episodes", json={"content": "x", "speakr": "Bob"}).json()
     assert wrong["errors"][0]["field"] == "body.speakr"
+    for answer in (
+        writer.get(f"{root}/facts?limt=1"),
+        writer.post(f"{root}/search?limt=1", json={"question": "Acme?"}),
+    ):
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "query.limt")
 
 
 def test_a_question_is_answered_as_of_both_clocks(ann):

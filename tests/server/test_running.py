@@ -133,6 +133,17 @@ def test_the_log_has_a_line_for_each_request_and_episode_where_it_is_asked_for(h
     assert "Oslo" not in log
 
 
+def test_a_server_of_its_own_answers_for_every_path(home, port):
+    with serve(port) as process, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        assert client.get("/").headers["location"] == "explorer/"
+        assert client.get("/openapi.json").json()["paths"]
+        assert "kg-memory" in client.get("/docs").text
+        for answer, status in ((client.get("/nothing"), 404), (client.post("/docs"), 405)):
+            assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+            assert answer.json()["request_id"] == answer.headers["x-request-id"]
+    assert "Warning" not in process.stderr.read()
+
+
 def test_without_a_key_no_other_address_is_served(run, home, port):
     code, _, err = run("serve", "--host", "0.0.0.0", "--port", port)
     assert (code, "make a key first" in err) == (1, True)
