@@ -29,6 +29,8 @@ Each message ends with a remedy.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -138,3 +140,19 @@ class BudgetSpent(ModelError):
     def __init__(self, message: str, scope: str = "namespace") -> None:
         super().__init__(message)
         self.scope = scope
+
+
+_CALL = re.compile(r"`?memory\.([a-z]+\.[a-z]+)\([^()]*\)`?(?: and `(kg-memory [^`]+)` show\b)?")
+
+
+def name_calls(text: str, names: Mapping[str, str]) -> str:
+    """Return the *text* of an error with the calls that *names* has under these: "memory.facts.list()" as "GET /facts".
+
+    A command that is named beside a call goes, as one of the two is enough.
+    """
+
+    def rename(found: re.Match[str]) -> str:
+        name = names.get(found[1])
+        return found[0] if name is None else f"`{name}`{' shows' if found[2] else ''}"
+
+    return _CALL.sub(rename, text)

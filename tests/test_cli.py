@@ -254,6 +254,10 @@ def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) 
         (["around", "Ann", "--steps", "7"], "steps must be at most 6"),
         (["stats", "--namespace", ""], "namespace must be a non-empty string"),
         (["stats", "--url", "http://x"], "falkor://"),
+        (["facts", "--on", "32 May 2024"], "kg-memory: --on must be a time, got '32 May 2024'"),
+        (["evict", "--max-entities", "-1"], "kg-memory: --max-entities must be"),
+        (["verdicts", "nothing"], "`kg-memory facts --ids` shows the ids"),
+        (["forget", "--thread", "t", "--yes"], "`kg-memory episodes --ids` has each message with its thread"),
         (["stats", "--url", "falkor://127.0.0.1:1"], "cannot be reached"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
 import sys
 from argparse import Namespace
@@ -16,12 +17,24 @@ from typing import TYPE_CHECKING, Any
 from kg_memory.cli import env_file
 from kg_memory.cli.arguments import parser
 from kg_memory.cli.output import Screen
-from kg_memory.errors import DatabaseUnavailable, KGMemoryError, MissingExtra, NotFound, SettingsError
+from kg_memory.errors import DatabaseUnavailable, KGMemoryError, MissingExtra, NotFound, SettingsError, name_calls
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 LIST_NAMESPACES = "kg-memory namespaces lists them"
+_COMMANDS = {
+    "facts.list": "kg-memory facts --ids",
+    "facts.about": "kg-memory facts NAME --ids",
+    "entities.list": "kg-memory entities --ids",
+    "episodes.list": "kg-memory episodes --ids",
+    "episodes.resume": "kg-memory resume",
+    "episodes.retry": "kg-memory retry",
+    "reviews.list": "kg-memory review --list",
+    "data.namespaces": "kg-memory namespaces",
+}
+_ARGUMENT = re.compile(r"^(?:[a-z]+_[a-z_]+|at|during|since|until)(?= must)")
+_RENAMED = {"as_of": "on"}
 _SHOWN_NAMES = 10
 _BEGINNING = "0001-01-01"
 
@@ -53,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KGMemoryError, OSError) as error:
         if getattr(arguments, "debug", False):
             raise
-        screen.error(f"{error}{_searched(arguments) if isinstance(error, NotFound) else ''}")
+        searched = _searched(arguments) if isinstance(error, NotFound) else ""
+        screen.error(f"{_in_commands(str(error), arguments)}{searched}")
         return FAILED
     except Exception as error:
         if getattr(arguments, "debug", False):
@@ -156,6 +170,16 @@ def namespace_of(arguments: Namespace) -> str:
     """Return whose memory is meant."""
     default = env_file.environment().get(env_file.NAMESPACE) or DEFAULT_NAMESPACE
     return validate_namespace(getattr(arguments, "namespace", default))
+
+
+def _in_commands(text: str, arguments: Namespace) -> str:
+    """Return the *text* of an error with commands and options in the place of calls and arguments of Python."""
+
+    def option(found: re.Match[str]) -> str:
+        name = _RENAMED.get(found[0], found[0])
+        return f"--{name.replace('_', '-')}" if name in arguments else found[0]
+
+    return _ARGUMENT.sub(option, name_calls(text, _COMMANDS))
 
 
 def _searched(arguments: Namespace) -> str:

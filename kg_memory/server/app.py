@@ -22,7 +22,7 @@ from kg_memory.server.mcp.http import PATH as MCP_PATH
 from kg_memory.server.mcp.http import Endpoint as McpEndpoint
 from kg_memory.server.pages import MOST, Page, Place, cut_page
 from kg_memory.server.problems import add_handlers, describe_problems
-from kg_memory.server.routes import ROUTES
+from kg_memory.server.routes import BY_VERB, ROUTES
 from kg_memory.server.service import Options, Service
 
 ABOUT = """\
@@ -61,7 +61,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
         app.add_middleware(
             CORSMiddleware, allow_origins=options.origins, allow_methods="*", allow_headers="*", expose_headers=exposed
         )
-    add_handlers(app, paths)
+    add_handlers(app, paths, {"data.namespaces": "GET /v1/namespaces", **BY_VERB})
     describe_problems(app)
     _add_routes(app.router, service)
     if options.alone:

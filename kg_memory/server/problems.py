@@ -105,8 +105,16 @@ def describe_problems(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def add_handlers(app: FastAPI, paths: tuple[str, ...]) -> None:
-    """Have *app* answer every error at a path that begins with one of *paths* with a problem."""
+def _tell_invalid(error: Mapping[str, Any]) -> str:
+    is_time = error["type"].startswith("datetime_")
+    return "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
+
+
+def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
+    """Have *app* answer every error at a path that begins with one of *paths* with a problem.
+
+    It names the *routes*, by their verbs, where the error advises to call these.
+    """
 
     def answer(request: Request, status: int, detail: str, **more: Any) -> Response:
         return problem_response(status, detail, getattr(request.state, "request_id", ""), **more)
@@ -123,7 +131,7 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...]) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def handle_invalid(request: Request, error: RequestValidationError) -> Response:
-        found = [{"field": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()]
+        found = [{"field": ".".join(map(str, one["loc"])), "message": _tell_invalid(one)} for one in error.errors()]
         detail = "; ".join(f"{one['field']}: {one['message']}" for one in found)
         return answer(request, 422, detail, errors=found)
 
@@ -133,4 +141,4 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...]) -> None:
         if status == 500:
             raise error  # the gate answers and logs it
         headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
-        return answer(request, status, str(error), headers=headers)
+        return answer(request, status, errors.name_calls(str(error), routes), headers=headers)

@@ -88,3 +88,5 @@ ROUTES = (
     Route("POST", "/evict", "privacy.evict", "forget", example={"expired_days": 90, "dry_run": True}),
     Route("GET", "/audit", "privacy.audit", "admin"),
 )
+BY_VERB = {route.verb: f"{route.method} {route.path}" for route in ROUTES}
+"""The routes as errors name them, by their verbs."""

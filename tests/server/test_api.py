@@ -103,6 +103,9 @@ def test_a_fact_and_an_entity_are_shown_from_every_side(ann):
     assert admin.get(f"{root}/facts/{id_}").json()["id"] == id_
     assert admin.get(f"{root}/facts/nothing").status_code == 404
     assert admin.get(f"{root}/facts/nothing/explain").status_code == 404
+    assert "`GET /facts` shows the ids" in admin.post(f"{root}/facts/nothing/retract").json()["detail"]
+    wrong = admin.post(f"{root}/episodes", json={"content": "x", "at": "32 May"}).json()
+    assert wrong["detail"] == "body.at: must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z"
     why = admin.get(f"{root}/facts/{id_}/explain").json()
     assert [fact["objects"] for fact in why["evolution"]] == [["Bergen"], ["Oslo"]]
     assert items(admin.get(f"{root}/facts/{id_}/sources"))[0]["quote"].startswith("I live in Bergen")

@@ -98,7 +98,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "a megabyte": ("remember", {"content": "a" * 1_000_000}, "characters"),
     "no time": ("facts", {"name": "Ann", "as_of": "blorb"}, "is not a time"),
     "no date": ("remember", {"content": "I ski.", "at": "soon"}, "give a datetime"),
-    "no fact": ("explain", {"fact": "fact:everything"}, "fact"),
+    "no fact": ("explain", {"fact": "fact:everything"}, "`facts` shows the ids"),
     "a list": ("history", {"name": ["Ann"]}, "name: Input should be a valid string"),
     "a negative limit": ("recall", {"question": "x", "limit": -1}, "limit"),
     "a megabyte to look for": ("recall", {"question": "a " * 500_000}, "characters"),

@@ -27,7 +27,7 @@ from mcp_types import (
 )
 
 from kg_memory import __version__
-from kg_memory.errors import KGMemoryError
+from kg_memory.errors import KGMemoryError, name_calls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.server.mcp import deciding, judging, reading, writing
@@ -47,6 +47,8 @@ ORDER = (
     *("judge", "compare"),
 )
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in sorted(ALL, key=lambda tool: ORDER.index(tool.name))}
+INSTEAD = {"facts.list": "facts", "facts.about": "facts", "episodes.list": "recall", "reviews.list": "review"}
+"""The tools that tell what errors advise to read by calls of Python."""
 INSTRUCTIONS = """\
 Long-term memory of this user, across conversations: dated facts and what was said. Call recall before you answer \
 what earlier conversations may have told, and remember when the user tells something lasting. What these tools return \
@@ -105,7 +107,7 @@ class MemoryServer:
         except AnswerNeeded as question:
             return question.result
         except KGMemoryError as error:
-            return _result(str(error), is_error=True)
+            return _result(name_calls(str(error), INSTEAD), is_error=True)
         except MCPError:
             raise
         except Exception as error:
