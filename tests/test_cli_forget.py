@@ -37,6 +37,19 @@ def test_a_dry_run_shows_what_would_go_and_changes_nothing(run: Run, told: str) 
     assert id_ in run("episodes", "--ids", "-n", told)[1]
 
 
+def test_an_id_may_be_shortened_to_eight_characters(run: Run, told: str) -> None:
+    [bergen] = result(run, "facts", "Nora", "--on", "2023-12-24", "-n", told)
+    short = bergen["id"][:8]
+    for command in (["evolution"], ["consequences"], ["verdicts"], ["saved", "source"]):
+        assert result(run, *command, short, "-n", told) == result(run, *command, bergen["id"], "-n", told)
+    look = result(run, "forget", "--fact", short, "--dry-run", "-n", told)
+    assert bergen["id"] in look["facts"]
+    id_ = last(run, told)
+    code, _, err = run("forget", "--episode", id_[:7], "--dry-run", "-n", told)
+    assert (code, "there is no episode" in err) == (1, True)
+    assert result(run, "forget", "--episode", id_[:8], "--yes", "-n", told)["episodes"] == [id_]
+
+
 def test_a_fact_is_forgotten_without_a_question_where_yes_is_given(run: Run, told: str) -> None:
     [fact] = [each for each in result(run, "facts", "Nora", "-n", told) if each["objects"] == ["Oslo"]]
     done = result(run, "forget", "--fact", fact["id"], "--yes", "--by", "Nora", "--reason", "asked for", "-n", told)
@@ -56,9 +69,10 @@ def test_nothing_is_forgotten_where_nobody_can_be_asked(run: Run) -> None:
 def test_on_a_terminal_it_goes_only_when_the_answer_is_yes(run: Run, told: str) -> None:
     id_ = last(run, told)
     for key, code, episodes in (("n", 1, 2), ("y", 0, 1)):
-        terminal = Terminal("forget", "--episode", id_, "-n", told)
+        terminal = Terminal("forget", "--episode", id_, "-n", told, COLUMNS="80")
         shown = terminal.until("[y/N] ")
         assert "I moved to Oslo." in shown
+        assert id_ in shown  # whole, to be copied
         terminal.press(key)
         assert terminal.end() == code
         assert len(result(run, "episodes", "-n", told)) == episodes

@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli import env_file
 from kg_memory.cli.arguments import parser
-from kg_memory.cli.output import Screen
-from kg_memory.errors import DatabaseUnavailable, KGMemoryError, MissingExtra, NotFound, SettingsError, name_calls
+from kg_memory.cli.output import SHORT, Screen
+from kg_memory.errors import (
+    DatabaseUnavailable,
+    InputError,
+    KGMemoryError,
+    MissingExtra,
+    NotFound,
+    SettingsError,
+    name_calls,
+)
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.queries.episodes import IDS_BEGINNING
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -184,6 +194,25 @@ def _in_commands(text: str, arguments: Namespace) -> str:
 
 def _searched(arguments: Namespace) -> str:
     return f"\nSearched in the namespace {namespace_of(arguments)!r}; -n names another, and {LIST_NAMESPACES}."
+
+
+def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
+    """Return the id of the one episode or fact, by *label*, that *begin* begins, which has 8 characters at least.
+
+    Errors: `InputError` where it begins several. What begins none is returned as it is.
+    """
+    if len(begin) < SHORT:
+        return begin
+    key = graph_key(namespace_of(arguments))
+    rows = memory.driver.store.database.query(key, IDS_BEGINNING[label], {"begin": begin}, write=False)
+    if len(rows) > 1:
+        raise InputError(f"{begin!r} begins the ids of several {label.lower()}s: give more of it")
+    return str(rows[0]["id"]) if rows else begin
+
+
+def whole_ids(memory: GraphMemory, arguments: Namespace, label: str, begins: Sequence[str] | None) -> list[str]:
+    """Return the ids that *begins* begin, none where there are none; see `whole_id`."""
+    return [whole_id(memory, arguments, label, begin) for begin in begins or ()]
 
 
 def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:

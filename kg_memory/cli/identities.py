@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Literal
 
-from kg_memory.cli.command import explain_nothing, namespace_of, open_to_change, open_to_look, settings_of
+from kg_memory.cli.command import explain_nothing, namespace_of, open_to_change, open_to_look, settings_of, whole_ids
 from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import SHORT, Cell, Screen, cell, count_noun, login, when
 from kg_memory.errors import InputError
@@ -72,8 +72,8 @@ def _merge(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 def _split(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
     decision = memory.entities.split(
         arguments.names[0],
-        facts=arguments.facts or (),
-        episodes=arguments.episodes or (),
+        facts=whole_ids(memory, arguments, "Fact", arguments.facts),
+        episodes=whole_ids(memory, arguments, "Episode", arguments.episodes),
         name=arguments.new_name,
         type=arguments.type,
         **_why(arguments),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.command import namespace_of, open_memory, open_to_look, review_command, settings_of
+from kg_memory.cli.command import namespace_of, open_memory, open_to_look, review_command, settings_of, whole_ids
 from kg_memory.cli.output import Cell, ProgressBar, Screen, count_noun, count_waiting
 from kg_memory.cli.readers import Reading, read
 from kg_memory.errors import InputError
@@ -230,10 +230,11 @@ def retry(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         stats = memory.stats(namespace=namespace)
-        total = len(arguments.ids) or stats.failed + (stats.skipped if arguments.skipped else 0)
+        ids = whole_ids(memory, arguments, "Episode", arguments.ids)
+        total = len(ids) or stats.failed + (stats.skipped if arguments.skipped else 0)
         with ProgressBar(total, screen) as meter:
             added = memory.episodes.retry(
-                namespace=namespace, episodes=arguments.ids or None, skipped=arguments.skipped, progress=meter.progress
+                namespace=namespace, episodes=ids or None, skipped=arguments.skipped, progress=meter.progress
             )
     return report(
         added,

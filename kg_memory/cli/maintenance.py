@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, settings_of
+from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, settings_of, whole_id
 from kg_memory.cli.keyboard import Keyboard
 from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
 from kg_memory.errors import EmbeddingMismatch, InputError
@@ -41,6 +41,9 @@ def forget(arguments: Namespace, screen: Screen) -> int:
 
 
 def _forget(memory: GraphMemory, what: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
+    for name in ("episode", "fact"):
+        if what[name] is not None:
+            what = {**what, name: whole_id(memory, arguments, name.capitalize(), what[name])}
     if arguments.dry_run or not arguments.yes:
         look = memory.privacy.forget(**what, dry_run=True)
         _show(look, screen)

@@ -94,7 +94,8 @@ class Screen:
 
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for index, name in enumerate(columns):
-            table.add_column(name, style=styles[index] if index < len(styles) else "", overflow="fold")
+            style = styles[index] if index < len(styles) else ""
+            table.add_column(name, style=style, overflow="fold", no_wrap=name == "id")  # or no id could be copied
         for row in rows:
             table.add_row(*map(Text, row))
         self._console().print(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from kg_memory.cli import maintenance
-from kg_memory.cli.command import namespace_of, open_to_look
+from kg_memory.cli.command import namespace_of, open_to_look, whole_id
 from kg_memory.cli.output import FACT_STYLES, Screen, mark_doubtful, mark_unreviewed, relation, source
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact
@@ -46,7 +46,7 @@ def _list(arguments: Namespace, screen: Screen) -> int:
 
 def _show_sources(arguments: Namespace, screen: Screen) -> int:
     with open_to_look(arguments, screen) as memory:
-        why = memory.facts.explain(arguments.id, namespace=namespace_of(arguments))
+        why = memory.facts.explain(whole_id(memory, arguments, "Fact", arguments.id), namespace=namespace_of(arguments))
     if screen.as_json:
         screen.json(why.model_dump(mode="json", include={"fact", "sources"}))
         return 0

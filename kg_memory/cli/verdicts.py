@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, review_command, settings_of
+from kg_memory.cli.command import (
+    namespace_of,
+    open_memory,
+    open_to_change,
+    open_to_look,
+    review_command,
+    settings_of,
+    whole_id,
+)
 from kg_memory.cli.output import FACT_STYLES, FACTS, SHORT, Screen, cell, fact_row, login, validity, when, with_ids
 from kg_memory.models.graph import Review
+
+if TYPE_CHECKING:
+    from kg_memory.memory.memory import GraphMemory
 
 
 def evolution(arguments: Namespace, screen: Screen) -> int:
     """List the facts that one fact replaced and was replaced by, earliest first."""
     with open_to_look(arguments, screen) as memory:
-        chain = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
+        chain = memory.facts.evolution(_fact(memory, arguments), namespace=namespace_of(arguments))
     columns, rows = with_ids(FACTS, [fact_row(fact) for fact in chain], chain, ids=arguments.ids)
     screen.values(chain, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
     return 0
@@ -23,7 +35,7 @@ def consequences(arguments: Namespace, screen: Screen) -> int:
     """List what rests on a fact, the nearest first, with the way to it and since when it is doubtful."""
     times = {"as_of": arguments.on, "believed_at": arguments.believed_at, "limit": arguments.limit}
     with open_to_look(arguments, screen) as memory:
-        resting = memory.facts.consequences(arguments.fact, namespace=namespace_of(arguments), **times)
+        resting = memory.facts.consequences(_fact(memory, arguments), namespace=namespace_of(arguments), **times)
     facts_ = [one.fact for one in resting]
     ways = [" > ".join(step.sentence for step in one.path[:-1]) for one in resting]
     table = [(len(one.path), *fact_row(one.fact)[:3], way) for one, way in zip(resting, ways, strict=True)]
@@ -36,7 +48,7 @@ def retract(arguments: Namespace, screen: Screen) -> int:
     """Believe a fact no more."""
     why = {"by": arguments.by or login(), "reason": arguments.reason}
     with open_to_change(settings_of(arguments), screen) as memory:
-        review = memory.facts.retract(arguments.fact, namespace=namespace_of(arguments), **why)
+        review = memory.facts.retract(_fact(memory, arguments), namespace=namespace_of(arguments), **why)
     return _tell(review, [f"No longer believed: {cell(review.pending.sentence)}"], arguments, screen)
 
 
@@ -44,9 +56,18 @@ def replace(arguments: Namespace, screen: Screen) -> int:
     """Let what a text states replace a fact."""
     why = {"by": arguments.by or login(), "reason": arguments.reason}
     with open_memory(arguments, screen) as memory:
-        review = memory.facts.replace(arguments.fact, arguments.text, namespace=namespace_of(arguments), **why)
+        review = memory.facts.replace(
+            _fact(memory, arguments),
+            arguments.text,
+            namespace=namespace_of(arguments),
+            **why,
+        )
     sides = (review.existing, review.pending)
     return _tell(review, [f"{cell(fact.sentence)}: {validity(fact)}" for fact in sides], arguments, screen)
+
+
+def _fact(memory: GraphMemory, arguments: Namespace) -> str:
+    return whole_id(memory, arguments, "Fact", arguments.fact)
 
 
 def _tell(review: Review, lines: Sequence[str], arguments: Namespace, screen: Screen) -> int:
@@ -69,7 +90,8 @@ def conflicts(arguments: Namespace, screen: Screen) -> int:
 def verdicts(arguments: Namespace, screen: Screen) -> int:
     """List all verdicts about a fact, or about any, also those that took effect by themselves."""
     with open_to_look(arguments, screen) as memory:
-        verdicts_ = memory.reviews.verdicts(arguments.fact, namespace=namespace_of(arguments), limit=arguments.limit)
+        fact = arguments.fact and _fact(memory, arguments)
+        verdicts_ = memory.reviews.verdicts(fact, namespace=namespace_of(arguments), limit=arguments.limit)
     return _show_reviews(verdicts_, screen, "No verdict was given.")
 
 

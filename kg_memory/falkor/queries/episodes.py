@@ -252,3 +252,8 @@ OPTIONAL MATCH (e)-[:NEXT]->(n)
 RETURN id, {_of_another("p")} AS before, {_of_another("n")} AS after
 """
 """The turns of others just before and after some messages of a conversation."""
+
+IDS_BEGINNING = {
+    label: f"MATCH (n:{label}) WHERE n.id STARTS WITH $begin RETURN n.id AS id LIMIT 2" for label in ("Episode", "Fact")
+}
+"""Two of the ids that begin so, by the label of what they are of."""
