@@ -71,6 +71,13 @@ def test_what_finds_nothing_says_the_true_reason(run: Run, told: str, command: l
         assert "kg-memory entities lists the known names" in run(*command[:-1], "Zoltan", "-n", told)[1]
 
 
+@pytest.mark.parametrize("command", ["digest", "identity", "handoff", "saved", "conflicts", "verdicts", "doctor"])
+def test_a_namespace_that_is_not_there_is_told(run: Run, told: str, command: str) -> None:
+    code, out, _ = run(command, "-n", "nobody")
+    assert (code, "There is no namespace 'nobody'. There " in out) == (0, True)
+    assert "There is no namespace" not in run(command, "-n", told)[1]
+
+
 def test_no_fact_at_a_time_is_not_said_to_be_an_unknown_name(run: Run, told: str) -> None:
     _, out, _ = run("facts", "Nora", "--on", "1990", "-n", told)
     assert out == "No facts about 'Nora'. Without --on there may be some.\n"

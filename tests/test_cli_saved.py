@@ -37,7 +37,7 @@ def test_what_holds_is_listed_with_its_date_and_leads_to_its_source(run: Run, to
     assert [source["source_id"] for source in why["sources"]] == ["m2"]
     code, out, err = run("saved", "--limit", "1", "-n", told)
     assert (code, "--after" in err) == (0, True)
-    assert run("saved", "-n", "nobody")[1].strip() == "No saved memories."
+    assert run("saved", "--about", "Zoe", "-n", told)[1].strip() == "No saved memories."
 
 
 def test_one_is_deleted_after_what_goes_along_was_shown(run: Run, told: str) -> None:

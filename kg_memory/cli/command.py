@@ -215,19 +215,27 @@ def whole_ids(memory: GraphMemory, arguments: Namespace, label: str, begins: Seq
     return [whole_id(memory, arguments, label, begin) for begin in begins or ()]
 
 
-def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
-    """Return why nothing was found: no such namespace, a time before its first fact, or what *otherwise* says."""
+def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
+    """Return that there is no such namespace, and which there are; an empty text where there is one."""
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()
     except DatabaseUnavailable:  # a part of a cluster is away
-        return otherwise
+        return ""
     if not names:
         return "Nothing is remembered yet. Tell the memory something: kg-memory ingest FILE"
-    if namespace not in names:
-        shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
-        more = f" and {len(names) - _SHOWN_NAMES} more: {LIST_NAMESPACES}" if len(names) > _SHOWN_NAMES else ""
-        return f"There is no namespace {namespace!r}. There {'is' if len(names) == 1 else 'are'} {shown}{more}."
+    if namespace in names:
+        return ""
+    shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
+    more = f" and {len(names) - _SHOWN_NAMES} more: {LIST_NAMESPACES}" if len(names) > _SHOWN_NAMES else ""
+    return f"There is no namespace {namespace!r}. There {'is' if len(names) == 1 else 'are'} {shown}{more}."
+
+
+def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
+    """Return why nothing was found: no such namespace, a time before its first fact, or what *otherwise* says."""
+    if missing := explain_no_namespace(memory, arguments):
+        return missing
+    namespace = namespace_of(arguments)
     believed_at = getattr(arguments, "believed_at", None)
     if believed_at is None or memory.facts.changes(_BEGINNING, believed_at, namespace=namespace, limit=1):
         return otherwise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from kg_memory.cli import maintenance
-from kg_memory.cli.command import namespace_of, open_to_look, whole_id
+from kg_memory.cli.command import explain_nothing, namespace_of, open_to_look, whole_id
 from kg_memory.cli.output import FACT_STYLES, Screen, mark_doubtful, mark_unreviewed, relation, source
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact
@@ -34,9 +34,10 @@ def _list(arguments: Namespace, screen: Screen) -> int:
     with open_to_look(arguments, screen) as memory:
         facts = memory.facts.list(about=arguments.about, as_of="now", namespace=namespace, **page)
         paused = memory.stats(namespace=namespace).paused
+        empty = "" if facts else explain_nothing(memory, arguments, "No saved memories.")
     rows = [(fact.created_at.date().isoformat(), _tell(fact), source(fact), fact.id) for fact in facts]
     styles = ("green", "bold", "dim", "dim")
-    screen.values(facts, ("saved", "memory", "source", "id"), rows, styles, empty="No saved memories.")
+    screen.values(facts, ("saved", "memory", "source", "id"), rows, styles, empty=empty)
     if facts.next:
         screen.note(f"There are more: --after {facts.next}")
     if paused:

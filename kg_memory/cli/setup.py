@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from kg_memory.cli import env_file
-from kg_memory.cli.command import open_to_change, settings_of
+from kg_memory.cli.command import explain_no_namespace, namespace_of, open_to_change, open_to_look, settings_of
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor import binaries
@@ -77,6 +77,8 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
     if arguments.fix:
         _fix(settings_of(arguments), screen)
     found = [_settings_file(), *checks(settings_of(arguments), screen)]
+    if "namespace" in arguments and found[-1].state != "wrong":
+        found.append(attempt("namespace", lambda: _namespace(arguments, screen)))
     wrong = [check for check in found if check.state == "wrong"]
     if screen.as_json:
         screen.json({"well": not wrong, "checks": [asdict(check) for check in found]})
@@ -261,6 +263,12 @@ def _database(settings: Settings, screen: Screen) -> Check:
     )
     slow = f"it keeps the plans of {plans} queries for each graph, which makes adding and searching in turns slower"
     return Check("database", "note", summary, f"{slow}: {more}")
+
+
+def _namespace(arguments: Namespace, screen: Screen) -> Check:
+    with open_to_look(arguments, screen) as memory:
+        missing = explain_no_namespace(memory, arguments)
+    return Check("namespace", "note" if missing else "ok", namespace_of(arguments), missing)
 
 
 def _query_plans(database: Database) -> int | None:

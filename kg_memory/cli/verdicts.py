@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import (
+    explain_nothing,
     namespace_of,
     open_memory,
     open_to_change,
@@ -84,7 +85,8 @@ def conflicts(arguments: Namespace, screen: Screen) -> int:
     """List the facts that cannot both be true, settled or waiting, with why."""
     with open_to_look(arguments, screen) as memory:
         conflicts_ = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
-    return _show_reviews(conflicts_, screen, "No facts contradict each other.")
+        empty = "" if conflicts_ else explain_nothing(memory, arguments, "No facts contradict each other.")
+    return _show_reviews(conflicts_, screen, empty)
 
 
 def verdicts(arguments: Namespace, screen: Screen) -> int:
@@ -92,7 +94,8 @@ def verdicts(arguments: Namespace, screen: Screen) -> int:
     with open_to_look(arguments, screen) as memory:
         fact = arguments.fact and _fact(memory, arguments)
         verdicts_ = memory.reviews.verdicts(fact, namespace=namespace_of(arguments), limit=arguments.limit)
-    return _show_reviews(verdicts_, screen, "No verdict was given.")
+        empty = "" if verdicts_ else explain_nothing(memory, arguments, "No verdict was given.")
+    return _show_reviews(verdicts_, screen, empty)
 
 
 def _show_reviews(reviews: Sequence[Review], screen: Screen, empty: str) -> int:
