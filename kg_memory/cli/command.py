@@ -46,6 +46,8 @@ _COMMANDS = {
 _ARGUMENT = re.compile(r"^(?:[a-z]+_[a-z_]+|at|during|since|until)(?= must)")
 _RENAMED = {"as_of": "on"}
 _SHOWN_NAMES = 10
+WHOLE = 36
+"""Characters of a whole id."""
 _BEGINNING = "0001-01-01"
 
 
@@ -154,26 +156,29 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
     return GraphMemory.open(settings=settings_of(arguments), on_wait=screen.note)
 
 
-def open_to_look(arguments: Namespace, screen: Screen, why: str = "this command opens no model") -> GraphMemory:
+def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
     """`open_memory` for a command that asks no model and embeds nothing: it needs no key, and opens every graph."""
-    return _open_without_models(settings_of(arguments), why, screen)
+    return open_without_models(settings_of(arguments), screen)
 
 
-def open_to_change(settings: Settings, screen: Screen) -> GraphMemory:
-    """Open the memory; where no model can be opened, for what can be done without."""
-    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
-
-    try:
-        return GraphMemory.open(settings=settings, on_wait=screen.note)
-    except (SettingsError, MissingExtra) as error:
-        return _open_without_models(settings, str(error), screen)
-
-
-def _open_without_models(settings: Settings, why: str, screen: Screen) -> GraphMemory:
+def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
+    """`open_memory` for a command that asks no model but may have to embed: it needs no key where that needs none."""
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
     from kg_memory.memory.open import without_models  # noqa: PLC0415
 
-    return GraphMemory.open(**without_models(settings, why), on_wait=screen.note)
+    try:
+        return open_memory(arguments, screen)
+    except (SettingsError, MissingExtra) as error:
+        given = without_models(settings_of(arguments), str(error))
+    return GraphMemory.open(**{**given, "embeddings": None}, on_wait=screen.note)
+
+
+def open_without_models(settings: Settings, screen: Screen) -> GraphMemory:
+    """Open the memory to look into it; see `open_to_look`."""
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
+    from kg_memory.memory.open import without_models  # noqa: PLC0415
+
+    return GraphMemory.open(**without_models(settings, "this command opens no model"), on_wait=screen.note)
 
 
 def namespace_of(arguments: Namespace) -> str:
@@ -201,13 +206,13 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
 
     Errors: `InputError` where it begins several. What begins none is returned as it is.
     """
-    if len(begin) < SHORT:
+    if not SHORT <= len(begin) < WHOLE:
         return begin
     key = graph_key(namespace_of(arguments))
     rows = memory.driver.store.database.query(key, IDS_BEGINNING[label], {"begin": begin}, write=False)
-    if len(rows) > 1:
+    if len(rows) > 1 and {"id": begin} not in rows:
         raise InputError(f"{begin!r} begins the ids of several {label.lower()}s: give more of it")
-    return str(rows[0]["id"]) if rows else begin
+    return str(rows[0]["id"]) if len(rows) == 1 else begin
 
 
 def whole_ids(memory: GraphMemory, arguments: Namespace, label: str, begins: Sequence[str] | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Literal
 
-from kg_memory.cli.command import explain_nothing, namespace_of, open_to_change, open_to_look, settings_of, whole_ids
+from kg_memory.cli.command import explain_nothing, namespace_of, open_to_change, open_to_look, whole_ids
 from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import SHORT, Cell, Screen, cell, count_noun, login, when
 from kg_memory.errors import InputError
@@ -26,7 +26,7 @@ def entities(arguments: Namespace, screen: Screen) -> int:
     _check(arguments)
     action = arguments.action or "list"
     looks = action in ("list", "decisions")
-    opened = open_to_look(arguments, screen) if looks else open_to_change(settings_of(arguments), screen)
+    opened = open_to_look(arguments, screen) if looks else open_to_change(arguments, screen)
     with opened as memory:
         _ACTIONS[action](memory, arguments, screen)
     return 0

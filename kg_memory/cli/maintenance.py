@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, settings_of, whole_id
+from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, whole_id
 from kg_memory.cli.keyboard import Keyboard
 from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
-from kg_memory.errors import EmbeddingMismatch, InputError
+from kg_memory.errors import InputError
 from kg_memory.models.operations import AuditEntry, ForgetReceipt
 from kg_memory.validation import DEFAULT_NAMESPACE
 
@@ -32,27 +32,19 @@ def forget(arguments: Namespace, screen: Screen) -> int:
         raise InputError("nobody is there to be asked: look with --dry-run, and forget with --yes")
     what: dict[str, Any] = {name: getattr(arguments, name) for name in _NAMED}
     what |= {"by": arguments.by or login(), "reason": arguments.reason, "namespace": namespace_of(arguments)}
-    try:
-        with open_to_change(settings_of(arguments), screen) as memory:
-            return _forget(memory, what, arguments, screen)
-    except EmbeddingMismatch as error:  # nothing is forgotten so far, and most of it needs no vectors
-        with open_to_look(arguments, screen, str(error)) as memory:
-            return _forget(memory, what, arguments, screen)
-
-
-def _forget(memory: GraphMemory, what: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    for name in ("episode", "fact"):
-        if what[name] is not None:
-            what = {**what, name: whole_id(memory, arguments, name.capitalize(), what[name])}
-    if arguments.dry_run or not arguments.yes:
-        look = memory.privacy.forget(**what, dry_run=True)
-        _show(look, screen)
-        if arguments.dry_run:
-            return 0
-        if Keyboard().key("Forget this for good? [y/N] ") != "y":
-            screen.note("Nothing was forgotten.")
-            return 1
-    done = memory.privacy.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))
+    with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
+        for name in ("episode", "fact"):
+            if what[name] is not None:
+                what[name] = whole_id(memory, arguments, name.capitalize(), what[name])
+        if asks or arguments.dry_run:
+            look = memory.privacy.forget(**what, dry_run=True)
+            _show(look, screen)
+            if arguments.dry_run:
+                return 0
+            if Keyboard().key("Forget this for good? [y/N] ") != "y":
+                screen.note("Nothing was forgotten.")
+                return 1
+        done = memory.privacy.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
     else:
@@ -111,7 +103,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
     """Evict, or preview an eviction."""
     names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
     options = {name: getattr(arguments, name) for name in names}
-    with open_to_change(settings_of(arguments), screen) as memory:
+    with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
         done = memory.privacy.evict(**options, namespace=namespace_of(arguments))
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
@@ -245,7 +237,7 @@ def _bring(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
 
 def pause(arguments: Namespace, screen: Screen) -> int:
     """Remember nothing new in a namespace until `unpause`."""
-    with open_to_change(settings_of(arguments), screen) as memory:
+    with open_to_change(arguments, screen) as memory:
         memory.pause(namespace=namespace_of(arguments))
     screen.line("Paused: nothing new is remembered. kg-memory unpause ends it.")
     return 0
@@ -253,7 +245,7 @@ def pause(arguments: Namespace, screen: Screen) -> int:
 
 def unpause(arguments: Namespace, screen: Screen) -> int:
     """Remember again what comes from now on."""
-    with open_to_change(settings_of(arguments), screen) as memory:
+    with open_to_change(arguments, screen) as memory:
         was_paused = memory.unpause(namespace=namespace_of(arguments))
     screen.line("What comes from now on is remembered again." if was_paused else "It was not paused.")
     return 0

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli import identities
-from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command, settings_of
+from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command
 from kg_memory.cli.keyboard import END, Keyboard
 from kg_memory.cli.output import (
     SHORT,
@@ -46,7 +46,7 @@ def review(arguments: Namespace, screen: Screen) -> int:
     decided = arguments.decided
     terminal = sys.stdin.isatty() and sys.stdout.isatty() and not screen.as_json
     decides = choice is not None or (terminal and not (arguments.list or decided))
-    opened = open_to_change(settings_of(arguments), screen) if decides else open_to_look(arguments, screen)
+    opened = open_to_change(arguments, screen) if decides else open_to_look(arguments, screen)
     with opened as memory:
         if choice is not None:
             _decide(memory, arguments, choice, screen)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from kg_memory.cli import env_file
-from kg_memory.cli.command import explain_no_namespace, namespace_of, open_to_change, open_to_look, settings_of
+from kg_memory.cli.command import explain_no_namespace, namespace_of, open_to_look, open_without_models, settings_of
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor import binaries
@@ -199,9 +199,9 @@ def _model(settings: Settings) -> Check:
 def _offline_by() -> str:
     """Return what says that no model reads, and where it is set."""
     name, file = f"{ENV_PREFIX}MODEL", env_file.path()
-    if name in os.environ:
+    if os.environ.get(name) == OFFLINE:
         return f"{name}={OFFLINE} of the environment"
-    in_file = env_file.is_private(file) and name in env_file.read(file)
+    in_file = env_file.is_private(file) and env_file.read(file).get(name) == OFFLINE
     return f"{name}={OFFLINE} in {file.absolute()}" if in_file else f"--model {OFFLINE}"
 
 
@@ -221,7 +221,7 @@ def _first_of(names: Sequence[str]) -> str:
 
 def _database(settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
-    with open_to_change(settings, screen) as memory:
+    with open_without_models(settings, screen) as memory:
         names = memory.data.namespaces()
         held = {name: memory.stats(namespace=name) for name in names}
         database = memory.driver.store.database

@@ -15,7 +15,6 @@ from kg_memory.cli.command import (
     open_to_change,
     open_to_look,
     review_command,
-    settings_of,
     times_of,
 )
 from kg_memory.cli.identities import entity_row
@@ -256,7 +255,8 @@ _COLUMNS = ("predicate", "kept as", "values at a time", "by")
 def predicates(arguments: Namespace, screen: Screen) -> int:
     """List the predicates, or show or correct one."""
     namespace = namespace_of(arguments)
-    with open_to_change(settings_of(arguments), screen) as memory:
+    changes_one = arguments.canonical is not None or arguments.one_at_a_time is not None
+    with (open_to_change if changes_one else open_to_look)(arguments, screen) as memory:
         if arguments.name is None:
             predicates_ = memory.predicates.list(namespace=namespace, limit=arguments.limit)
             empty = "No predicates were learned yet. What the rules know, as LIVES_IN, goes without saying."
@@ -264,7 +264,7 @@ def predicates(arguments: Namespace, screen: Screen) -> int:
                 predicates_, _COLUMNS, [_row(info) for info in predicates_], ("bold", "", "yellow", "dim"), empty=empty
             )
             return 0
-        if arguments.canonical is None and arguments.one_at_a_time is None:
+        if not changes_one:
             stored = memory.predicates.list(namespace=namespace, limit=_SEARCHED)
             _tell(_look_up(arguments.name, stored), screen)
             return 0

@@ -13,7 +13,6 @@ from kg_memory.cli.command import (
     open_to_change,
     open_to_look,
     review_command,
-    settings_of,
     whole_id,
 )
 from kg_memory.cli.output import FACT_STYLES, FACTS, SHORT, Screen, cell, fact_row, login, validity, when, with_ids
@@ -48,7 +47,7 @@ def consequences(arguments: Namespace, screen: Screen) -> int:
 def retract(arguments: Namespace, screen: Screen) -> int:
     """Believe a fact no more."""
     why = {"by": arguments.by or login(), "reason": arguments.reason}
-    with open_to_change(settings_of(arguments), screen) as memory:
+    with open_to_change(arguments, screen) as memory:
         review = memory.facts.retract(_fact(memory, arguments), namespace=namespace_of(arguments), **why)
     return _tell(review, [f"No longer believed: {cell(review.pending.sentence)}"], arguments, screen)
 

@@ -80,9 +80,7 @@ class GraphStore:
         Errors: `EmbeddingMismatch`, `SchemaError`.
         """
         if not write or self.vectors.name == schema.ANY_MODEL:
-            exists = schema.check(self.database, key, None, self.vectors.name)
-            if exists or not write:
-                return exists
+            return schema.check(self.database, key, None, self.vectors.name)
         schema.ensure(self.database, key, self.vectors.dimension(), self.vectors.name)
         return True
 

@@ -34,7 +34,7 @@ from kg_memory.validation import validate_count
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
     """Return what rests on the fact with that id, over any number of steps: the nearest first, at most *limit*."""
     if not isinstance(fact, str) or not fact:
-        raise InputError(f"fact must be the id of a fact, got {fact!r}; take memory.facts.about(...)[0].id")
+        raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) has facts with theirs")
     limit = validate_count("limit", limit)
     root = replace_unstorable(fact)
     if not (yield from read(queries.STORED, ids=[root])):

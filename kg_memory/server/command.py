@@ -82,6 +82,8 @@ def _check_address(host: str, port: int) -> None:
                 tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, os.name == "posix")
                 tried.bind(address)
     except OSError as error:
+        if error.errno == errno.EAFNOSUPPORT:  # no IPv6 here: the server does without too
+            return
         if error.errno == errno.EADDRINUSE:
             raise InputError(f"port {port} of {host} is in use: choose another with --port") from None
         raise InputError(f"cannot listen at {host}:{port} ({error.strerror}): check --host and --port") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg_memory.server.endpoints import Route
+from kg_memory.server.endpoints import NAMESPACE, Route
 
 QUESTION = {"question": "Where does Ann live?"}
 FACT = {"subject": "Ann", "predicate": "WORKS_AT", "object": "Acme", "valid_at": "2024-05", "source_id": "crm/4711"}
@@ -88,5 +88,5 @@ ROUTES = (
     Route("POST", "/evict", "privacy.evict", "forget", example={"expired_days": 90, "dry_run": True}),
     Route("GET", "/audit", "privacy.audit", "admin"),
 )
-BY_VERB = {route.verb: f"{route.method} {route.path}" for route in ROUTES}
+BY_VERB = {route.verb: f"{route.method} {NAMESPACE}{route.path}" for route in ROUTES}
 """The routes as errors name them, by their verbs."""

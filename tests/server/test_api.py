@@ -103,7 +103,10 @@ def test_a_fact_and_an_entity_are_shown_from_every_side(ann):
     assert admin.get(f"{root}/facts/{id_}").json()["id"] == id_
     assert admin.get(f"{root}/facts/nothing").status_code == 404
     assert admin.get(f"{root}/facts/nothing/explain").status_code == 404
-    assert "`GET /facts` shows the ids" in admin.post(f"{root}/facts/nothing/retract").json()["detail"]
+    assert (
+        "`GET /v1/namespaces/{namespace}/facts` shows the ids"
+        in admin.post(f"{root}/facts/nothing/retract").json()["detail"]
+    )
     wrong = admin.post(f"{root}/episodes", json={"content": "x", "at": "32 May"}).json()
     assert wrong["detail"] == "body.at: must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z"
     why = admin.get(f"{root}/facts/{id_}/explain").json()

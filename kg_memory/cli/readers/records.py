@@ -41,11 +41,13 @@ def from_record(record: Any) -> EpisodeInput | None:
     """
     if not isinstance(record, Mapping):
         raise InputError(f'this is {json_type(record)}, not an object: write one object like {{"content": "..."}}')
+    role = _text(record, ("role",))
+    if role in UNSAID and record.keys() <= _KNOWN:
+        return None
     if not is_message(record):
         if _TELLS_WHO & record.keys() and record.keys() <= _KNOWN:
             raise InputError('this message has no content: add it, as in {"content": "..."}')
         return build(content=to_json(record), kind=EpisodeKind.JSON)
-    role = _text(record, ("role",))
     if role in UNSAID:
         return None
     value = _first(record, _CONTENT)

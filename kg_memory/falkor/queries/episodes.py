@@ -254,6 +254,7 @@ RETURN id, {_of_another("p")} AS before, {_of_another("n")} AS after
 """The turns of others just before and after some messages of a conversation."""
 
 IDS_BEGINNING = {
-    label: f"MATCH (n:{label}) WHERE n.id STARTS WITH $begin RETURN n.id AS id LIMIT 2" for label in ("Episode", "Fact")
+    label: f"MATCH (n:{label}) WHERE n.id STARTS WITH $begin RETURN n.id AS id ORDER BY id LIMIT 2"
+    for label in ("Episode", "Fact")
 }
 """Two of the ids that begin so, by the label of what they are of."""

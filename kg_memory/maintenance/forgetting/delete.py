@@ -104,11 +104,10 @@ def plan_batch(batch: Batch, settings: Settings, namespace: str) -> Flow[tuple[I
 
 
 def check_model() -> Flow[str]:
-    """Return the model of the vectors. Errors: `EmbeddingMismatch` if it is not ours, also during a re-embedding."""
+    """Return the embedding model. Errors: `EmbeddingMismatch` for vectors of another, also during a re-embedding."""
     model = yield from embedding_model()
     for meta in (yield from read(schema.READ_META)):
         schema.refuse_other_vectors(meta, model)
-        model = meta["model"]
     return model
 
 

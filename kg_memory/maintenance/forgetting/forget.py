@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 
-from kg_memory.errors import EmbeddingMismatch, EmbeddingUnavailable
+from kg_memory.errors import EmbeddingMismatch
 from kg_memory.falkor import rows
 from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.save import LEFT
@@ -180,10 +180,10 @@ def _begin(run: Run) -> Flow[None]:
 
 
 def _search(run: Run, traces: Traces) -> Flow[None]:
-    """Search for *traces*, once this process caches nothing any more; not where nothing can be embedded."""
+    """Search for *traces*, once this process caches nothing any more; not while the graph is being re-embedded."""
     yield from clear_process_caches()
     yield from audit.point_to(run.key, run.note(), run.since)
-    with suppress(EmbeddingMismatch, EmbeddingUnavailable):
+    with suppress(EmbeddingMismatch):
         run.searches.append((yield from search_residue(traces)))
 
 

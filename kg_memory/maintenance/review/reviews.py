@@ -117,7 +117,7 @@ def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Revi
 def validate_fact(fact: object) -> str:
     """Return the id of a fact. Errors: `InputError` where it is none."""
     if not isinstance(fact, str) or not fact:
-        raise InputError(f"fact must be the id of a fact, got {fact!r}; take memory.facts.about(...)[0].id")
+        raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) has facts with theirs")
     return replace_unstorable(fact)
 
 
