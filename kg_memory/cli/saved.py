@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from kg_memory.cli import maintenance
 from kg_memory.cli.command import explain_nothing, namespace_of, open_to_look, whole_id
-from kg_memory.cli.output import FACT_STYLES, Screen, mark_doubtful, mark_unreviewed, relation, source
+from kg_memory.cli.output import FACT_STYLES, Screen, mark_doubtful, mark_unreviewed, source
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact
 
@@ -58,4 +58,4 @@ def _show_sources(arguments: Namespace, screen: Screen) -> int:
 
 
 def _tell(fact: Fact) -> str:
-    return mark_doubtful(fact, mark_unreviewed(fact, relation(fact)))
+    return mark_doubtful(fact, mark_unreviewed(fact, fact.sentence))
