@@ -194,7 +194,7 @@ def test_what_cannot_be_forgotten_is_told(world, given, match):
 def test_a_namespace_that_holds_nothing_has_nothing_to_forget(world):
     with pytest.raises(InputError, match="there is no episode"):
         world.privacy.forget(episode="a")
-    with pytest.raises(InputError, match=f"there is no namespace '{world.namespace}', or nothing is in it: "):
+    with pytest.raises(InputError, match=f"there is no namespace '{world.namespace}', or all of it is forgotten: "):
         world.privacy.forget(everything=True)
     assert world.namespace not in world.memory.data.namespaces()
 

@@ -73,7 +73,7 @@ def not_found(kind: str, target: object) -> InputError:
     """Return the error that there is no *target* of *kind*."""
     hint = IDS_FROM.get(kind, f"memory.episodes.list() has each message with its {kind}")
     if kind == "everything":
-        return NotFound(f"there is no namespace {target!r}, or nothing is in it: {hint}")
+        return NotFound(f"there is no namespace {target!r}, or all of it is forgotten: {hint}")
     return NotFound(f"there is no {kind} {target!r} in this namespace, or it is forgotten: {hint}")
 
 
