@@ -46,7 +46,7 @@ _COMMANDS = {
 _ARGUMENT = re.compile(r"^(?:[a-z]+_[a-z_]+|at|during|since|until)(?= must)")
 _RENAMED = {"as_of": "on"}
 _SHOWN_NAMES = 10
-WHOLE = 36
+_WHOLE = 36
 """Characters of a whole id."""
 _BEGINNING = "0001-01-01"
 
@@ -206,7 +206,7 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
 
     Errors: `InputError` where it begins several. What begins none is returned as it is.
     """
-    if not SHORT <= len(begin) < WHOLE:
+    if not SHORT <= len(begin) < _WHOLE:
         return begin
     key = graph_key(namespace_of(arguments))
     rows = memory.driver.store.database.query(key, IDS_BEGINNING[label], {"begin": begin}, write=False)

@@ -42,14 +42,13 @@ def from_record(record: Any) -> EpisodeInput | None:
     if not isinstance(record, Mapping):
         raise InputError(f'this is {json_type(record)}, not an object: write one object like {{"content": "..."}}')
     role = _text(record, ("role",))
-    if role in UNSAID and record.keys() <= _KNOWN:
+    said = is_message(record)
+    if role in UNSAID and (said or record.keys() <= _KNOWN):
         return None
-    if not is_message(record):
+    if not said:
         if _TELLS_WHO & record.keys() and record.keys() <= _KNOWN:
             raise InputError('this message has no content: add it, as in {"content": "..."}')
         return build(content=to_json(record), kind=EpisodeKind.JSON)
-    if role in UNSAID:
-        return None
     value = _first(record, _CONTENT)
     kind = record.get("kind", EpisodeKind.MESSAGE)
     content = to_json(value) if kind == EpisodeKind.JSON and not isinstance(value, str) else plain_text(value)
