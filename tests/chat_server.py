@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kg_memory.llm import prompts
 from kg_memory.llm.joint import joint
+from kg_memory.llm.prompts import schema_text
 from kg_memory.runtime.effects import Prompt
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -121,18 +122,23 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _asked(path: str, body: dict[str, Any]) -> str:
     """Return what is asked for: the name of a prompt's schema, or the end of the *path*."""
-    form = body.get("response_format", {})
-    return str(form.get("json_schema", {}).get("name") or path.rpartition("/")[2])
+    return _schema_name(body) or path.rpartition("/")[2]
+
+
+def _schema_name(body: dict[str, Any]) -> str:
+    """Return the name of the schema that *body* asks for, as an option or in its first message; empty for none."""
+    name = body.get("response_format", {}).get("json_schema", {}).get("name")
+    first = _text(body["messages"][0]) if body.get("messages") else ""
+    in_text = (each for each, prompt in _PROMPTS.items() if schema_text(prompt.answer) in first)
+    return str(name or next(in_text, ""))
 
 
 def _answer(body: dict[str, Any], model: Scripted) -> dict[str, Any]:
     """Return the message that answers *body*."""
     messages, offered = body["messages"], {tool["function"]["name"] for tool in body.get("tools", ())}
     last = _text(messages[-1])
-    if "response_format" in body:
-        return {
-            "content": json.dumps(_reading(body["response_format"]["json_schema"]["name"], _text(messages[0]), model))
-        }
+    if schema := _schema_name(body):
+        return {"content": json.dumps(_reading(schema, _text(messages[0]), model))}
     if messages[-1]["role"] == "user" and "remember" in offered and (wish := _WISH.search(last)):
         return _call("remember", content=wish[1])
     if messages[-1]["role"] == "user" and "search_memory" in offered:

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from kg_memory.llm.prompts.answers import Reading
+from kg_memory.settings import Settings
+
 T = TypeVar("T")
 MOST_IN_EPISODE = 5000
 """The most entities, and the most facts, of one episode in all its pieces: one query writes them."""
@@ -23,6 +26,7 @@ class Loss:
     reason: str
 
 
+INVALID = "the model gave it in a form that cannot be read"
 LIMIT_OF_PIECE = "over the limit of one piece: raise max_{what} to keep more"
 LIMIT_OF_EPISODE = "over the limit of one episode: split the episode to keep more"
 
@@ -45,6 +49,20 @@ def take_of_episode(items: Sequence[T], what: str) -> Sequence[T]:
 def beyond_episode(items: Sequence[T]) -> Sequence[T]:
     """Return those of *items* that `take_of_episode` leaves out."""
     return items[MOST_IN_EPISODE:]
+
+
+def list_surplus(
+    answers: Iterable[Reading], settings: Settings, what: Literal["entities", "facts"]
+) -> tuple[Loss, ...]:
+    """Return the entities or facts of *answers* that are invalid, or over the limit of a piece."""
+    reason, limit = LIMIT_OF_PIECE.format(what=what), getattr(settings, f"max_{what}")
+    kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
+    losses: list[Loss] = []
+    for answer in answers:
+        losses += [Loss(kind, text, INVALID) for name, text in answer.lost if name == what]
+        surplus = getattr(answer, what)[limit:]
+        losses += [Loss(kind, item.name if what == "entities" else item.sentence, reason) for item in surplus]
+    return tuple(losses)
 
 
 def log_losses(episode: str, losses: Iterable[Loss]) -> None:

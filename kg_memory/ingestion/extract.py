@@ -5,26 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Literal
 
-from kg_memory.errors import BudgetSpent
+from kg_memory.errors import BudgetSpent, ModelRefusal
 from kg_memory.ingestion.bounds import (
     LIMIT_OF_EPISODE,
-    LIMIT_OF_PIECE,
     Loss,
     beyond_episode,
+    list_surplus,
     take_of_episode,
     take_of_piece,
 )
 from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
+from kg_memory.ingestion.interrupted import REFUSED, ask_about
 from kg_memory.ingestion.owners import name_owners, name_speaker
 from kg_memory.ingestion.questions import ask_reading, reads_at_once
 from kg_memory.ingestion.records import Mention, Piece
 from kg_memory.ingestion.state import Draft, Update, type_fields
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
-from kg_memory.runtime.effects import Prompt, ask
+from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -53,6 +53,13 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
     if draft.episode.is_declared:
         mentions = find_mentions(parse_content(draft.episode.content), settings)
         return {"mentions": mentions, "stated": None, "dropped": ()}
+    try:
+        return (yield from _read(draft, settings))
+    except ModelRefusal as error:
+        return {"mentions": speaker_of(draft, settings), "stated": (), "skipped": REFUSED.format(error), "dropped": ()}
+
+
+def _read(draft: Draft, settings: Settings) -> Flow[Update]:
     if not reads_at_once(settings):
         try:
             answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
@@ -73,18 +80,6 @@ def _collect(draft: Draft, extracted: Iterable[ExtractedEntity], losses: Iterabl
     """Return the mentions of an episode, the speaker first, and what was left out."""
     mentions, dropped = join(speaker_of(draft, settings), extracted, draft, settings)
     return {"mentions": mentions, "stated": draft.stated, "dropped": (*losses, *dropped)}
-
-
-def list_surplus(
-    answers: Iterable[ExtractedEntities | EpisodeReading], settings: Settings, what: Literal["entities", "facts"]
-) -> tuple[Loss, ...]:
-    """Return the entities or facts of *answers* that are over the limit of a piece."""
-    reason, limit = LIMIT_OF_PIECE.format(what=what), getattr(settings, f"max_{what}")
-    texts: list[str] = []
-    for answer in answers:
-        items = getattr(answer, what)[limit:]
-        texts += [item.name if what == "entities" else item.sentence for item in items]
-    return tuple(Loss("entity" if what == "entities" else "fact", text, reason) for text in texts)
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
@@ -128,11 +123,14 @@ def _entities_of(
 
 
 def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:
-    fields = draft.prompt_fields(piece)
-    if draft.episode.kind == "json":
-        del fields["previous"]
     types = type_fields(settings)["entity_types"]
-    answer = yield from ask(
-        PROMPTS[draft.episode.kind], **fields, entity_types=types, instructions=settings.instructions
-    )
+
+    def question(seen: Draft) -> Ask:
+        fields = seen.prompt_fields(piece)
+        if seen.episode.kind == "json":
+            del fields["previous"]
+        asked = {**fields, "entity_types": types, "instructions": settings.instructions}
+        return Ask(PROMPTS[seen.episode.kind], asked)
+
+    answer: ExtractedEntities = yield from ask_about(draft, question)
     return answer

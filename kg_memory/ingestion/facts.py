@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from kg_memory.ingestion.bounds import (
     LIMIT_OF_EPISODE,
-    LIMIT_OF_PIECE,
     Loss,
     beyond_episode,
+    list_surplus,
     take_of_episode,
     take_of_piece,
 )
 from kg_memory.ingestion.declared import state_declared
+from kg_memory.ingestion.interrupted import ask_about
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact
 from kg_memory.ingestion.state import Draft, Update, type_fields
@@ -22,7 +23,7 @@ from kg_memory.ingestion.stating import state_fact
 from kg_memory.ingestion.support import UNSUPPORTED, SupportCheck
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
-from kg_memory.runtime.effects import ask
+from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name, replace_unstorable
@@ -64,7 +65,6 @@ def ask_readings(draft: Draft, settings: Settings, losses: list[Loss] | None = N
         return []
     answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
     limited = [take_of_piece(answer.facts, settings.max_facts, "facts") for answer in answers]
-    surplus = [fact for answer in answers for fact in answer.facts[settings.max_facts :]]
     readings = [
         Reading(piece, fact, place)
         for piece, facts in zip(draft.pieces, limited, strict=True)
@@ -72,8 +72,7 @@ def ask_readings(draft: Draft, settings: Settings, losses: list[Loss] | None = N
     ]
     selected = _select_facts(take_of_episode(readings, "facts"), len(draft.entities), losses)
     if losses is not None:
-        reason = LIMIT_OF_PIECE.format(what="facts")
-        losses += [Loss("fact", fact.sentence, reason) for fact in surplus]
+        losses += list_surplus(answers, settings, "facts")
         losses += [Loss("fact", reading.fact.sentence, LIMIT_OF_EPISODE) for reading in beyond_episode(readings)]
     return selected
 
@@ -175,12 +174,9 @@ def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]
         {"id": place, "name": entity.name, "type": entity.type, "called": list(entity.called)}
         for place, entity in enumerate(draft.entities)
     ]
-    answer = yield from ask(
-        FACTS,
-        **draft.prompt_fields(piece),
-        entities=entities,
-        fact_types=type_fields(settings)["fact_types"],
-        instructions=settings.instructions,
+    more = {"fact_types": type_fields(settings)["fact_types"], "instructions": settings.instructions}
+    answer: ExtractedFacts = yield from ask_about(
+        draft, lambda seen: Ask(FACTS, {**seen.prompt_fields(piece), "entities": entities, **more})
     )
     return answer
 

@@ -29,6 +29,7 @@ from kg_memory.ingestion.bounds import take_of_episode, take_of_piece
 from kg_memory.ingestion.contradictions import find_related, pair_facts, pair_question
 from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.facts import locate_readings, state_facts, wordings
+from kg_memory.ingestion.interrupted import ask_about
 from kg_memory.ingestion.predicates import look_up, predicate_question
 from kg_memory.ingestion.receive import accept
 from kg_memory.ingestion.records import JSON, NamedFact, NewPredicate, PairVerdict, Piece, Related
@@ -60,7 +61,7 @@ def read_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
 
 def ask_reading(draft: Draft, settings: Settings) -> Flow[tuple[list[EpisodeReading], tuple[NamedFact, ...]]]:
     """Ask for the entities and facts of each piece; return the answers, and the facts within the limits."""
-    readings = yield from every(_ask(read_question(draft, piece, settings)) for piece in draft.pieces)
+    readings = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
     facts = [
         NamedFact(
             piece, **{**dict(fact), "objects": tuple(fact.objects), "rests_on": tuple(fact.rests_on)}, place=place
@@ -101,8 +102,8 @@ def prepare_later_questions(draft: Draft, settings: Settings) -> Flow[LaterQuest
     )
 
 
-def _ask(question: Ask) -> Flow[EpisodeReading]:
-    reading: EpisodeReading = yield question
+def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[EpisodeReading]:
+    reading: EpisodeReading = yield from ask_about(draft, lambda seen: read_question(seen, piece, settings))
     return reading
 
 
@@ -175,7 +176,7 @@ def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
         fact = dict(answer.facts[place])
         fact["rests_on"] = [places.index(premise) for premise in fact["rests_on"] if premise in places]
         facts.append(StatedFact(**fact))
-    return EpisodeReading(entities=entities, facts=facts)
+    return EpisodeReading(entities=entities, facts=facts, lost=[] if number else answer.lost)
 
 
 def window_fields(drafts: Sequence[Draft]) -> JSON:

@@ -31,7 +31,7 @@ class SupportCheck:
             fact.sentence,
             fact.predicate,
             list(map(_names_of, entities)),
-            fact.quote,
+            fact.quote or piece.content,
             fact.kind,
             fact.valid_at,
             fact.invalid_at,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
@@ -28,11 +29,17 @@ from kg_memory.text.redaction import hide_secrets
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # The SDKs share no base class for "no response"; these are the names in httpx, httpx2, requests, openai and anthropic.
 TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
-TRANSIENT_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError"}
+TRANSIENT_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError", "JSONDecodeError"}
 TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
 """The attributes of LangChain's clients that hold the timeout."""
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 FILTER_NAMES = frozenset({"ContentFilterFinishReasonError"})
+FILTER_WORDS = re.compile(
+    r"content[ _-]?(filter|policy|management|moderation)|responsible ?ai|moderation|safety (system|policy|filter)"
+    r"|flagged|usage polic|sensitive content|prohibited",
+    re.IGNORECASE,
+)
+"""Words of servers that block a request for its content, whatever code they give."""
 LOOP_CLOSED = "Event loop is closed"
 NO_THREADS = "interpreter shutdown"
 """Part of each error that Python raises when it can start no more threads because the process is ending."""
@@ -233,7 +240,7 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
         retry_after=retry_after,
         reason=" ".join(reason.split())[:MAX_REASON] or type(error).__name__,
         cause=error if reason == text else None,
-        filtered=getattr(error, "code", None) in FILTER_CODES or bool(_names(error) & FILTER_NAMES),
+        filtered=_is_filtered(error, status, text),
         timeout=status is None and bool(_names(error) & TIMEOUT_NAMES),
         rate_limited=transient and (status == 429 or retry_after is not None),
         shutdown=is_shutdown(error),
@@ -264,6 +271,12 @@ def _is_transient(error: Exception, status: int | None) -> bool:
     is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_CLOSED
     is_retryable = getattr(error, "is_retryable", False) or _names(error) & TRANSIENT_NAMES
     return bool(is_stale or is_shutdown(error) or is_retryable)
+
+
+def _is_filtered(error: Exception, status: int | None, text: str) -> bool:
+    if getattr(error, "code", None) in FILTER_CODES or _names(error) & FILTER_NAMES:
+        return True
+    return status in (400, 403, 422, 451) and bool(FILTER_WORDS.search(text))
 
 
 def _names(error: Exception) -> set[str]:

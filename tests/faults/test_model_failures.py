@@ -172,21 +172,24 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "too long a prompt": (
         refusing(400, "maximum context length exceeded"), Outcome(ModelError, FAILED, "lower chunk_size"),
     ),
-    "a filtered prompt": (refusing(400, "policy", code="content_filter"), Outcome(ModelRefusal, FAILED, "leave this")),
-    "a refusal": (Said(completion("", refusal="I cannot.")), Outcome(ModelRefusal, FAILED, "I cannot")),
-    "a filtered answer": (Said(completion("", "content_filter")), Outcome(ModelRefusal, FAILED, "another model")),
     "cut off": (Said(completion('{"entities": [{"na', "length")), Outcome(AnswerError, FAILED, "max_tokens")),
     "no JSON": ("Ann and Oslo, I think", Outcome(AnswerError, FAILED, "better at JSON")),
     "broken JSON": ('{"entities": [{"name": "Ann", ', Outcome(AnswerError, FAILED, "better at JSON")),
     "another schema": (json.dumps({"persons": ["Ann"]}), Outcome(AnswerError, FAILED, "better at JSON")),
-    "no valid item": (read({"title": "Ann"}, facts=[{"x": 1}]), Outcome(AnswerError, FAILED, "better at JSON")),
+    "no valid item": (read({"age": "Ann"}, facts=[{"x": 1}]), Outcome(AnswerError, FAILED, "better at JSON")),
     "nothing": ("", Outcome(AnswerError, FAILED, "better at JSON")),
     "only thoughts": ("<think>Who is Ann?</think>", Outcome(AnswerError, FAILED, "better at JSON")),
     "an echo of the schema": (json.dumps(ECHO), Outcome(AnswerError, FAILED, "better at JSON")),
-    "no completion at all": (Said({"hello": "world"}), Outcome(ModelError, FAILED, "")),
+    "no completion at all": (Said({"hello": "world"}), Outcome(ModelUnavailable, WAITING, "no choices")),
+    "no choices": (Said({**completion(""), "choices": []}), Outcome(ModelUnavailable, WAITING, "no choices")),
+    "null choices": (Said({**completion(""), "choices": None}), Outcome(ModelUnavailable, WAITING, "no choices")),
+    "a page": (Said("<html>Bad gateway</html>"), Outcome(ModelUnavailable, WAITING, "not JSON")),
+    "502 in a body": (Said({"error": {"message": "upstream", "code": 502}}), Outcome(ModelUnavailable, WAITING, "upstream")),
+    "429 in a body": (Said({"error": {"message": "busy", "code": "429"}}), Outcome(ModelUnavailable, WAITING, "busy")),
+    "an error as text in a body": (Said({"error": "overloaded"}), Outcome(ModelUnavailable, WAITING, "overloaded")),
 }  # fmt: skip
 PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "no such model",
-    "too long a prompt", "a filtered prompt", "a refusal", "a filtered answer", "no completion at all"})  # fmt: skip
+    "too long a prompt"})  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PASSING)
@@ -218,7 +221,7 @@ def test_what_lasts_leaves_the_episode_to_be_finished_later(
     assert again(namespace=namespace) == []
 
 
-@pytest.mark.parametrize("name", ["a refusal", "cut off", "no JSON", "too long a prompt"])
+@pytest.mark.parametrize("name", ["cut off", "no JSON", "too long a prompt"])
 def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
     fault, outcome = LASTING[name]
 
@@ -254,7 +257,107 @@ def test_an_outage_stops_a_long_ingestion_and_nothing_is_lost(
     assert [each.status for each in memory.episodes.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
 
 
+# --- messages that the model declines
+
+BLOCKED = "I know the attacker."
+REFUSALS: dict[str, Any] = {
+    "a filtered prompt": refusing(400, "policy", code="content_filter"),
+    "a prompt filtered in other words": refusing(400, "Your request was flagged by our safety system"),
+    "a prompt filtered in a body": Said({"error": {"message": "blocked", "code": "content_filter"}}),
+    "a refusal": Said(completion("", refusal="I cannot.")),
+    "a filtered answer": Said(completion("", "content_filter")),
+}
+
+
+@both_plans
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_declined_message_is_skipped_and_all_others_are_read(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
+) -> None:
+    sent: list[bool] = []
+
+    def decline(body: Any) -> Any:
+        sent.append("attacker" in json.dumps(body))
+        return REFUSALS[name] if sent[-1] else None
+
+    remote.spoil(READING[memory.settings.plan], decline)
+    people = ("Bob", "Cy", "Dan", "Eve", "Flo", "Gus", "Hal")
+    before, blocked, *after = [add(said) for said in ("I know Ike.", BLOCKED, *(f"I know {who}." for who in people))]
+    assert blocked.status is EpisodeStatus.SKIPPED
+    assert [each.facts for each in (before, *after)] == [(f"Ann knows {who}",) for who in ("Ike", *people)]
+    assert sent == [False, True, True, *[False] * len(people)]  # once more without the messages before, and never again
+    [skipped] = memory.episodes.list(namespace=namespace, status="skipped")
+    assert (skipped.content, (skipped.reason or "")[:20]) == (BLOCKED, "refused by the model")
+    assert memory.episodes.retry(namespace=namespace) == []
+
+
+def test_messages_after_a_declined_one_are_read_together(memory: GraphMemory, remote: Model, namespace: str) -> None:
+    remote.spoil(
+        "EpisodeReading", lambda body: REFUSALS["a filtered prompt"] if "attacker" in json.dumps(body) else None
+    )
+    said = [
+        {"content": text, "speaker": "Ann", "at": AT} for text in ("I know Ike.", BLOCKED, "I know Bob.", "I know Cy.")
+    ]
+    added = memory.add_many(said, namespace=namespace)
+    assert [each.status.value for each in added] == ["done", "skipped", "done", "done"]
+
+
 # --- answers that are odd but of use
+
+
+def thinking(field: str) -> Said:
+    """A completion without content, whose answer stands where thoughts do."""
+    return Said(completion(None, **{field: read(ANN, OSLO)}))
+
+
+def calling(arguments: str) -> Said:
+    """A completion without content, whose answer is the arguments of a tool that it calls."""
+    call = {"id": "1", "type": "function", "function": {"name": "answer", "arguments": arguments}}
+    return Said(completion(None, tool_calls=[call]))
+
+
+TRIPLE = {"subject": "Ann", "predicate": "lives in", "objects": ["Oslo"]}
+FORMS: dict[str, Any] = {
+    "reasoning_content": thinking("reasoning_content"),
+    "reasoning": thinking("reasoning"),
+    "the arguments of a tool": calling(read(ANN, OSLO)),
+    "an empty form after it": read(ANN, OSLO) + '\n{"entities": [], "facts": []}',
+    "words about the empty form": 'Otherwise {"entities": [], "facts": []}. ' + read(ANN, OSLO),
+    "facts without edge_type, confidence and quote": read(ANN, OSLO, facts=[{**TRIPLE, "sentence": FACT}]),
+    "objects as objects": read(ANN, OSLO, facts=[{**LIVES, "objects": [OSLO], "subject": ANN}]),
+    "a year as a number": read(ANN, OSLO, facts=[{**LIVES, "valid_at": 2024}]),
+    "facts as relations": json.dumps({"entities": [ANN, OSLO], "relations": [LIVES]}),
+    "facts as edges with other fields": json.dumps(
+        {"nodes": [ANN, OSLO], "edges": [{"source": "Ann", "target": "Oslo", "relation": "lives in", "fact": FACT}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_no_fact_is_lost_to_the_form_of_an_answer(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
+    remote.spoil("EpisodeReading", FORMS[name])
+    added = add()
+    assert (added.status, added.facts, added.dropped) == (EpisodeStatus.DONE, (FACT,), ())
+    assert remote.asked.count("EpisodeReading") == 1
+
+
+def test_an_invalid_fact_is_reported_as_dropped(memory: GraphMemory, remote: Model, add: Add) -> None:
+    remote.spoil("EpisodeReading", read(ANN, OSLO, facts=[LIVES, {"subject": "Ann", "sentence": "Ann is happy"}]))
+    added = add()
+    assert [(each.kind, each.text) for each in added.dropped] == [("fact", "Ann is happy")]
+    assert (added.facts, added.usage.dropped) == ((FACT,), 1)
+
+
+def test_facts_that_are_all_invalid_are_asked_for_again(memory: GraphMemory, remote: Model, add: Add) -> None:
+    remote.spoil("EpisodeReading", read(ANN, OSLO, facts=[{"subject": "Ann"}]), times=1)
+    assert add().facts == (FACT,)
+    assert remote.asked.count("EpisodeReading") == 2
+
+
+def test_an_empty_reply_is_asked_for_in_the_next_format(memory: GraphMemory, remote: Model, add: Add) -> None:
+    remote.spoil("EpisodeReading", lambda body: "" if "response_format" in body else None)
+    added = add()
+    assert (added.status, added.facts) == (EpisodeStatus.DONE, (FACT,))
 
 
 MANY = [{"name": f"Name{number}", "type": "Person"} for number in range(10_000)]
@@ -263,7 +366,7 @@ USEFUL: dict[str, tuple[Any, set[str]]] = {
     "words and fences around": (f"Sure!\n```json\n{read(ANN, OSLO)}\n```\nAnything else?", {"Ann", "Oslo"}),
     "a name of 100 kB": (read(ANN, OSLO, {"name": "X" * 100_000, "type": "Person"}), {"Ann", "Oslo"}),
     "a type of 100 kB": (read(ANN, OSLO, {"name": "Bob", "type": "X" * 100_000}), {"Ann", "Oslo"}),
-    "some invalid items": (read(ANN, OSLO, None, "Bob", {"type": "Place"}), {"Ann", "Oslo"}),
+    "some invalid items": (read(ANN, OSLO, None, [], {"type": "Place"}), {"Ann", "Oslo"}),
     "cut off after whole items": (
         Said(completion(read(ANN, OSLO)[:-2] + ', {"sub', "length")), {"Ann", "Oslo"},
     ),
@@ -286,9 +389,8 @@ def test_what_is_of_use_in_an_odd_answer_is_kept(
     assert (added.status, added.error) == (EpisodeStatus.DONE, None)
     assert set(added.entities) == names
     assert {each.name for each in memory.entities.list(namespace=namespace)} == names
-    of_facts = name == "cut off after whole items" and memory.settings.plan == "thorough"  # which asks for them later
     if name in ("a name of 100 kB", "a type of 100 kB", "some invalid items", "cut off after whole items"):
-        assert bool(added.usage.dropped) is not of_facts
+        assert added.usage.dropped
 
 
 def test_of_ten_thousand_entities_a_hundred_are_kept_and_the_rest_is_told(
@@ -355,7 +457,7 @@ def test_answers_about_ids_that_do_not_exist_change_nothing(
 def test_a_later_question_that_fails_leaves_nothing_half_written(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, kind: str, name: str
 ) -> None:
-    fault, outcome = LASTING[name]
+    fault, outcome = {**LASTING, "a refusal": (REFUSALS["a refusal"], Outcome(ModelRefusal, FAILED, ""))}[name]
     add("I live in Paris.")
     before = memory.stats(namespace=namespace)
     remote.spoil(kind, fault)
@@ -486,7 +588,7 @@ def test_each_event_loop_has_connections_of_its_own() -> None:
 
 @both_plans
 async def test_asyncio_meets_the_same(memory: GraphMemory, remote: Model, namespace: str) -> None:
-    for name in ("500", "a timeout", "a refusal"):
+    for name in ("500", "a timeout", "no JSON"):
         fault, outcome = LASTING[name]
         remote.spoil(READING[memory.settings.plan], fault)
         with pytest.raises(outcome.error, match=outcome.reason):

@@ -211,9 +211,10 @@ def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memor
     model.rules[name] = refused
     added = memory.add_many(said, namespace=namespace)
     assert [each.status for each in added] == [
-        EpisodeStatus.FAILED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
+        EpisodeStatus.SKIPPED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
     ]
-    assert [each.error for each in added if each.error] == ["no: say it otherwise"]
+    [skipped] = memory.episodes.list(namespace=namespace, status="skipped")
+    assert skipped.reason == "refused by the model: no: say it otherwise"
     assert [each.objects for each in memory.facts.about("Zoe", namespace=namespace)][::-1] == [
         (each,) for each in PEOPLE if each != "Cleo"
     ]

@@ -37,8 +37,8 @@ def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
 @pytest.mark.parametrize(
     "odd",
     [
-        {"subject": 3}, {"subject": -1}, {"objects": [3]}, {"objects": [-1]}, {"objects": [0, 7]}, {"sentence": ""},
-        {"sentence": " \n"},
+        {"subject": 3}, {"subject": -1}, {"objects": [3]}, {"objects": [-1]}, {"objects": [0, 7]},
+        {"sentence": "", "quote": ""}, {"sentence": " \n"},
     ],
 )  # fmt: skip
 def test_a_fact_about_unknown_entities_or_that_says_nothing_is_none(odd):

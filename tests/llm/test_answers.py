@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from kg_memory.llm.prompts.answers import ExtractedFact, FactVerdict, Resolution
+from kg_memory.llm.prompts.answers import ExtractedFact, FactVerdict, Resolution, StatedFact
 
 FACT = {
     "subject": 0,
@@ -86,15 +86,57 @@ def test_a_single_object_is_a_list_of_one():
     assert fact(objects=3).objects == [3]
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"subject": "Ann"}, {"subject": None}, {"objects": ["Oslo"]}, {"sentence": None}, {"predicate": 5}]
-)
+@pytest.mark.parametrize("wrong", [{"subject": "Ann"}, {"subject": None}, {"objects": ["Oslo"]}, {"predicate": 5}])
 def test_what_has_no_plain_meaning_is_refused(wrong):
     with pytest.raises(ValidationError):
         fact(**wrong)
 
 
-@pytest.mark.parametrize("name", list(FACT))
-def test_every_field_must_be_there(name):
+@pytest.mark.parametrize("name", ["subject", "predicate"])
+def test_a_fact_needs_its_subject_and_predicate(name):
     with pytest.raises(ValidationError):
         ExtractedFact.model_validate({key: value for key, value in FACT.items() if key != name})
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [
+        ("edge_type", "semantic"),
+        ("confidence", 1.0),
+        ("quote", ""),
+        ("objects", []),
+        ("valid_at", None),
+        ("kind", "state"),
+    ],
+)
+def test_a_field_that_is_left_out_has_a_default(name, default):
+    read = ExtractedFact.model_validate({key: value for key, value in FACT.items() if key != name})
+    assert getattr(read, name) == default
+
+
+TRIPLE = {"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], "sentence": "Ann lives in Oslo"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"subject": {"name": "Ann", "type": "Person"}, "predicate": "LIVES_IN", "objects": [{"name": "Oslo"}]},
+        {"subject": "Ann", "predicate": "LIVES_IN", "objects": "Oslo"},
+        {"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo", "sentence": None},
+        {"source": "Ann", "relation": "LIVES_IN", "target": "Oslo", "fact": "Ann lives in Oslo"},
+        {"sourceEntityName": "Ann", "relationType": "LIVES_IN", "targetEntityName": "Oslo"},
+        {"head": "Ann", "type": "LIVES_IN", "tail": "Oslo", "description": "Ann lives in Oslo"},
+        ["Ann", "LIVES_IN", "Oslo"],
+    ],
+)
+def test_a_fact_is_read_in_other_shapes(given):
+    read = StatedFact.model_validate(given)
+    assert {name: getattr(read, name) for name in TRIPLE} == TRIPLE
+
+
+@pytest.mark.parametrize(
+    ("given", "time"),
+    [(2021, "2021"), ("2021", "2021"), (None, None), ("null", None), ({"value": 2021}, "2021"), ([], None)],
+)
+def test_a_time_is_read_in_other_types(given, time):
+    assert StatedFact.model_validate({**TRIPLE, "valid_at": given}).valid_at == time

@@ -327,7 +327,7 @@ def test_invalid_json_is_sent_back_and_repaired(asked, chat):
 
 
 def test_a_schema_mismatch_is_sent_back_with_the_reason(asked, chat):
-    route = chat(completion({"entities": [{"title": "Tom Hale"}]}), completion(GOOD))
+    route = chat(completion({"entities": [{"age": "Tom Hale"}]}), completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert "entities.0.name: Field required" in body(route.calls[1])["messages"][2]["content"]
 
@@ -353,7 +353,7 @@ def test_an_empty_answer_is_repaired_too(asked, chat):
 
 
 def test_the_good_items_of_a_partly_bad_list_are_kept_without_asking_again(asked, chat, caplog):
-    mixed = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"type": "Place"}, "Lisbon", None]}
+    mixed = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"type": "Place"}, [], None]}
     route = chat(completion(mixed))
     with caplog.at_level(logging.WARNING, "kg_memory.llm.chat"):
         assert names(asked()) == ["Tom Hale"]
@@ -436,7 +436,7 @@ class ToolCaller(GenericFakeChatModel):
 
 
 def test_a_model_with_tools_is_asked_by_its_own_means(asked):
-    call = {"name": "ExtractedEntities", "args": {"entities": [*GOOD["entities"], {"name": 5}]}, "id": "1"}
+    call = {"name": "ExtractedEntities", "args": {"entities": [*GOOD["entities"], {"name": []}]}, "id": "1"}
     asked.open(ToolCaller(messages=iter([AIMessage("", tool_calls=[call])])))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert asked.usage == Usage(calls=1, dropped=1)

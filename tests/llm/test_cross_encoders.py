@@ -252,7 +252,7 @@ def test_a_rate_limit_is_waited_out(ask, wire):
         (httpx.Response(404, text="no such model"), SettingsError, "ends in /rerank"),
         (httpx.Response(307, headers={"location": "http://elsewhere"}), SettingsError, "set rerank_url"),
         (httpx.Response(413, text="too large"), ModelError, "too large"),
-        (httpx.Response(200, text="<html>"), ModelError, "server's log"),
+        (httpx.Response(200, text="<html>"), ModelUnavailable, "check its URL"),
         (httpx.Response(200, json={"error": "x"}), ModelError, "0 scores for 2 texts"),
         (httpx.Response(200, text="null"), ModelError, "0 scores for 2 texts"),
         (httpx.Response(200, json=["a"]), ModelError, "text None of 2"),

@@ -129,8 +129,8 @@ def test_the_answer_is_checked_like_those_of_its_parts() -> None:
     assert ALL.answer.model_validate(valid).model_dump() == valid
     with pytest.raises(ValueError, match="verdicts"):
         ALL.answer.model_validate({"resolutions": [], "predicates": []})
-    with pytest.raises(ValueError, match="confidence"):
-        ALL.answer.model_validate({**valid, "verdicts": [{"fact": 0, "known": 0, "verdict": "duplicate"}]})
+    with pytest.raises(ValueError, match="known"):
+        ALL.answer.model_validate({**valid, "verdicts": [{"fact": 0, "verdict": "duplicate"}]})
 
 
 def test_a_prompt_of_which_a_part_was_edited_tells_that_part_so() -> None:

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, parse_object, salvage
-from kg_memory.llm.prompts.answers import MOST, ExtractedEntities, ExtractedFacts, Reflection, Resolutions, Summaries
+from kg_memory.llm.prompts.answers import (
+    MOST,
+    EpisodeReading,
+    ExtractedEntities,
+    ExtractedFacts,
+    Reflection,
+    Resolutions,
+    Summaries,
+)
 
 ONE = '{"entities": [{"name": "Lisbon", "type": "Place"}]}'
 
@@ -192,3 +200,48 @@ def test_words_of_an_answer_that_look_like_thoughts_stay_in_it() -> None:
     message = "<think>I should obey.</think>"
     answer = parse(json.dumps({"missed": [], "unsupported": [message]}), Reflection).answer
     assert answer == Reflection(missed=[], unsupported=[message])
+
+
+ENTITIES = [{"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}]
+FACT = {"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], "sentence": "Ann lives in Oslo"}
+READING = {"entities": ENTITIES, "facts": [FACT]}
+EMPTY = {"entities": [], "facts": []}
+SHAPES = {
+    "an empty form after it": f"{json.dumps(READING)}\n{json.dumps(EMPTY)}",
+    "an empty form before it": f"Nothing would be {json.dumps(EMPTY)}, so:\n{json.dumps(READING)}",
+    "an example with fewer items": f'{json.dumps(READING)}\nLike {{"entities": [{{"name": "X", "type": "Y"}}], "facts": []}}',
+    "a list with another name": json.dumps({"entities": ENTITIES, "relations": [FACT]}),
+    "both lists with other names": json.dumps({"nodes": ENTITIES, "edges": [FACT]}),
+    "an empty list beside the other name": json.dumps({**READING, "facts": [], "triplets": [FACT]}),
+    "an object in a list": json.dumps([READING]),
+    "an object for each list": json.dumps([{"entities": ENTITIES}, {"facts": [FACT]}]),
+    "objects around it": json.dumps({"result": {"output": READING}}),
+    "the object as a text": json.dumps({"answer": json.dumps(READING)}),
+    "one item in place of a list": json.dumps({**READING, "facts": FACT}),
+    "names in other cases": json.dumps({"Entities": ENTITIES, "Facts": [FACT]}),
+    "entities as texts": json.dumps({"entities": ["Ann", "Oslo"], "facts": [FACT]}),
+    "facts as triples": json.dumps({"entities": ENTITIES, "facts": [["Ann", "LIVES_IN", "Oslo"]]}),
+    "thoughts only": f"<think>{json.dumps(READING)}</think>",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_reading_is_found_whole_with(shape):
+    parsed = parse(SHAPES[shape], EpisodeReading)
+    assert ([entity.name for entity in parsed.answer.entities], parsed.dropped) == (["Ann", "Oslo"], 0)
+    assert [(fact.subject, fact.predicate, fact.objects, fact.sentence) for fact in parsed.answer.facts] == [
+        ("Ann", "LIVES_IN", ["Oslo"], "Ann lives in Oslo")
+    ]
+
+
+def test_a_list_of_invalid_items_only_is_asked_for_again():
+    with pytest.raises(InvalidAnswer, match=r"facts\.0\.predicate") as error:
+        parse_object({**READING, "facts": [{"subject": "Ann", "sentence": "Ann lives in Oslo"}]}, EpisodeReading)
+    assert error.value.rest.answer.lost == [("facts", "Ann lives in Oslo")]
+    assert len(error.value.rest.answer.entities) == 2
+
+
+def test_an_empty_form_does_not_hide_an_invalid_answer():
+    broken = {**EMPTY, "facts": [{"subject": "Ann"}]}
+    with pytest.raises(InvalidAnswer, match="predicate"):
+        parse(f"{json.dumps(broken)}\n{json.dumps(EMPTY)}", EpisodeReading)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -14,8 +15,16 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
-from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, parse, parse_object, salvage
-from kg_memory.llm.chat.wire import AnswerFormat, ChatRequest, Reply, formats_for, make_request, reply_from_error
+from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, first_answer, parse, salvage
+from kg_memory.llm.chat.wire import (
+    AnswerFormat,
+    ChatRequest,
+    Reply,
+    formats_for,
+    make_request,
+    read_all,
+    reply_from_error,
+)
 from kg_memory.llm.embeddings import NO_KEY, http_clients, model_name_of
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.llm.rate_limit import RateLimiter, limiter_of, secrets_of, tokens_by_bytes
@@ -27,6 +36,8 @@ from kg_memory.runtime.flow import Flow
 
 MAX_QUOTED_ANSWER = 4000
 """Characters of an invalid answer that are shown to the model again."""
+MOST_EMPTY = 3
+"""Empty replies in a format after which it is not used again."""
 UNSUPPORTED = frozenset({400, 422, 501})
 """The statuses of servers that do not support something in a request."""
 
@@ -130,12 +141,14 @@ class ChatModel:
                 f"model must be a LangChain chat model, got {type(model).__name__}; pass one, or 'offline'"
             )
         self.model = model
+        self._asked = read_all(model)
         self._repairs = repairs
         self._retry_policy = retry_policy or RetryPolicy()
         self._sleeper = sleeper or Sleeper()
         self._formats = formats_for(model)
         # The server's abilities, learned once and kept while the model is open.
         self._format, self._takes_temperature = self._formats[0], True
+        self._empty_replies: Counter[AnswerFormat] = Counter()
         self.limiter = limiter or limiter_of(model, self.name)
 
     @property
@@ -150,21 +163,23 @@ class ChatModel:
         """
         question = render(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
-        cuts = 0
+        cuts, form = 0, self._format
+        best: ParsedAnswer | None = None
         for repairs_left in range(self._repairs, -1, -1):
-            reply = yield from self._request_reply(messages, ask)
+            reply, form = yield from self._request_reply(messages, ask, form)
             try:
                 return self._accept(_parse(reply, ask), ask)
             except InvalidAnswer as error:
                 reason = str(error)
+                best = _larger(best, error.rest)
             log.warning("%s: invalid answer from %s (%s)", ask.prompt.name, self.name, _defect(reply))
             cuts += reply.cut_off
             if cuts > 1 or not repairs_left or not ask.again():
                 break
             telemetry.count_retry(_defect(reply))
             messages = _repair_messages(question, reply, reason, ask)
-        rest = salvage(reply.text, ask.prompt.answer)
-        if rest is None:
+        rest = _larger(best, salvage(reply.text, ask.prompt.answer))
+        if rest is None or not rest.size:
             raise AnswerError(_describe_invalid(self.name, ask, reply, reason))
         return self._accept(rest, ask)
 
@@ -177,9 +192,14 @@ class ChatModel:
             ask.meter(Usage(dropped=parsed.dropped))
         return parsed.answer
 
-    def _request_reply(self, messages: tuple[BaseMessage, ...], ask: Ask) -> Flow[Reply]:
-        """Send *messages* in the best format that the server supports, and remember that one."""
-        form, temperature = self._format, self._takes_temperature
+    def _request_reply(
+        self, messages: tuple[BaseMessage, ...], ask: Ask, form: AnswerFormat
+    ) -> Flow[tuple[Reply, AnswerFormat]]:
+        """Send *messages* in the best format from *form* on that gets a reply; return both, and remember the format.
+
+        A format that gets empty replies is given up for good only after several of them.
+        """
+        temperature = self._takes_temperature
         while True:
             with_schema = _append_schema(messages, ask) if form.needs_schema_text else messages
             try:
@@ -195,12 +215,20 @@ class ChatModel:
                 continue
             ask.meter(reply.usage)
             telemetry.count_tokens(self.model, reply.usage)
-            self._format, self._takes_temperature = form, temperature
+            self._takes_temperature = temperature
+            following = self._format_after(form)
+            if reply.is_empty and following is not None:
+                log.warning("%s: empty reply from %s, asked in another format", ask.prompt.name, self.name)
+                self._empty_replies[form] += 1
+                form = following
+                continue
+            if self._empty_replies[self._format] == 0 or self._empty_replies[self._format] >= MOST_EMPTY:
+                self._format = form
             if reply.refusal:
                 raise ModelRefusal(
                     f"{self.name} declined to answer {ask.prompt.name} ({reply.refusal}): try another model"
                 )
-            return reply
+            return reply, form
 
     def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
         """Return the next format to try after *form*, or None."""
@@ -210,7 +238,7 @@ class ChatModel:
         tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
         try:
             reply: Reply = yield from with_retries(
-                within(timeout_of(self.model), make_request(self.model, request)),
+                within(timeout_of(self.model), make_request(self._asked, request)),
                 self._retry_policy,
                 self.limiter,
                 self._sleeper,
@@ -225,10 +253,19 @@ class ChatModel:
         return reply
 
 
+def _larger(one: ParsedAnswer | None, other: ParsedAnswer | None) -> ParsedAnswer | None:
+    return max((one, other), key=lambda parsed: parsed.size if parsed else 0)
+
+
 def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
-    if reply.value is not None:
-        return parse_object(reply.value, ask.prompt.answer)
-    return parse(reply.text, ask.prompt.answer)
+    if not reply.values:
+        return parse(reply.text, ask.prompt.answer)
+    try:
+        return first_answer([reply.values], ask.prompt.answer)
+    except InvalidAnswer:
+        if reply.text.strip():
+            return parse(reply.text, ask.prompt.answer)
+        raise
 
 
 def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMessage, ...]:

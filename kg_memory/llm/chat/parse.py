@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,43 +15,79 @@ from annotated_types import MaxLen
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.llm.prompts import replace_all_controls
+from kg_memory.llm.prompts.answers import Reading, field_name, lists_of
 
 _THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
 _MAX_CANDIDATES = 50
 _MAX_REASONS = 5
+_MAX_LOST = 300
+"""Characters of an invalid item that are reported."""
+_TELLING = ("sentence", "fact", "name", "quote", "text", "summary")
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """A valid answer, and how many invalid items were dropped from it."""
+    """A valid answer, and how many items were dropped from it."""
 
     answer: BaseModel
     dropped: int = 0
 
+    @property
+    def size(self) -> int:
+        """The number of its items."""
+        return sum(len(getattr(self.answer, name)) for name in lists_of(type(self.answer)))
+
 
 class InvalidAnswer(ValueError):
-    """The text contains no valid answer; the message tells the model why."""
+    """The text contains no valid answer; the message tells the model why. `rest` is the part that is valid."""
+
+    def __init__(self, reason: str, rest: ParsedAnswer | None = None) -> None:
+        super().__init__(reason)
+        self.rest = rest
 
 
 def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the last valid answer of *kind* in *text*, which may have thoughts, fences and words around it.
+    """Return the answer of *kind* in *text*, which may have thoughts, fences, drafts and words around it.
 
-    Raises: `InvalidAnswer`.
+    Of several the one with the most valid items is returned; of equal ones the last. Thoughts are read only if nothing
+    else is an answer. Raises: `InvalidAnswer`.
     """
-    error = InvalidAnswer("there is no JSON object in the answer")
-    best: ParsedAnswer | None = None
     # Within one object, a thought's tags are part of a quoted message.
-    for candidate in _candidates(text if _is_object(text) else _without_thoughts(text)):
-        if best and isinstance(candidate, list):
-            continue  # the words after an answer may contain brackets
+    spoken = text if _is_object(text) else _without_thoughts(text)
+    return first_answer([_candidates(spoken), _candidates(text) if spoken != text else []], kind)
+
+
+def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
+    """Return the best answer among the JSON values of the first group that has one. Raises: `InvalidAnswer`."""
+    error = InvalidAnswer("there is no JSON object in the answer")
+    for values in groups:
+        objects = [value for value in values if isinstance(value, dict)]
+        # Lists come second: the words around an answer may contain brackets.
+        for candidates in (objects, [value for value in values if isinstance(value, list)]):
+            try:
+                return _best_answer(candidates, kind)
+            except InvalidAnswer as invalid:
+                error = invalid if candidates and (invalid.rest or not error.rest) else error
+    raise error
+
+
+def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
+    best: tuple[int, int] = (-1, -1)
+    found: ParsedAnswer | InvalidAnswer = InvalidAnswer("there is no JSON object in the answer")
+    for value in values:
         try:
-            best = parse_object(candidate, kind)
+            outcome: ParsedAnswer | InvalidAnswer = parse_object(value, kind)
         except InvalidAnswer as invalid:
-            error = invalid
-    if best is None:
-        raise error
-    return best
+            outcome = invalid
+        parsed = outcome.rest if isinstance(outcome, InvalidAnswer) else outcome
+        # An answer that has lost all of its items is a better one than an empty one: it is asked for again.
+        rank = (parsed.size, parsed.dropped) if parsed else (-1, -1)
+        if rank >= best:
+            best, found = rank, outcome
+    if isinstance(found, InvalidAnswer):
+        raise found
+    return found
 
 
 def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
@@ -60,35 +96,55 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
     Raises: `InvalidAnswer` if *value* is another kind of object, or a list that is not empty has no valid items.
     """
     lists = _read_lists(replace_all_controls(value), kind)
-    dropped = 0
-    for name, field in kind.model_fields.items():
-        limit = next((rule.max_length for rule in field.metadata if isinstance(rule, MaxLen)), len(lists[name]))
+    dropped, problems = 0, list[str]()
+    lost: list[tuple[str, str]] = []
+    for name in lists_of(kind):
+        limit = next(
+            (rule.max_length for rule in kind.model_fields[name].metadata if isinstance(rule, MaxLen)), len(lists[name])
+        )
         dropped += len(lists[name][limit:])
-        del lists[name][limit:]
+        items = lists[name][:limit]
+        invalid, details = _find_invalid(kind, name, items)
+        lists[name] = [item for index, item in enumerate(items) if index not in invalid]
+        lost += ((name, _text_of(items[index])) for index in sorted(invalid))
+        if items and not lists[name]:
+            problems += map(_describe, details[:_MAX_REASONS])
+    noted = {"lost": lost} if issubclass(kind, Reading) else {}
+    parsed = ParsedAnswer(kind.model_validate({**lists, **noted}), dropped + len(lost))
+    if problems:
+        raise InvalidAnswer("; ".join(problems), parsed)
+    return parsed
+
+
+def _find_invalid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> tuple[set[int], list[Any]]:
+    """Return the places of the invalid *items* of the list *name*, and the details of their errors."""
+    empty: dict[str, Any] = {other: [] for other in lists_of(kind)}
     try:
-        return ParsedAnswer(kind.model_validate(lists), dropped)
+        kind.model_validate({**empty, name: items})
     except ValidationError as error:
-        details = error.errors(include_input=False, include_url=False)
-    invalid = {detail["loc"][:2] for detail in details if len(detail["loc"]) > 1}
-    valid: dict[str, list[Any]] = {}
-    for name, items in lists.items():
-        valid[name] = [item for index, item in enumerate(items) if (name, index) not in invalid]
-    if not any(valid.values()):
-        raise InvalidAnswer("; ".join(map(_describe, details[:_MAX_REASONS])))
-    return ParsedAnswer(kind.model_validate(valid), dropped + len(invalid))
+        details = error.errors(include_input=False, include_url=False, include_context=False)
+        return {int(detail["loc"][1]) for detail in details if len(detail["loc"]) > 1}, details
+    return set(), []
+
+
+def _text_of(item: Any) -> str:
+    """Return the words of an invalid *item* that tell people most."""
+    words = (item.get(key) for key in _TELLING) if isinstance(item, dict) else (item,)
+    text = next((word for word in words if isinstance(word, str) and word.strip()), None)
+    return (text or json.dumps(item, ensure_ascii=False, default=str))[:_MAX_LOST]
 
 
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
     """Return the complete and valid items of an answer that is broken or cut off; None if there are none."""
     text = _without_thoughts(text)
-    lists = {name: list(_items(text, name)) for name in kind.model_fields}
+    lists = {name: list(_items(text, name)) for name in lists_of(kind)}
     if not any(lists.values()):
         return None
     try:
-        parsed = parse_object(lists, kind)
-    except InvalidAnswer:
-        return None
-    return ParsedAnswer(parsed.answer, parsed.dropped + 1)  # at least the item at the break
+        parsed: ParsedAnswer | None = parse_object(lists, kind)
+    except InvalidAnswer as invalid:
+        parsed = invalid.rest
+    return ParsedAnswer(parsed.answer, parsed.dropped + 1) if parsed and parsed.size else None  # the item at the break
 
 
 def _is_object(text: str) -> bool:
@@ -115,19 +171,23 @@ def _without_thoughts(text: str) -> str:
     return "".join([*parts, text[start:]])
 
 
-def _candidates(text: str) -> Iterator[Any]:
-    """Yield the outermost JSON objects and lists in *text*."""
-    at = 0
+def _candidates(text: str) -> list[Any]:
+    """Return the outermost JSON objects and lists in *text*; of what follows a broken object only objects."""
+    values: list[Any] = []
+    at, broken = 0, False
     for _ in range(_MAX_CANDIDATES):
         start = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
         if start < 0:
-            return
+            break
         try:
             value, at = _decode(text, start)
         except ValueError:
-            at = start + 1
+            at, broken = start + 1, broken or text[start] == "{"
         else:
-            yield value
+            values += [value] if isinstance(value, dict) or not broken else []
+    if not broken and len(values) > 1 and all(isinstance(value, dict) for value in values):
+        values.append(values[:])  # some models write one object an item
+    return values
 
 
 def _items(text: str, name: str) -> Iterator[Any]:
@@ -158,20 +218,66 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
 def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
     """Return the lists of *kind* in *value*, allowing for the shapes that weaker models give them.
 
-    Those are: the bare list, the object wrapped in another, one of two lists left out, null for an empty list.
+    Those are: a bare list, an object or a list around the object, one list under another name or left out, one item or
+    null in place of a list, and an object as a text. Raises: `InvalidAnswer` if *value* has none of the lists.
     """
-    names = list(kind.model_fields)
-    if isinstance(value, list) and len(names) == 1:
-        value = {names[0]: value}
-    if isinstance(value, dict) and not any(name in value for name in names):
-        value = next((item for item in value.values() if isinstance(item, dict) and names[0] in item), value)
-    if not isinstance(value, dict) or not any(name in value for name in names):
-        raise InvalidAnswer(f"the answer must be an object with the keys {', '.join(names)}")
-    lists = {name: value.get(name) or [] for name in names}
-    for name, items in lists.items():
-        if not isinstance(items, list):
+    names = lists_of(kind)
+    found = _find_object(value, names)
+    others: Mapping[str, Any] = found or (value if isinstance(value, dict) else {"": value})
+    others = {name: items for name, items in others.items() if name not in names}
+    if found is None:
+        found = {names[0]: value} if isinstance(value, list) and len(names) == 1 else {}
+    lists: dict[str, list[Any]] = {}
+    for name in names:
+        items = found.get(name)
+        if isinstance(items, str | int | float) or (isinstance(items, dict) and items.get("type") == "array"):
             raise InvalidAnswer(f"{name} must be a list")
+        lists[name] = _to_items(items)
+    _read_renamed(lists, others, kind)
+    if not any(name in found for name in names) and not any(lists.values()):
+        raise InvalidAnswer(f"the answer must be an object with the keys {', '.join(names)}")
     return lists
+
+
+def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, Any] | None:
+    """Return the object in *value* that has some of the keys *names*; those of a list are joined."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            value = _decode(value.strip(), 0)[0]
+        except ValueError:
+            return None
+    if isinstance(value, list) and value and depth:
+        parts = [part for part in (_find_object(item, names, 0) for item in value) if part]
+        return (
+            {name: [item for part in parts for item in _to_items(part.get(name))] for name in names} if parts else None
+        )
+    if not isinstance(value, dict):
+        return None
+    named = {field_name(str(key)): item for key, item in value.items()}
+    if any(name in named for name in names):
+        return named
+    inner = (_find_object(item, names, depth - 1) for item in value.values() if isinstance(item, dict | str))
+    return next((item for item in inner if item), None) if depth else None
+
+
+def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
+    """Give each of *lists* that is empty the one of *others* with the most items that are valid in it."""
+    groups = [items for items in others.values() if isinstance(items, list) and all(map(_is_item, items))]
+    for name in [name for name, items in lists.items() if not items]:
+        counts = [len(items) - len(_find_invalid(kind, name, items)[0]) for items in groups]
+        if counts and (most := max(counts)):
+            lists[name] = groups.pop(counts.index(most))
+
+
+def _to_items(value: Any) -> list[Any]:
+    """Return *value* as a list: one object is a list of one."""
+    if isinstance(value, list):
+        return value
+    return [value] if isinstance(value, dict) and value else []
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
 def _describe(detail: Any) -> str:

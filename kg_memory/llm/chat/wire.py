@@ -5,7 +5,7 @@ A server that rejects one format is asked in the next, and in that one from then
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -13,12 +13,15 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
+from openai import BaseModel as OpenAIModel
 from pydantic import BaseModel
 
 from kg_memory.llm.prompts import replace_controls, strict_schema
+from kg_memory.llm.retry import FILTER_CODES
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call, Prompt
@@ -26,6 +29,9 @@ from kg_memory.runtime.effects import Call, Prompt
 CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 REFUSAL_REASONS = frozenset({"content_filter", "refusal", "safety"})
 ONE_CALL = Usage(calls=1)
+BAD_GATEWAY = 502
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""The fields of messages in which servers put the thoughts of a model, and sometimes its answer."""
 
 
 class AnswerFormat(Enum):
@@ -56,15 +62,70 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply: its text, or its value where the provider has parsed it."""
+    """A model's reply: its text, and the values that the provider has parsed, as arguments of tools are."""
 
     text: str
-    value: Any = None
+    values: tuple[Any, ...] = ()
     cut_off: bool = False
     refusal: str | None = None
     usage: Usage = ONE_CALL
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The headers of the response, where the client passes them on."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the model gave nothing at all, and no reason."""
+        return not (self.text.strip() or self.values or self.refusal or self.cut_off)
+
+
+class ResponseError(Exception):
+    """A response with status 200 that is an error, or none at all; the *status* is what the server meant."""
+
+    def __init__(self, message: str, status: int, code: object = None) -> None:
+        super().__init__(message)
+        self.message, self.status_code, self.code = message, status, code
+
+
+def read_all(model: BaseChatModel) -> BaseChatModel:
+    """Return *model* so that its answers have the thoughts that the server sends, and errors of status 200 are raised.
+
+    LangChain's client of OpenAI's protocol leaves fields such as ``reasoning_content`` out.
+    """
+    if not isinstance(model, BaseChatOpenAI):
+        return model
+    copied, read = model.model_copy(), model._create_chat_result  # noqa: SLF001 - nothing public has the whole response
+
+    def read_whole(response: Any, generation_info: Any = None) -> ChatResult:
+        choices = _read_choices(response)
+        result = read(response, generation_info)
+        for generation, choice in zip(result.generations, choices, strict=False):
+            message = choice.get("message") or {}
+            found = {key: message[key] for key in THOUGHTS if isinstance(message.get(key), str)}
+            generation.message.additional_kwargs = {**found, **generation.message.additional_kwargs}
+        return result
+
+    object.__setattr__(copied, "_create_chat_result", read_whole)
+    return copied
+
+
+def _read_choices(response: Any) -> list[Any]:
+    """Return the choices of a *response*. Raises: `ResponseError` for an error, and where there are none."""
+    whole = response if isinstance(response, dict) else None
+    if isinstance(response, OpenAIModel):
+        whole = response.model_dump(exclude={"choices": {"__all__": {"message": {"parsed"}}}}, warnings=False)
+    if whole is None:
+        raise ResponseError("the response is not JSON", BAD_GATEWAY)
+    if error := whole.get("error"):
+        details = error if isinstance(error, dict) else {"message": str(error)}
+        code = details.get("code")
+        status = next((int(str(each)) for each in (code, details.get("status")) if str(each).isdecimal()), BAD_GATEWAY)
+        if code in FILTER_CODES:
+            status = 400
+        raise ResponseError(str(details.get("message") or error), status if status >= 400 else BAD_GATEWAY, code)
+    choices = whole.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise ResponseError("the response has no choices", BAD_GATEWAY)
+    return choices
 
 
 def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
@@ -127,10 +188,8 @@ def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object])
 def _to_reply(result: Any) -> Reply:
     """Return the result of a bound model as a reply."""
     if isinstance(result, dict) and "raw" in result:
-        raw = result["raw"]
-        calls = getattr(raw, "tool_calls", None) or []
-        value = calls[0]["args"] if calls else result.get("parsed")
-        return _read_message(raw, value.model_dump() if isinstance(value, BaseModel) else value)
+        parsed = result.get("parsed")
+        return _read_message(result["raw"], parsed.model_dump() if isinstance(parsed, BaseModel) else parsed)
     return _read_message(result, None)
 
 
@@ -153,7 +212,7 @@ def reply_from_error(error: Exception) -> Reply | None:
     return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=usage)
 
 
-def _read_message(message: AIMessage, value: Any) -> Reply:
+def _read_message(message: AIMessage, parsed: Any) -> Reply:
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
@@ -166,7 +225,23 @@ def _read_message(message: AIMessage, value: Any) -> Reply:
         cached_tokens=(counts.get("input_token_details") or {}).get("cache_read") or 0,
     )
     headers = metadata.get("headers") or {}
-    return Reply(replace_controls(str(message.text)), value, reason in CUT_OFF_REASONS, refusal, usage, headers)
+    values = tuple(call["args"] for call in getattr(message, "tool_calls", None) or ())
+    values = values or (() if parsed is None else (parsed,))
+    text = str(message.text)
+    if not text.strip() and not values:
+        text = "\n".join(_other_texts(message))
+    return Reply(replace_controls(text), values, reason in CUT_OFF_REASONS, refusal, usage, headers)
+
+
+def _other_texts(message: AIMessage) -> Iterator[str]:
+    """Yield the texts of a message without content, where some servers put the whole answer."""
+    more = message.additional_kwargs
+    calls = [more.get("function_call") or {}, *(getattr(message, "invalid_tool_calls", None) or ())]
+    blocks = message.content if isinstance(message.content, list) else []
+    places = [*calls, *(block for block in blocks if isinstance(block, dict)), more]
+    for place in places:
+        texts = (place.get(key) for key in ("arguments", "args", *THOUGHTS))
+        yield from (text for text in texts if isinstance(text, str) and text.strip())
 
 
 def _read_refusal(message: AIMessage) -> str | None:

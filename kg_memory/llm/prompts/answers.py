@@ -1,16 +1,18 @@
 """The typed answers of the prompts: objects of lists.
 
-A strict JSON schema requires every field, also one with a default. Small mistakes of weaker models are corrected before
-validation, so that a good fact is not lost over a bad label. The docstrings and descriptions of the answers are part of
-the prompts: some providers pass them to the model.
+A strict JSON schema requires every field, also one with a default. Weaker models leave fields out, rename them or give
+them other types: that is corrected before validation, so that a good fact is not lost over a bad label. The docstrings
+and descriptions of the answers are part of the prompts: some providers pass them to the model.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 MOST = 100
 """The most items of an answer: small models may not stop by themselves."""
@@ -70,29 +72,119 @@ def _clamp_to_ten(value: Any) -> Any:
     return min(10.0, max(0.0, number))
 
 
+NULLS = ("", "null", "none", "n/a", "unknown")
+"""The words that mean null."""
+
+
 def _to_null(value: Any) -> Any:
     """Return None for the words that mean it."""
-    return None if isinstance(value, str) and value.strip().lower() in ("", "null", "none", "n/a", "unknown") else value
+    return None if isinstance(value, str) and value.strip().lower() in NULLS else value
 
 
 def _to_list(value: Any) -> Any:
-    """Return a single id as a list."""
-    return [value] if isinstance(value, int | str) else value
+    """Return a single item as a list, and null as an empty one; nulls in a list are left out."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return [item for item in items if _to_null(item) is not None]
 
 
-Time = Annotated[str | None, BeforeValidator(_to_null)]
+def _to_end(value: Any) -> Any:
+    """Return the name or id of an entity that is given as an object: ``{"name": "Ann"}``."""
+    if isinstance(value, dict):
+        return next((value[key] for key in ("name", "id", "entity", "text", "value") if key in value), value)
+    return value
+
+
+def _to_text(value: Any) -> Any:
+    """Return a number as text, as for an entity called 1984 or a year."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _to_time(value: Any) -> Any:
+    """Return a year as text, and None for values that are no time."""
+    text = _to_text(_to_null(_to_end(value)))
+    return text if isinstance(text, str) else None
+
+
+def _to_quote(value: Any) -> Any:
+    """Return the first of several quotes, and null as none."""
+    value = value[0] if isinstance(value, list) and value else value
+    return value if isinstance(value, str) else ""
+
+
+Time = Annotated[str | None, BeforeValidator(_to_time)]
 Id = Annotated[int | None, BeforeValidator(_to_null)]
-Name = Annotated[str, Field(max_length=512)]
+Name = Annotated[str, BeforeValidator(_to_text), Field(max_length=512)]
+Certainty = Annotated[float, BeforeValidator(_clamp_to_one)]
+OTHER_NAMES = {
+    "name": "entity entity_name text title label",
+    "type": "entity_type category class label kind",
+    "subject": "source source_entity source_entity_name source_name source_node from head subj entity",
+    "predicate": "relation relation_type relationship relationship_type edge property verb type label name",
+    "objects": "object target target_entity target_entity_name target_name target_node to tail obj value",
+    "sentence": "fact text description statement content summary",
+    "quote": "evidence source_text span excerpt quotation",
+    "valid_at": "valid_from start start_date start_time since from_date date time when",
+    "invalid_at": "valid_to valid_until end end_date end_time until to_date",
+    "confidence": "score certainty probability",
+    "message": "message_id message_number index",
+    "verdict": "relation relationship label decision",
+    "entity": "id new",
+    "same_as": "candidate match existing",
+}
+"""Other names that models give to a field, the likeliest first."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class ExtractedEntity(BaseModel):
+def field_name(key: str) -> str:
+    """Return *key* in snake_case: ``validAt`` and ``valid-at`` are ``valid_at``."""
+    return _HUMP.sub("_", key.strip()).lower().replace("-", "_").replace(" ", "_")
+
+
+class Reading(BaseModel):
+    """An object of lists that are read from text; `lost` are its invalid items: the name of the list, and the words."""
+
+    lost: SkipJsonSchema[list[tuple[str, str]]] = []
+
+
+def lists_of(kind: type[BaseModel]) -> list[str]:
+    """Return the names of the lists of an answer of *kind*."""
+    return [name for name in kind.model_fields if name != "lost"]
+
+
+class AnswerItem(BaseModel):
+    """An item of an answer, whose fields may go by other names."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _correct(cls, value: Any) -> Any:
+        return cls.from_other(value)
+
+    @classmethod
+    def from_other(cls, value: Any) -> Any:
+        """Return *value*, which a model gave, with the names of our fields; a text alone is a name."""
+        fields = cls.model_fields
+        if isinstance(value, str) and "name" in fields:
+            return {"name": value}
+        if not isinstance(value, dict):
+            return value
+        named = {field_name(str(key)): item for key, item in value.items()}
+        used = fields.keys() & named.keys()
+        for field in fields:
+            others = (name for name in OTHER_NAMES.get(field, "").split() if name in named and name not in used)
+            if field not in named and (other := next(others, None)):
+                used.add(other)
+                named[field] = named[other]
+        return named
+
+
+class ExtractedEntity(AnswerItem):
     """One entity, named as fully as the text allows."""
 
-    name: str = Field(max_length=512)
-    type: str = Field(description="the name of one of the given entity types", max_length=64)
+    name: Name
+    type: str = Field(default="", description="the name of one of the given entity types", max_length=64)
 
 
-class ExtractedEntities(BaseModel):
+class ExtractedEntities(Reading):
     """The entities of an episode, the speaker first."""
 
     entities: list[ExtractedEntity] = Field(max_length=MOST)
@@ -105,19 +197,13 @@ class Reflection(BaseModel):
     unsupported: list[str] = Field(max_length=MOST)
 
 
-class Resolution(BaseModel):
+class Resolution(AnswerItem):
     """Which known entity a new one is, if any."""
 
     entity: int = Field(description="the id of the new entity")
-    same_as: Id = Field(description="the id of the candidate that it is, or null")
+    same_as: Id = Field(default=None, description="the id of the candidate that it is, or null")
     name: str = Field(description="the most complete name of the two", max_length=512)
-    confidence: Annotated[float, BeforeValidator(_clamp_to_one)] = Field(description="0 to 1")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: Any) -> Any:
-        """Take an answer without a confidence, as weaker models give it, for a sure one."""
-        return {"confidence": 1.0, **value} if isinstance(value, dict) else value
+    confidence: Certainty = Field(default=1.0, description="0 to 1")
 
 
 class Resolutions(BaseModel):
@@ -129,22 +215,39 @@ class Resolutions(BaseModel):
 End = TypeVar("End")
 
 
-class _Fact(BaseModel, Generic[End]):
-    subject: End = Field(description="the entity that the fact is about")
+class _Fact(AnswerItem, Generic[End]):
+    subject: Annotated[End, BeforeValidator(_to_end)] = Field(description="the entity that the fact is about")
     predicate: str = Field(description="the relation in SCREAMING_SNAKE_CASE", max_length=64)
-    objects: Annotated[list[End], BeforeValidator(_to_list)] = Field(
-        description="the other entities, usually one", max_length=10
+    objects: Annotated[list[Annotated[End, BeforeValidator(_to_end)]], BeforeValidator(_to_list)] = Field(
+        default=[], description="the other entities, usually one", max_length=10
     )
     kind: Annotated[StatedKind, BeforeValidator(_to_kind)] = "state"
     sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
-    quote: str = Field(description="the words of the episode that state it, copied exactly", max_length=4000)
-    valid_at: Time = Field(description="when it began or took place, or null")
-    invalid_at: Time = Field(description="when it ceased to be so, or null")
+    quote: Annotated[str, BeforeValidator(_to_quote)] = Field(
+        default="", description="the words of the episode that state it, copied exactly", max_length=4000
+    )
+    valid_at: Time = Field(default=None, description="when it began or took place, or null")
+    invalid_at: Time = Field(default=None, description="when it ceased to be so, or null")
     rests_on: Annotated[list[int], BeforeValidator(_to_places)] = Field(
         default=[], description="the places of the facts that are its reason or condition", max_length=5
     )
-    edge_type: Annotated[EdgeType, BeforeValidator(_to_edge_type)]
-    confidence: Annotated[float, BeforeValidator(_clamp_to_one)] = Field(description="0 to 1")
+    edge_type: Annotated[EdgeType, BeforeValidator(_to_edge_type)] = "semantic"
+    confidence: Certainty = Field(default=1.0, description="0 to 1")
+
+    @classmethod
+    def from_other(cls, value: Any) -> Any:
+        """Return a triple as a fact, and a fact without a sentence with its quote, or its triple in words."""
+        if isinstance(value, list) and len(value) == 3:
+            value = dict(zip(("subject", "predicate", "objects"), value, strict=True))
+        value = super().from_other(value)
+        if isinstance(value, dict) and not value.get("sentence"):
+            ends = [_to_end(end) for end in (value.get("subject"), *_to_list(value.get("objects")))]
+            words = str(value.get("predicate")).replace("_", " ").lower()
+            if all(isinstance(end, str) for end in ends):
+                value["sentence"] = " ".join([ends[0], words, ", ".join(ends[1:])]).strip()
+            elif value.get("quote"):
+                value["sentence"] = value["quote"]
+        return value
 
 
 class ExtractedFact(_Fact[int]):
@@ -155,20 +258,20 @@ class StatedFact(_Fact[Name]):
     """One fact between entities that are found with it, by their names."""
 
 
-class ExtractedFacts(BaseModel):
+class ExtractedFacts(Reading):
     """The facts of an episode."""
 
     facts: list[ExtractedFact] = Field(max_length=MOST)
 
 
-class EpisodeReading(BaseModel):
+class EpisodeReading(Reading):
     """The entities of an episode, the speaker first, and its facts."""
 
     entities: list[ExtractedEntity] = Field(max_length=MOST)
     facts: list[StatedFact] = Field(max_length=MOST)
 
 
-class _InWindow(BaseModel):
+class _InWindow(AnswerItem):
     message: int = Field(description="the number of the message")
 
 
@@ -180,24 +283,24 @@ class WindowFact(StatedFact, _InWindow):
     """A fact that one of several messages states."""
 
 
-class WindowReading(BaseModel):
+class WindowReading(Reading):
     """The entities of several messages, the speaker of each first, and their facts."""
 
     entities: list[WindowEntity] = Field(max_length=2 * MOST)
     facts: list[WindowFact] = Field(max_length=MOST)
 
 
-class FactVerdict(BaseModel):
+class FactVerdict(AnswerItem):
     """What a new fact has to do with a known one."""
 
     fact: int = Field(description="the id of the new fact")
     known: int = Field(description="the id of the known fact, as listed under this new fact")
     verdict: Annotated[VerdictKind, BeforeValidator(_to_verdict)]
-    confidence: Annotated[float, BeforeValidator(_clamp_to_one)] = Field(description="0 to 1")
+    confidence: Certainty = Field(default=1.0, description="0 to 1")
     holds: Annotated[Literal["new", "known"], BeforeValidator(_to_side)] = Field(
-        description="which of the two is to be believed, where they conflict"
+        default="new", description="which of the two is to be believed, where they conflict"
     )
-    reason: str = Field(description="why, in one short sentence", max_length=500)
+    reason: str = Field(default="", description="why, in one short sentence", max_length=500)
 
 
 class FactVerdicts(BaseModel):
@@ -206,12 +309,12 @@ class FactVerdicts(BaseModel):
     verdicts: list[FactVerdict] = Field(max_length=MOST)
 
 
-class CanonicalPredicate(BaseModel):
+class CanonicalPredicate(AnswerItem):
     """The one name under which a predicate is kept."""
 
     name: str = Field(description="the predicate as it was given", max_length=64)
     canonical: str = Field(description="the name under which it is kept", max_length=64)
-    one_at_a_time: bool = Field(description="whether a subject has one object of it at a time")
+    one_at_a_time: bool = Field(default=False, description="whether a subject has one object of it at a time")
 
 
 class CanonicalPredicates(BaseModel):
@@ -220,7 +323,7 @@ class CanonicalPredicates(BaseModel):
     predicates: list[CanonicalPredicate] = Field(max_length=MOST)
 
 
-Share = Annotated[float, BeforeValidator(_clamp_to_one)]
+Share = Certainty
 
 
 class FactWorth(BaseModel):
