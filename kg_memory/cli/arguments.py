@@ -22,7 +22,7 @@ PLANS = ("economy", "standard", "thorough")
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 FORMS = ("jsonl", "graphml", "cytoscape")
-ORIGINS = ("kg-memory", "graphiti", "zep", "cogx", "memvara", "mem0", "langmem", "letta", "csv")
+ORIGINS = ("kg-memory", "graphiti", "zep", "memvara", "mem0", "langmem", "letta", "csv")
 DAYS = 90.0
 _GROUPS = ("remember and ask", "look back", "review", "set up", "serve")
 

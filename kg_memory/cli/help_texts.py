@@ -287,7 +287,7 @@ IMPORT = """\
 An export, or a graph of Graphiti, is there at once, or not at all. A namespace that holds something is refused, unless
 --replace lets it go. Without --namespace it is that of the export.
 
-From zep, cogx, memvara, mem0, langmem, letta and csv, records are added to what is there; the same command again adds
+From zep, memvara, mem0, langmem, letta and csv, records are added to what is there; the same command again adds
 only what is missing. Facts are declared, and no model is asked. Sentences are read as messages are, or saved with
 --no-read. docs/moving_in.md describes the files.
 

@@ -132,7 +132,7 @@ class Data(Group):
     ) -> Flow[ImportResult]:
         """Add to *namespace* what another memory exported to the file *source*; see ``docs/moving_in.md``.
 
-        *origin* is ``zep``, ``cogx``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``. Facts are declared: no
+        *origin* is ``zep``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``. Facts are declared: no
         model is asked about them. Sentences are read as messages, or only saved without *read*: `episodes.resume` reads
         them. *group* is the owner whose memory it is, where there are several. All records are checked before the first
         is stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.

@@ -19,7 +19,6 @@ from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.retract import replace_fact
 from kg_memory.maintenance.transfer.facts_table import read_csv
-from kg_memory.maintenance.transfer.from_cogx import read_cogx
 from kg_memory.maintenance.transfer.from_langmem import read_langmem
 from kg_memory.maintenance.transfer.from_letta import read_letta
 from kg_memory.maintenance.transfer.from_mem0 import read_mem0
@@ -39,7 +38,6 @@ from kg_memory.temporal.policy import ConflictPolicy
 
 ORIGINS: Mapping[str, Open] = {
     "zep": read_zep,
-    "cogx": read_cogx,
     "memvara": read_memvara,
     "mem0": read_mem0,
     "langmem": read_langmem,

@@ -1,11 +1,9 @@
-"""Zep, Cognee's COGX, memvara and tables come in by their own shapes: facts without a model, whole, once."""
+"""Zep, memvara and tables come in by their own shapes: facts without a model, whole, once."""
 
 from __future__ import annotations
 
-import io
 import json
 import sqlite3
-import tarfile
 import tracemalloc
 from collections import Counter
 from datetime import UTC, datetime
@@ -109,57 +107,6 @@ def test_an_import_again_adds_only_what_zep_learned_since(declaring: GraphMemory
     assert periods(declaring.facts.about("Ann", namespace=namespace)) == ANN
 
 
-COGX = {
-    "manifest.json": [{"cogx_version": "0.1", "source_system": "cognee", "exported_at": "2026-01-02T00:00:00Z"}],
-    "facts.jsonl": [
-        {"kind": "fact", "external_id": "a:lives_in:b", "subject_ref": "a", "predicate": "lives_in", "object_ref": "b",
-         "fact_text": "Ann lives in Bergen", "valid_at": "2020-01-01T00:00:00Z", "invalid_at": "2024-03-01T00:00:00Z"},
-        {"kind": "fact", "external_id": "c:contains:a", "subject_ref": "c", "predicate": "contains", "object_ref": "a"},
-        {"kind": "fact", "external_id": "x", "subject_ref": "a", "predicate": "lives_in", "object_ref": "奥斯陆",
-         "fact_text": "Ann lives in 奥斯陆", "valid_at": "2024-03-01T00:00:00Z", "created_at": "2024-03-05T00:00:00Z"},
-    ],
-    "entities.jsonl": [{"kind": "entity", "external_id": "a", "name": "Ann"}, {"kind": "entity", "external_id": "b", "name": "Bergen"}],
-    "documents.jsonl": [{"kind": "document", "external_id": "c", "content": "Ann lives in Bergen."}],
-    "episodes.jsonl": [{"kind": "episode", "external_id": "talk", "turns": [
-        {"role": "user", "content": "Hi", "occurred_at": "2024-01-01T00:00:00Z"}, {"role": "assistant", "content": "Hello"}]}],
-    "nodes.jsonl": [{"id": "c", "type": "DocumentChunk"}, {"id": "t", "type": "EntityType", "name": "person"}],
-    "permissions.json": [{"owner": {"hashed_password": "secret"}}],
-}  # fmt: skip
-
-
-def archive(folder: Path, packed: Path | None = None) -> Path:
-    folder.mkdir()
-    for name, records in COGX.items():
-        put(folder / name, records)
-    if packed is None:
-        return folder
-    with tarfile.open(packed, "w:gz") as tar:
-        for path in sorted(folder.iterdir()):
-            tar.add(path, path.name)
-        link = tarfile.TarInfo("memories.jsonl")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        tar.addfile(link)
-    return packed
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_cogx_facts_join_entities_by_their_names(declaring: GraphMemory, namespace: str, tmp_path: Path, packed: bool):
-    path = archive(tmp_path / "cogx", tmp_path / "ann.cogx.tar.gz" if packed else None)
-    done = declaring.data.import_from("cogx", path, namespace=namespace, read=False)
-    assert done.records == {"declared fact": 2, "message": 3}
-    assert done.left_out == {"edges that join no two entities": 1, "nodes without a type in COGX": 2}
-    assert periods(declaring.facts.about("Ann", namespace=namespace)) == ANN
-    episodes = {episode.source_id: episode for episode in declaring.episodes.list(namespace=namespace)}
-    assert (episodes["c"].kind, episodes["c"].at) == ("text", at(2026, 1, 2))
-    assert [(episodes[f"talk/{n}"].speaker, episodes[f"talk/{n}"].at.year) for n in (1, 2)] == [
-        ("user", 2024),
-        ("assistant", 2026),
-    ]
-    exported = io.BytesIO()
-    declaring.data.export(exported, namespace=namespace)
-    assert b"secret" not in exported.getvalue()
-
-
 def claims(path: Path) -> Path:
     """Write a store with the columns of memvara's schema that are read."""
     store = sqlite3.connect(path)
@@ -251,9 +198,8 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("zep", [*NODES, {**NODES[0], "uuid": "n4", "user_uuid": "u2"}], r"there are 2 graphs; choose one .* \['u1', 'u2'\]"),
     ("mem0", [{"memory": "x" * 2_000_000, "id": "a"}], "record 1: .*nothing was imported"),
     ("csv", [], "cannot read"),
-    ("cogx", [], "cannot read"),
     ("memvara", [], "is no file"),
-    ("memory", [], "origin must be one of zep, cogx"),
+    ("memory", [], "origin must be one of zep, memvara"),
 ]  # fmt: skip
 
 
@@ -269,14 +215,7 @@ def test_a_wrong_record_is_named_and_nothing_is_stored(
     assert declaring.stats(namespace=namespace).episodes == 0
 
 
-def test_an_archive_that_is_none_or_newer_is_refused(tmp_path: Path):
-    folder = archive(tmp_path / "cogx")
-    put(folder / "manifest.json", [{"cogx_version": "1.0"}])
-    with pytest.raises(InputError, match=r"cogx_version must be 0.x, got 1.0; upgrade kg-memory"):
-        ORIGINS["cogx"](folder, None)
-    (folder / "manifest.json").unlink()
-    with pytest.raises(InputError, match=r"has no manifest\.json"):
-        ORIGINS["cogx"](folder, None)
+def test_a_store_that_is_none_or_newer_is_refused(tmp_path: Path):
     (tmp_path / "x.db").write_bytes(b"not a database, and long enough to have been one" * 10)
     with pytest.raises(InputError, match=r"one that is encrypted cannot be read"):
         ORIGINS["memvara"](tmp_path / "x.db", None)
