@@ -24,7 +24,7 @@ from conversations import beam_chats, beam_namespace, beam_probing, turn
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.cli.readers import read
+from kg_memory.contrib.chats import read
 from kg_memory.text.tokenise import estimate_tokens
 
 DEPTH = 20

@@ -38,7 +38,7 @@ from benchmarks.database import fresh_database
 from benchmarks.ingest_cost_dense import dense
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
-from kg_memory.cli.readers import read
+from kg_memory.contrib.chats import read
 from kg_memory.memory.open import LOCAL_COMPARE, LOCAL_THRESHOLDS
 from kg_memory.models.graph import EpisodeInput
 

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from benchmarks.database import fresh_database
 from benchmarks.ingest_cost_dense import dense
 from kg_memory import GraphMemory, Settings
-from kg_memory.cli.readers import read
+from kg_memory.contrib.chats import read
 from kg_memory.llm import prompts
 from kg_memory.models.graph import EpisodeInput, Fact
 from kg_memory.offline.embeddings import LocalEmbeddings

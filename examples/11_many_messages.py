@@ -8,7 +8,7 @@ import sys
 
 from kg_memory import GraphMemory
 from kg_memory.cli.demo import read_story
-from kg_memory.cli.readers import read
+from kg_memory.contrib.chats import read
 from kg_memory.memory.adding import Progress
 
 

@@ -63,7 +63,8 @@ def _per(row: str, sources: Sequence[Source]) -> float:
 
 def _whole(root: Path, sources: Sequence[Source]) -> dict[str, Measure]:
     """Return what is measured of the package as a whole."""
-    entries = {path.name for path in (root / PACKAGE).iterdir()} - {"__pycache__", "py.typed"}
+    entries = {path.name for path in (root / PACKAGE).iterdir() if not f"{PACKAGE}/{path.name}/".startswith(APART)}
+    entries -= {"__pycache__", "py.typed"}
     contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     layers = list(chain(*(contract.get("layers", ()) for contract in contracts)))
     rows = {"entries": Measure(len(entries)), "layers": Measure(len(layers)), "facade": _facade(sources)}

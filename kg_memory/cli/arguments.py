@@ -11,7 +11,7 @@ from kg_memory import __version__
 from kg_memory.cli import help_texts as texts
 from kg_memory.cli import shared
 from kg_memory.cli.argument_types import parse_count, parse_date, parse_span, parse_where
-from kg_memory.cli.readers.reading import FORMATS
+from kg_memory.contrib.chats import DATE_ORDERS, FORMATS
 from kg_memory.evaluation import command as evaluation
 from kg_memory.server import arguments as server
 
@@ -78,9 +78,15 @@ def _add_reading(command: Command) -> None:
     ingest = command("ingest", "ingest:ingest", about, texts.INGEST)
     ingest.add_argument("files", nargs="+", type=Path, metavar="FILE")
     ingest.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
+    about = "remember JSON as records, whatever it looks like"
+    ingest.add_argument("--records", action="store_const", dest="format", const="records", help=about)
+    about = "the order of day, month and year in a WhatsApp chat, where the chat does not tell"
+    ingest.add_argument("--date-order", choices=DATE_ORDERS, help=about)
     ingest.add_argument("--at", type=parse_date, metavar="TIME", help="when undated content was said (default: now)")
     ingest.add_argument("--strict", action="store_true", help="refuse a file with a line that cannot be read")
-    ingest.add_argument("--dry-run", action="store_true", help="tell what it will cost, and remember nothing")
+    ingest.add_argument(
+        "--dry-run", action="store_true", help="tell what is in the files and what it will cost, and remember nothing"
+    )
     about = "how much a model is asked: economy, of several messages at once, standard (default), or thorough"
     ingest.add_argument("--plan", choices=PLANS, help=about)
     ingest.add_argument("--ontology", metavar="NAME", help="what to look for: memoryd, zeph, or a TOML file")

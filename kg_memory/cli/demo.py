@@ -26,8 +26,8 @@ from kg_memory.cli.output import (
     since,
     source,
 )
-from kg_memory.cli.readers import read
 from kg_memory.cli.setup import fetch_database
+from kg_memory.contrib.chats import read
 from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, Fact

@@ -51,6 +51,10 @@ formats, recognised from the content:
   chat       plain text, "Ann: hello" or "[2024-05-01 10:00] Ann: hello"
   text       any other text: one episode
   json       other JSON: one episode a record
+exports of chats, as files, folders or zips; each conversation becomes a thread:
+  chatgpt, claude, open-webui, gemini, assistants, sharegpt, messages (lists of {"messages": [...]}),
+  telegram, slack, discord, whatsapp
+JSON that looks like a conversation in another form is refused; --records remembers it as records.
 Of message lists, what user and assistant say is kept; system prompts and tool calls are not.
 
 Lines that are no message or record are left out and listed, and the exit code is 0; --strict refuses the file instead.
@@ -61,6 +65,8 @@ examples:
   kg-memory ingest chat.jsonl
   kg-memory ingest notes.txt --format text --at 2024-05-01
   kg-memory ingest *.json --namespace ann@example.com --strict
+  kg-memory ingest chatgpt-export.zip --dry-run
+  kg-memory ingest "WhatsApp Chat with Bo.txt" --date-order dmy
 """
 DECLARE = """\
 A row of a file has the fields subject, predicate, object, valid_at, invalid_at, sentence, source, source_id,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, open_to_look, review_command, settings_of, whole_ids
 from kg_memory.cli.output import Cell, ProgressBar, Screen, count_noun, count_waiting
-from kg_memory.cli.readers import Reading, read
+from kg_memory.contrib.chats import Reading, read
+from kg_memory.contrib.chats.survey import Survey, survey_episodes
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, DailyUsage, Usage
@@ -55,15 +56,16 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     Returns 1 if any that were saved remain unread.
     """
     limit = settings_of(arguments).max_content
-    how = {"format": arguments.format, "at": arguments.at, "strict": arguments.strict}
+    how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     readings = [read(path, **how) for path in arguments.files]
-    total, problems = _look_through(readings, limit, screen)
+    surveys, problems = _look_through(readings, limit, screen)
+    total = sum(survey.messages for survey in surveys)
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
         if arguments.dry_run:
             apart = (_apart(_within_limit(reading, limit), arguments) for reading in readings)
-            show_estimate(memory, chain.from_iterable(apart), screen)
+            show_estimate(memory, chain.from_iterable(apart), screen, surveys)
             return 0
         before = _finish(memory, namespace_of(arguments), screen)
         with ProgressBar(total, screen) as meter:
@@ -99,16 +101,18 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     return bool(meter.unread)
 
 
-def _look_through(readings: list[Reading], limit: int, screen: Screen) -> tuple[int, list[str]]:
-    """Return how many episodes the files hold, and what in them cannot be read."""
-    total = 0
+def _look_through(readings: list[Reading], limit: int, screen: Screen) -> tuple[list[Survey], list[str]]:
+    """Return the contents of the files, and what in them cannot be read."""
+    surveys = []
     problems: list[str] = []
     for reading in readings:
-        count = sum(1 for _ in _within_limit(reading, limit))
-        screen.note(f"{reading.path}: {count_noun(count, 'episode')} ({reading.format})")
+        survey = survey_episodes(reading, _within_limit(reading, limit))
+        screen.note(f"{reading.path}: {count_noun(survey.messages, 'episode')} ({reading.format})")
+        if reading.is_doubtful:
+            screen.note(f"{reading.path} is read as JSON records, not as a conversation: --records if that is right")
         problems += map(str, reading.problems)
-        total += count
-    return total, problems
+        surveys.append(survey)
+    return surveys, problems
 
 
 def _add(
@@ -270,8 +274,16 @@ _COLUMNS = ("day", "calls", "tokens in", "of them cached", "tokens out", "money"
 _STYLES = ("cyan", "bold")
 
 
-def show_estimate(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[EpisodeInput]]], screen: Screen) -> None:
-    """Print what reading *groups* of episodes, by their namespaces, will take."""
+def show_estimate(
+    memory: GraphMemory,
+    groups: Iterable[tuple[str, Iterable[EpisodeInput]]],
+    screen: Screen,
+    surveys: Sequence[Survey] = (),
+) -> None:
+    """Print the contents of files, and what reading *groups* of episodes, by their namespaces, will take."""
+    if not screen.as_json:
+        for survey in surveys:
+            screen.line(survey.describe())
     estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in groups]
     if not estimates:
         screen.line("There is nothing to read.")
@@ -279,7 +291,8 @@ def show_estimate(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[Epis
     first, *others = estimates
     whole = sum(others, first)
     if screen.as_json:
-        screen.json({"plan": memory.settings.plan, "model": memory.driver.model_name, **whole.model_dump(mode="json")})
+        plan = {"plan": memory.settings.plan, "model": memory.driver.model_name}
+        screen.json({**plan, **whole.model_dump(mode="json"), "files": [survey.to_json() for survey in surveys]})
         return
     screen.line(_summary(whole), "bold")
     if memory.driver.model_name == OFFLINE:

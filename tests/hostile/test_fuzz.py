@@ -18,8 +18,8 @@ from falkordb.helpers import quote_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.cli.readers import FORMATS
-from kg_memory.cli.readers import read as read_file
+from kg_memory.contrib.chats import FORMATS
+from kg_memory.contrib.chats import read as read_file
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import prepend_parameters, to_literal
 from kg_memory.ingestion.codec import to_plain

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.cli.readers import read
+from kg_memory.contrib.chats import read
 from kg_memory.models.graph import EpisodeKind
 from tests.readers.files import said, write
 

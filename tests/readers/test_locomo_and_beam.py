@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.cli.readers import read
+from kg_memory.contrib.chats import read
 from tests.readers.files import said, write
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)

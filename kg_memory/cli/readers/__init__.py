@@ -1,5 +1,5 @@
-"""Files of conversations, texts and records, as `EpisodeInput`s to remember."""
+"""Files of conversations, texts and records, as `EpisodeInput`s to remember; see `kg_memory.contrib.chats`."""
 
-from kg_memory.cli.readers.reading import FORMATS, Format, Reading, read
+from kg_memory.contrib.chats import FORMATS, Reading, read
 
-__all__ = ["FORMATS", "Format", "Reading", "read"]
+__all__ = ["FORMATS", "Reading", "read"]

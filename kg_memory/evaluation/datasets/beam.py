@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kg_memory.cli.readers import read
+from kg_memory.contrib.chats import read
 from kg_memory.errors import InputError
 from kg_memory.evaluation.datasets import _files
 from kg_memory.evaluation.records import Conversation, Criterion, Dataset, Question

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kg_memory.cli.readers import formats
+from kg_memory.contrib.chats import formats
 from kg_memory.errors import InputError
 from kg_memory.evaluation.datasets import _files
 from kg_memory.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question

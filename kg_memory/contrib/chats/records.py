@@ -103,7 +103,7 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 Item = EpisodeInput | InputError
-_TICK = timedelta(microseconds=1)
+TICK = timedelta(microseconds=1)
 
 
 def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
@@ -123,14 +123,14 @@ def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
             yield item
             continue
         changes: dict[str, object] = {}
-        own = item.at or (latest[item.thread] + _TICK if item.thread in latest else None)
+        own = item.at or (latest[item.thread] + TICK if item.thread in latest else None)
         chains[item.thread] = digest(chains.get(item.thread, ""), item.speaker or "", item.content)
         if own is not None:
             latest[item.thread] = own
         if own is None and item.source_id is None:
             mark = chains[item.thread] if item.kind is EpisodeKind.MESSAGE else digest(item.content)
             changes["source_id"] = f"{name}#{mark}"
-        changes["at"] = own or at + undated * _TICK
+        changes["at"] = own or at + undated * TICK
         undated += own is None
         placed = item.model_copy(update=changes)
         if placed.source_id and contents.setdefault(placed.source_id, hash(placed.content)) != hash(placed.content):

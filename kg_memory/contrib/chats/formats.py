@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from kg_memory.cli.readers.records import Item, build, digest, from_record, to_json
+from kg_memory.contrib.chats.records import TICK, Item, build, digest, from_record, to_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.message_fields import parse_time, plain_text
@@ -25,7 +25,6 @@ _SPEAKER = re.compile(
     r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
 )
 _MAX_WORDS = 4
-_TICK = timedelta(microseconds=1)
 
 
 def is_chat(lines: Iterable[str]) -> bool:
@@ -74,7 +73,7 @@ def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]
             at = None if stamp is None else parse_time(stamp)
             same = same + 1 if at is None or at == stamp_before else 0
             stamp_before = at or stamp_before
-            at = None if stamp_before is None else stamp_before + same * _TICK
+            at = None if stamp_before is None else stamp_before + same * TICK
             if spoken.strip():
                 current = build(content=spoken.strip(), speaker=speaker, at=at, thread=thread)
             else:

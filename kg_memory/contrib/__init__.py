@@ -1,0 +1,1 @@
+"""Plug-ins of the command, which the library itself does not import."""

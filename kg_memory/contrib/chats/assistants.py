@@ -1,0 +1,253 @@
+"""Read the exports of assistants (ChatGPT, Claude, Open WebUI, Gemini, OpenAI's threads), and lists of messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from typing import Any
+
+from kg_memory.contrib.chats.formats import is_langchain, is_openai, read_messages
+from kg_memory.contrib.chats.records import Item, is_message
+from kg_memory.contrib.chats.threads import Chat, Json, Thread, branch, first, name_role, objects, select
+from kg_memory.errors import InputError
+
+# ChatGPT wraps citations and links to its own widgets in characters of the private use area.
+_WIDGET = re.compile("\ue200[^\ue201]*\ue201")
+_HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
+
+
+def _is_chatgpt(value: Json) -> bool:
+    nodes = value.get("mapping")
+    return isinstance(nodes, Mapping) and all(
+        isinstance(node, Mapping) and ("message" in node or "parent" in node) for node in nodes.values()
+    )
+
+
+def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages on the way to the current node: edits and retries beside it are left out."""
+    for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
+        message = node.get("message")
+        if not isinstance(message, Mapping):
+            continue
+        author, content, metadata = message.get("author"), message.get("content"), message.get("metadata")
+        role = first(author, "role") if isinstance(author, Mapping) else author
+        if (
+            (role is not None and name_role(role) is None)
+            or message.get("recipient") not in (None, "all")
+            or message.get("channel") == "analysis"
+            or first(metadata, *_HIDDEN)
+            or not isinstance(content, Mapping)
+            or content.get("content_type") not in (None, "text", "multimodal_text")
+        ):
+            continue
+        parts = content.get("parts") if isinstance(content.get("parts"), list) else [content.get("text")]
+        words = [part if isinstance(part, str) else first(part, "text") for part in parts or []]
+        files: list[object] = [first(file, "name", "id") for file in objects(first(metadata, "attachments"))]
+        files = files or [_asset(part) for part in objects(parts) if part.get("asset_pointer")]
+        text = _WIDGET.sub("", "\n".join(word for word in words if isinstance(word, str) and word))
+        id_ = message.get("id") or node.get("id")
+        yield from thread.say(id_, role and name_role(role), text, message.get("create_time"), files)
+
+
+def _asset(part: Json) -> str:
+    kind = str(part.get("content_type")).partition("_")[0]
+    return f"{kind} {str(part['asset_pointer']).rpartition('/')[2]}".strip()
+
+
+def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
+    messages = objects(conversation["chat_messages"])
+    by_id = {str(message.get("uuid")): message for message in messages}
+    parents = {str(message.get("parent_message_uuid")) for message in messages}
+    if len(parents & by_id.keys()) > 0 and len(parents - by_id.keys()) == 1:  # one root: edits are branches of it
+        messages = branch(by_id, conversation.get("current_leaf_message_uuid"), "parent_message_uuid")
+    for message in messages:
+        blocks = [block.get("text") for block in objects(message.get("content")) if block.get("type") == "text"]
+        text = "\n".join(block for block in blocks if isinstance(block, str) and block) or first(message, "text")
+        files = [
+            first(file, "file_name", "name", "file_uuid")
+            for key in ("attachments", "files", "files_v2")
+            for file in objects(message.get(key))
+        ]
+        speaker = name_role(message.get("sender")) or first(message, "sender")
+        text = text if isinstance(text, str) else ""
+        yield from thread.say(message.get("uuid"), speaker, text, message.get("created_at"), dict.fromkeys(files))
+
+
+_DETAILS = re.compile(r'<details type="(?:reasoning|tool_calls|code_interpreter)".*?</details>\s*', re.DOTALL)
+
+
+def _webui_chat(value: Json) -> Json | None:
+    chat = value.get("chat") if isinstance(value.get("chat"), Mapping) else value
+    history = chat.get("history") if isinstance(chat, Mapping) else None
+    return chat if isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping) else None
+
+
+def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
+    chat = _webui_chat(conversation) or {}
+    history = chat["history"]
+    messages = branch(history["messages"], history.get("currentId"), "parentId") or objects(chat.get("messages"))
+    for message in messages:
+        speaker, content = name_role(message.get("role")), message.get("content")
+        if speaker is None:
+            continue
+        if not isinstance(content, str):
+            content = "\n".join(str(part["text"]) for part in objects(content) if part.get("text"))
+        files = [
+            first(file, "name") or first(file.get("file"), "filename", "id") for file in objects(message.get("files"))
+        ]
+        yield from thread.say(message.get("id"), speaker, _DETAILS.sub("", content), message.get("timestamp"), files)
+
+
+def _is_sharegpt(value: Json) -> bool:
+    turns = first(value, "conversations", "conversation", "items")
+    return bool(objects(turns)) and all("from" in turn and "value" in turn for turn in objects(turns))
+
+
+def _read_sharegpt(conversation: Json, thread: Thread) -> Iterator[Item]:
+    for number, turn in enumerate(objects(first(conversation, "conversations", "conversation", "items")), start=1):
+        speaker = name_role(turn["from"])
+        if speaker is None and str(turn["from"]).lower() not in ("bing", "bard", "claude", "grok"):
+            continue
+        id_ = number if "id" in conversation else None
+        yield from thread.say(id_, speaker or "assistant", str(turn["value"] or ""), turn.get("timestamp"))
+
+
+def _is_assistants(message: Json) -> bool:
+    return message.get("object") == "thread.message" or any(
+        isinstance(block.get("text"), Mapping) and "value" in block["text"] for block in objects(message.get("content"))
+    )
+
+
+def _unfold_assistants(document: Any) -> list[Json]:
+    """Return the threads of pages and lists of messages, which the API returns the latest first."""
+    if isinstance(document, Mapping):
+        inside = first(document, "messages", "data")
+        messages = objects(first(inside, "data") if isinstance(inside, Mapping) else inside)
+    else:
+        messages = objects(document)
+    if messages and not _is_assistants(messages[0]):
+        return [found for each in messages for found in _unfold_assistants(each)] if "messages" in messages[0] else []
+    threads: dict[object, list[Json]] = {}
+    for message in messages:
+        threads.setdefault(message.get("thread_id") or first(document, "thread_id", "id"), []).append(message)
+    return [{"id": id_, "messages": each} for id_, each in threads.items()]
+
+
+def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
+    messages = conversation["messages"]
+    if all(isinstance(message.get("created_at"), int | float) for message in messages):
+        same = messages[::-1] if messages[0]["created_at"] > messages[-1]["created_at"] else messages
+        messages = sorted(same, key=lambda message: float(message["created_at"]))
+    for message in messages:
+        content = message.get("content")
+        blocks = [first(block, "text", "refusal") for block in objects(content)] or [content]
+        texts = [first(block, "value") if isinstance(block, Mapping) else block for block in blocks]
+        images = [first(first(block, "image_file", "image_url"), "file_id", "url") for block in objects(content)]
+        files = [*images, *(first(file, "filename", "file_id") for file in objects(message.get("attachments")))]
+        if (speaker := name_role(message.get("role"))) is not None:
+            text = "\n".join(text for text in texts if isinstance(text, str))
+            yield from thread.say(message.get("id"), speaker, text, message.get("created_at"), files)
+
+
+class _Words(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        del attrs
+        if tag in ("p", "br", "li", "div", "tr", "h1", "h2", "h3", "h4", "pre"):
+            self.words.append("\n- " if tag == "li" else "\n")
+
+
+# The verb before a prompt is in the language of the account.
+_VERBS = """
+Prompted Asked Said Gefragt Gesagt Eingegebener_Prompt Preguntaste Petición Has_preguntado Requête Invite Demande Prompt
+Richiesta Comando Solicitado Solicitação Solicitou Запрос 输入的提示 已提问 プロンプト
+"""
+_PROMPTED = re.compile(rf"(?:{'|'.join(_VERBS.split()).replace('_', ' ')})\s*[:：]?\s+")
+
+
+def _is_gemini(value: Any) -> bool:
+    labels = f"{value.get('header')} {value.get('products')}" if isinstance(value, Mapping) else ""
+    return ("Gemini" in labels or "Bard" in labels) and "title" in value and "time" in value
+
+
+def _unfold_gemini(document: Any) -> list[Json]:
+    """Return one conversation: the activities do not say which belong together."""
+    if isinstance(document, list) and document and _is_gemini(document[0]):
+        return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]
+    turns = first(first(document, "chunkedPrompt"), "chunks") or first(document, "contents")
+    turns = document if turns is None and isinstance(document, list) else turns
+    if objects(turns) and all(
+        "role" in turn and ("parts" in turn or "chunkedPrompt" in document) for turn in objects(turns)
+    ):
+        return [{"turns": objects(turns)}]
+    return []
+
+
+def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
+    for turn in conversation.get("turns", ()):
+        parts = [first(part, "text") for part in objects(turn.get("parts")) if not part.get("thought")] or [
+            turn.get("text")
+        ]
+        if not turn.get("isThought") and (speaker := name_role(turn["role"])):
+            yield from thread.say(None, speaker, "\n".join(parts), first(turn, "createTime", "timestamp"))
+    activities = sorted(conversation.get("activities", ()), key=lambda each: str(each["time"]))
+    for activity in activities:
+        time, title = activity["time"], str(activity["title"])
+        prompt, prompted = _PROMPTED.subn("", title, count=1) if _PROMPTED.match(title) else (title, 0)
+        answers = objects(activity.get("safeHtmlItem"))
+        if not prompted and not answers:
+            continue  # a rating, a setting
+        id_ = re.sub(r"\W", "", str(time))
+        attached = activity.get("attachedFiles") if isinstance(activity.get("attachedFiles"), list) else []
+        files = [file if isinstance(file, str) else first(file, "name") for file in attached or []]
+        yield from thread.say(f"{id_}/prompt", "user", prompt, time, [*files, activity.get("imageFile")])
+        for number, answer in enumerate(answers):
+            words = _Words()
+            words.feed(str(answer.get("html") or ""))
+            words.close()
+            yield from thread.say(f"{id_}/{number}", "assistant", re.sub(r"\n\s*\n+", "\n", "".join(words.words)), time)
+
+
+def _has_messages(value: Json) -> bool:
+    messages = objects(first(value, "messages", "chat", "history", "turns"))
+    return bool(messages) and all(map(_has_speaker, messages))
+
+
+def _has_speaker(message: Json) -> bool:
+    speaker = first(message, "speaker", "author", "role")
+    return is_openai(message) or is_langchain(message) or (is_message(message) and isinstance(speaker, str))
+
+
+def _unfold_lists(document: Any) -> list[Json]:
+    return [] if isinstance(document, Mapping) and "messages" in document else select(_has_messages)(document)
+
+
+def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
+    for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name):
+        if isinstance(item, InputError):
+            yield InputError(f"{thread.name}, {item}")
+            continue
+        changes: dict[str, object] = {"thread": thread.name, "speaker": name_role(item.speaker) or item.speaker}
+        if item.source_id is not None:
+            changes["source_id"] = f"{thread.scope}/{item.source_id}"
+        if item.at is None and thread.start is not None:
+            changes["at"], thread.start = thread.start, None
+        yield item.model_copy(update=changes)
+
+
+ASSISTANTS = (
+    Chat("chatgpt", select(_is_chatgpt), _read_chatgpt),
+    Chat("claude", select(lambda value: isinstance(value.get("chat_messages"), list)), _read_claude),
+    Chat("open-webui", select(lambda value: _webui_chat(value) is not None), _read_open_webui),
+    Chat("sharegpt", select(_is_sharegpt), _read_sharegpt),
+    Chat("assistants", _unfold_assistants, _read_assistants),
+    Chat("gemini", _unfold_gemini, _read_gemini),
+    Chat("messages", _unfold_lists, _read_list),
+)

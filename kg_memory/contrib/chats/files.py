@@ -1,0 +1,184 @@
+"""Open files, folders and zips, with bounds against hostile archives."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Literal
+
+from kg_memory.errors import InputError
+
+_HEAD = 4096
+_ENCODINGS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
+MOST_MEMBERS = 100_000
+LARGEST = 2 << 30
+"""The most bytes of the texts of one archive."""
+_UNSUSPECTED = 16 << 20
+HIGHEST_RATIO = 100
+"""The largest quotient of the unpacked and the packed size of a large member."""
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in a zip."""
+
+    archive: Path
+    name: str
+
+    def open(self, mode: Literal["rb"]) -> IO[bytes]:
+        """Open the member for reading."""
+        del mode
+        with zipfile.ZipFile(self.archive) as archive:  # stays open until its member is closed
+            return archive.open(self.name)
+
+    @property
+    def path(self) -> Path:
+        """The member's path within the zip, after that of the zip."""
+        return self.archive / self.name
+
+
+File = Path | Member
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether *path* is a folder or a zip."""
+    return path.is_dir() or (path.is_file() and path.stat().st_size > 0 and _is_zip(path))
+
+
+def _is_zip(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+    except OSError:
+        return False
+
+
+def files_of(path: Path) -> list[tuple[Path, File]]:
+    """Return the JSON and text files in a folder or zip, each with its path, sorted by it.
+
+    Errors: `InputError` for a zip that is broken, encrypted, too large, or has a path outside itself.
+    """
+    if path.is_dir():
+        inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
+        return [(each, each) for each in inside if not _is_hidden(each.relative_to(path).parts)]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [Member(path, info.filename) for info in _check_members(path, archive.infolist())]
+            for member in members:
+                archive.open(member.name).close()  # an encrypted or unknown one fails here
+    except _BROKEN as error:
+        raise InputError(f"{path} cannot be unpacked ({error}): unpack it, and name the folder") from None
+    return [(member.path, member) for member in sorted(members, key=lambda member: member.name)]
+
+
+def _is_hidden(parts: Iterable[str]) -> bool:
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    if len(members) > MOST_MEMBERS:
+        raise InputError(f"{path} has {len(members)} files, and the limit is {MOST_MEMBERS}: unpack the chats alone")
+    for info in members:
+        parts = PurePosixPath(info.filename.replace("\\", "/")).parts
+        if ".." in parts or info.filename.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", info.filename):
+            raise InputError(
+                f"{path} has the path {info.filename!r:.80}, which is outside of it: do not trust this file"
+            )
+    read = [each for each in members if each.filename.lower().endswith(_SUFFIXES)]
+    read = [each for each in read if not _is_hidden(PurePosixPath(each.filename).parts)]
+    for info in read:
+        if info.flag_bits & 1:
+            raise InputError(f"{path} is encrypted: unpack it with its password, and name the folder")
+        if info.file_size > max(_UNSUSPECTED, HIGHEST_RATIO * info.compress_size):
+            ratio = info.file_size // max(info.compress_size, 1)
+            raise InputError(
+                f"{path}: {info.filename!r:.80} would unpack to {ratio} times its size, and the limit is "
+                f"{HIGHEST_RATIO}: unpack it yourself if you trust it"
+            )
+    if (size := sum(info.file_size for info in read)) > LARGEST:
+        raise InputError(f"{path} has {size:,} bytes of text, and the limit is {LARGEST:,}: unpack it, and name files")
+    if not read and any(info.filename.lower().endswith(".zip") for info in members):
+        raise InputError(f"{path} has only further zips in it: unpack it, and name those")
+    return read
+
+
+def check(path: Path) -> None:
+    """Refuse a path that is no readable text file.
+
+    Errors: `InputError`.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name the files in it")
+    if not path.exists():
+        raise InputError(f"{path} does not exist: check the name")
+    if not path.is_file():
+        raise InputError(f"{path} is no ordinary file: save its content to one first")
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): change its permissions") from None
+    if not head.strip():
+        raise InputError(f"{path} is empty: give a file with messages in it")
+    if b"\0" in head and _encoding(head) is None:
+        raise InputError(f"{path} is no text file: give messages as text or JSON")
+
+
+def _encoding(head: bytes) -> str | None:
+    """Return the encoding that a byte order mark names, or None for UTF-8."""
+    return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
+
+
+def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
+    """Yield each line with its number, and an error in the place of a line that cannot be decoded."""
+    with path.open("rb") as file:
+        encoding = _encoding(file.read(4))
+    if encoding is not None:
+        for number, text in enumerate(whole_text(path).split("\n"), start=1):
+            yield number, text.rstrip("\r")
+        return
+    try:
+        with path.open("rb") as file:
+            for number, data in enumerate(file, start=1):
+                if number == 1:
+                    data = data.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - the mark is no part of the line
+                try:
+                    yield number, data.decode("utf-8").rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    yield InputError(f"line {number}: byte {error.start + 1} is not UTF-8: save the file as UTF-8")
+    except _BROKEN as error:
+        raise InputError(f"{_name(path)} cannot be read ({error}): export it again") from None
+
+
+def whole_text(path: File) -> str:
+    """Return all of the text.
+
+    Errors: `InputError`.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read()
+    except _BROKEN as error:
+        raise InputError(f"{_name(path)} cannot be read ({error}): export it again") from None
+    encoding = _encoding(data[:4])
+    try:
+        return data.decode(encoding) if encoding else data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{_name(path)}:{line}: not {encoding or 'UTF-8'} text: save the file as UTF-8") from None
+
+
+def _name(path: File) -> Path:
+    return path.path if isinstance(path, Member) else path

@@ -1,0 +1,193 @@
+"""Read the exports of Telegram, Slack and DiscordChatExporter."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from kg_memory.contrib.chats.records import Item
+from kg_memory.contrib.chats.threads import Chat, Json, Thread, first, objects, read_moment, select
+
+
+def _is_telegram(value: Json) -> bool:
+    messages = value.get("messages")
+    return (
+        "type" in value
+        and isinstance(messages, list)
+        and all(
+            each.get("type") in ("message", "service", "unsupported") and "date" in each for each in objects(messages)
+        )
+    )
+
+
+def _unfold_telegram(document: Any) -> list[Json]:
+    lists = [first(first(document, key), "list") for key in ("chats", "left_chats")]
+    return [chat for chats in (*lists, [document]) for chat in select(_is_telegram)(chats)]
+
+
+def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
+    for message in objects(chat["messages"]):
+        if message["type"] != "message":
+            continue
+        text = "".join(
+            part if isinstance(part, str) else str(first(part, "text") or "") for part in _spans(message.get("text"))
+        )
+        if origin := message.get("forwarded_from"):
+            text = f"[forwarded from {origin}] {text}".strip()
+        kind = str(first(message, "media_type", "mime_type") or "file")
+        paths = [("photo", message.get("photo")), (kind, message.get("file_name") or message.get("file"))]
+        files = [label if str(path).startswith("(File ") else path for label, path in paths if path]
+        files += [f"{label}: {name}" for label, name in _shared(message) if name]
+        speaker = first(message, "from", "author", "from_id")
+        yield from thread.say(message.get("id"), speaker and str(speaker), text, _telegram_time(message), files)
+
+
+def _spans(text: Any) -> list[Any]:
+    return text if isinstance(text, list) else [text or ""]
+
+
+def _shared(message: Json) -> Iterator[tuple[str, object]]:
+    yield "sticker", first(message, "sticker_emoji")
+    yield "poll", first(message.get("poll"), "question")
+    contact = message.get("contact_information")
+    yield (
+        "contact",
+        " ".join(str(contact[key]) for key in ("first_name", "last_name") if contact.get(key)) if contact else None,
+    )
+    place = message.get("location_information")
+    yield "location", f"{first(place, 'latitude')}, {first(place, 'longitude')}" if place else None
+
+
+def _telegram_time(message: Json) -> datetime | None:
+    """Return the time with its offset, which is the difference between the written time and the seconds since 1970."""
+    wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
+    if moment is None or wall is None:
+        return moment or wall
+    quarters = round((wall - moment).total_seconds() / 900)
+    offset = timedelta(minutes=15 * quarters)
+    return moment.astimezone(timezone(offset)) if abs(offset) <= timedelta(hours=14) else moment
+
+
+_SLACK_SAID = (
+    None,
+    "",
+    "bot_message",
+    "file_share",
+    "thread_broadcast",
+    "me_message",
+    "file_comment",
+    "reply_broadcast",
+)
+_LINK = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
+
+
+def _is_slack(message: Any) -> bool:
+    return (
+        isinstance(message, Mapping)
+        and re.fullmatch(r"\d{9,}(\.\d+)?", str(message.get("ts"))) is not None
+        and ("text" in message or "files" in message or "subtype" in message)
+    )
+
+
+def _unfold_slack(document: Any) -> list[Json]:
+    """Return the messages of a day of a channel, or of the whole channel."""
+    channel = document if isinstance(document, Mapping) else {}
+    messages = objects(channel.get("messages") if channel else document)
+    return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
+
+
+def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
+    for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
+        files = objects(message.get("files"))
+        if message.get("subtype") not in _SLACK_SAID or message.get("hidden"):
+            continue
+        users = thread.names or {}
+        user = users.get(str(message.get("user")))
+        profile = first(message, "user_profile", "bot_profile")
+        name = _slack_name(user) or _slack_name(profile) or first(message, "username", "user", "bot_id")
+        text = _LINK.sub(partial(_unlink, users), str(message.get("text") or ""))
+        quotes = [first(quote, "text", "fallback") for quote in objects(message.get("attachments"))]
+        text = html.unescape(text or "\n".join(filter(None, quotes)))
+        root = message.get("thread_ts")
+        place = Thread(thread.source, f"{thread.name}/{root}" if root else thread.name, thread.scope)
+        names = [
+            first(file, "name", "title") for file in files if file.get("mode") not in ("tombstone", "hidden_by_limit")
+        ]
+        yield from place.say(message["ts"], name and str(name), text, _slack_time(message, user), names)
+
+
+def _slack_name(user: Any) -> str | None:
+    profile = first(user, "profile")
+    name = (
+        first(profile, "real_name")
+        or first(user, "real_name")
+        or first(profile, "display_name")
+        or first(user, "display_name", "name")
+    )
+    return None if name is None else str(name)
+
+
+def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
+    target, label = match.groups()
+    if target.startswith("@"):
+        return f"@{_slack_name(users.get(target[1:])) or label or target[1:]}"
+    if target.startswith("#"):
+        return f"#{label or target[1:]}"
+    if target.startswith("!"):
+        return label or f"@{target[1:]}"
+    bare = re.sub(r"^(?:mailto:|tel:|https?://)", "", target)
+    return target if label in (None, "", target, bare) else f"{label} ({target})"
+
+
+def _slack_time(message: Json, user: Json | None) -> datetime | None:
+    """Return the time in the user's time zone, where it is known."""
+    time, zone = read_moment(float(message["ts"])), first(user, "tz")
+    try:
+        return time.astimezone(ZoneInfo(zone)) if time and zone else time
+    except (ValueError, OSError, TypeError):
+        return time
+
+
+_DISCORD_SAID = (
+    "Default",
+    "Reply",
+    "ThreadStarterMessage",
+    "ChatInputCommand",
+    "ContextMenuCommand",
+    "0",
+    "19",
+    "20",
+    "21",
+    "23",
+)
+
+
+def _is_discord(value: Json) -> bool:
+    return isinstance(value.get("channel"), Mapping) and "guild" in value and isinstance(value.get("messages"), list)
+
+
+def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
+    for message in objects(channel["messages"]):
+        if str(message.get("type") or "Default") not in _DISCORD_SAID:
+            continue
+        author = message.get("author")
+        files = [first(file, "fileName", "url") for file in objects(message.get("attachments"))]
+        files += [f"sticker: {first(sticker, 'name')}" for sticker in objects(message.get("stickers"))]
+        text = str(first(message, "content") or "")
+        if not text:
+            embeds = objects(message.get("embeds"))
+            text = "\n".join(str(embed[key]) for embed in embeds for key in ("title", "description") if embed.get(key))
+        speaker = first(author, "nickname", "name", "id")
+        yield from thread.say(message.get("id"), speaker and str(speaker), text, message.get("timestamp"), files)
+
+
+MESSENGERS = (
+    Chat("discord", select(_is_discord), _read_discord, named=True),
+    Chat("telegram", _unfold_telegram, _read_telegram, named=True),
+    Chat("slack", _unfold_slack, _read_slack, named=True),
+)

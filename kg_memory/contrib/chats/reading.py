@@ -1,0 +1,389 @@
+"""Recognise the format of a file, a folder or a zip, and read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from kg_memory.contrib.chats import formats
+from kg_memory.contrib.chats.assistants import ASSISTANTS
+from kg_memory.contrib.chats.doubt import holds_words, looks_like_chat
+from kg_memory.contrib.chats.files import File, check, files_of, is_archive, lines_of, whole_text
+from kg_memory.contrib.chats.messengers import MESSENGERS
+from kg_memory.contrib.chats.records import Item, build, from_record, is_message, place, to_json
+from kg_memory.contrib.chats.threads import Chat, Json, Thread, date_beginning, first, objects, read_moment
+from kg_memory.contrib.chats.whatsapp import DateOrder, is_whatsapp, read_whatsapp
+from kg_memory.errors import InputError
+from kg_memory.models.graph import EpisodeInput, EpisodeKind
+
+_LOOKED_AT = 200
+CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTANTS)}
+"""The formats of JSON exports, in the order in which they are tried."""
+
+
+@dataclass
+class _Part:
+    """A file of a reading. *names* are the users of its workspace."""
+
+    path: Path
+    file: File
+    wanted: str | None = None
+    date_order: DateOrder | None = None
+    names: Mapping[str, Json] = field(default_factory=dict)
+
+    @cached_property
+    def format(self) -> str:
+        """The format, as asked for or as the content shows."""
+        return self.wanted or _recognise(self)
+
+    @cached_property
+    def document(self) -> Any:
+        """The file as one JSON document."""
+        text = whole_text(self.file)
+        try:
+            return json.loads(text, parse_constant=str)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{self.path}:{error.lineno}: not valid JSON ({error.msg} at column {error.colno}): correct it there"
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}: this JSON cannot be read ({error}): simplify it") from None
+
+    @cached_property
+    def thread(self) -> str:
+        """A name for the file's conversation: files are often called alike in different folders."""
+        return "-".join(part for part in (self.path.absolute().parent.name, self.path.stem) if part)
+
+
+@dataclass
+class Reading:
+    """A file, folder or zip as episodes; it can be iterated again, and again gives the same.
+
+    `problems` are what the last iteration could not read and left out; with `strict` the first is raised.
+    `at` dates what the file does not date.
+    """
+
+    path: Path
+    strict: bool = False
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    wanted: str | None = None
+    date_order: DateOrder | None = None
+    problems: list[InputError] = field(default_factory=list)
+
+    @cached_property
+    def parts(self) -> list[_Part]:
+        """The files with conversations in them."""
+        if not is_archive(self.path):
+            check(self.path)
+            return [_Part(self.path, self.path, self.wanted, self.date_order)]
+        found = [_Part(path, file, self.wanted, self.date_order) for path, file in files_of(self.path)]
+        names = _read_names(found)
+        chats = [part for part in found if _is_chat(part)]
+        for part in chats:
+            part.names = names
+        if not chats:
+            raise InputError(
+                f"{self.path} has no export of a chat in it, which is one of {_LISTED}: name the files in it"
+            )
+        return chats
+
+    @property
+    def format(self) -> str:
+        """The format, or those of the files in a folder or zip."""
+        return ", ".join(dict.fromkeys(part.format for part in self.parts))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether records were read that have texts, and so may be another kind of chat."""
+        return any(part.format == "json" and holds_words(part.document) for part in self.parts)
+
+    def __iter__(self) -> Iterator[EpisodeInput]:
+        """Yield the episodes in the file's order."""
+        self.problems.clear()
+        for part in self.parts:
+            for item in place(_read_part(part), part.path.name, self.at):
+                if not isinstance(item, InputError):
+                    yield item
+                    continue
+                problem = _at_path(part.path, item)
+                if self.strict:
+                    raise problem
+                self.problems.append(problem)
+
+
+def read(
+    path: Path | str,
+    *,
+    format: str | None = None,  # noqa: A002 - the word for it
+    at: datetime | None = None,
+    strict: bool = False,
+    date_order: DateOrder | None = None,
+) -> Reading:
+    """Return the episodes of the file, folder or zip at *path*, its format recognised from its content unless given.
+
+    Without *strict*, lines and messages that cannot be read are left out and listed in `Reading.problems`.
+    *at* dates what the file leaves undated, now by default. *date_order* is that of a WhatsApp chat.
+    Errors: `InputError` says what is wrong where, when the file is iterated.
+    """
+    if format is not None and format not in FORMATS:
+        raise InputError(f"{format!r} is no format: choose one of {', '.join(FORMATS)}")
+    return Reading(Path(path), strict=strict, at=at or datetime.now(UTC), wanted=format, date_order=date_order)
+
+
+def _read_names(parts: list[_Part]) -> dict[str, Json]:
+    """Return the users of a Slack workspace by their ids."""
+    users = (part.document for part in parts if part.path.name in ("users.json", "org_users.json"))
+    return {str(user["id"]): user for each in users for user in objects(each) if "id" in user}
+
+
+def _is_chat(part: _Part) -> bool:
+    """Return whether a file of a folder or zip has a conversation; others, such as a profile, lie beside those."""
+    try:
+        return part.format not in ("json", "text", "records") or part.wanted is not None
+    except InputError:
+        return False
+
+
+def _recognise(part: _Part) -> str:
+    head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
+    texts = [text for _, text in head if text.strip()]
+    if not texts:
+        whole_text(part.file)  # says where it is no text
+        raise InputError(f"{part.path} has no text: give a file with messages in it")
+    if is_whatsapp(texts):
+        return "whatsapp"
+    # A line in brackets may open a chat's time stamp as well as a list.
+    if texts[0].lstrip()[0] not in "{[" or formats.split(texts[0])[0] is not None:
+        return "chat" if formats.is_chat(texts) else "text"
+    if len(texts) == 1 or _parse_object(texts[0]) is None:
+        try:
+            return _recognise_json(part)
+        except InputError:
+            if "document" in part.__dict__ or not (_is_lines(part.path) or any(map(_parse_object, texts[1:]))):
+                raise
+    _refuse_unknown(part, [record for record in map(_parse_object, texts) if record is not None])
+    return "jsonl"
+
+
+def _is_lines(path: Path) -> bool:
+    return path.suffix in (".jsonl", ".ndjson")
+
+
+def _parse_object(text: str) -> Json | None:
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _recognise_json(part: _Part) -> str:
+    document = part.document
+    if formats.samples(document):
+        return "locomo"
+    if formats.is_beam(document):
+        return "beam"
+    if (chat := _chat_of(document)) is not None:
+        return chat.name
+    first_ = next(iter(formats.messages_of(document) or []), None)
+    if formats.is_langchain(first_):
+        return "langchain"
+    # A list of messages with times or threads is what JSON Lines have, only in one list.
+    if formats.is_openai(first_) and isinstance(first_, dict):
+        return "openai"
+    _refuse_unknown(part, document if isinstance(document, list) else [document])
+    return "json"
+
+
+def _chat_of(document: Any) -> Chat | None:
+    return next((chat for chat in CHATS.values() if chat.unfold(document)), None)
+
+
+def _refuse_unknown(part: _Part, records: list[Any]) -> None:
+    """Raise `InputError` for records that look like those of a chat, in a form that no reader knows."""
+    for record in records[:_LOOKED_AT]:
+        if not (isinstance(record, dict) and _is_readable(record)) and looks_like_chat(record):
+            raise InputError(
+                f"{part.path} looks like a conversation, in none of the known formats: {_LISTED}. Write it as "
+                'JSON Lines, as in {"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1"}, '
+                "or pass --records to remember it as JSON records"
+            )
+
+
+def _is_readable(record: Json) -> bool:
+    if _chat_of(record) is not None or formats.is_langchain(record) or formats.messages_of(record):
+        messages = formats.messages_of(record) or []
+        return not messages or formats.is_openai(messages[0]) or formats.is_langchain(messages[0])
+    who = first(record, "speaker", "name", "author", "role")
+    return is_message(record) and not isinstance(who, dict | list)
+
+
+def _read_part(part: _Part) -> Iterable[Item]:
+    return _READ[part.format](part) if part.format in _READ else _read_chats(CHATS[part.format], part.document, part)
+
+
+def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
+    """Yield the messages of all conversations of *document*, each in its thread."""
+    conversations = chat.unfold(document)
+    if not conversations:
+        raise _not_of(part, f"{chat.name} conversation")
+    fallback = part.thread if line is None else f"{part.thread}-{line}"
+    titles: list[str | None] = [_name_of(each, part) for each in conversations]
+    for number, (conversation, title) in enumerate(zip(conversations, titles, strict=True), start=1):
+        id_ = first(conversation, "conversation_id", "uuid", "id") or first(conversation.get("channel"), "id")
+        own = fallback if len(conversations) == 1 else f"{fallback}-{number}"
+        if chat.named:
+            name = title if titles.count(title) == 1 else f"{title} ({id_})"
+        else:
+            name = str(id_) if isinstance(id_, str | int) else title
+        name = str(name or id_ or own).replace("/", "-")
+        start = first(conversation, "create_time", "created_at", "createdAt", "created", "timestamp", "date")
+        thread = Thread(chat.name, name, str(id_ or name), read_moment(start), part.names)
+        yield from date_beginning(chat.read(conversation, thread))
+
+
+def _name_of(conversation: Json, part: _Part) -> str | None:
+    """Return the name of a conversation; that of a day in a Slack channel is its folder's."""
+    if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
+        return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
+    guild, channel = conversation.get("guild"), conversation.get("channel")
+    names = (
+        [first(guild, "name"), first(channel, "name")]
+        if isinstance(channel, dict)
+        else [first(conversation, "title", "name")]
+    )
+    return " - ".join(str(name) for name in names if name) or {"saved_messages": "Saved Messages"}.get(
+        str(conversation.get("type"))
+    )
+
+
+def _read_lines(part: _Part) -> Iterator[Item]:
+    for line in lines_of(part.file):
+        if isinstance(line, InputError):
+            yield line
+            continue
+        number, text = line
+        if not text.strip():
+            continue
+        try:
+            yield from _from_line(json.loads(text, parse_constant=str), part, number)
+        except InputError as error:
+            yield InputError(f"line {number}: {error}")
+        except json.JSONDecodeError as error:
+            yield InputError(f"line {number}: not valid JSON ({error.msg} at column {error.colno}): correct the line")
+        except (ValueError, RecursionError) as error:
+            yield InputError(f"line {number}: this JSON cannot be read ({error}): simplify it")
+
+
+def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
+    """Yield the episode of one line, or the messages of a line that has a whole conversation."""
+    messages_ = formats.messages_of(record)
+    if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
+        yield from formats.read_messages(record, f"{part.thread}-{number}")
+    elif isinstance(record, Mapping) and is_message(record):
+        if (episode := from_record(record)) is not None:
+            yield episode
+    elif (chat := _chat_of(record)) is not None:
+        yield from _read_chats(chat, record, part, number)
+    elif formats.is_langchain(record):
+        yield from formats.read_messages([record], f"{part.thread}-{number}")
+    elif (episode := from_record(record)) is not None:
+        yield episode
+
+
+def _read_json(part: _Part) -> Iterator[Item]:
+    for number, record in enumerate(_records(part.document), start=1):
+        try:
+            episode = from_record(record) if isinstance(record, dict) else _to_record(record)
+            if episode is not None:
+                yield episode
+        except InputError as error:
+            yield InputError(f"record {number}: {error}")
+
+
+def _records(document: Any) -> list[Any]:
+    many = isinstance(document, list) and bool(document) and all(isinstance(item, dict) for item in document)
+    return document if many else [document]
+
+
+def _to_record(record: Any) -> EpisodeInput:
+    return build(content=to_json(record), kind=EpisodeKind.JSON)
+
+
+def _read_records(part: _Part) -> Iterator[Item]:
+    """Yield each object of a list, or each line, as a JSON record, whatever it looks like."""
+    try:
+        yield from map(_to_record, _records(part.document))
+    except InputError:
+        if "document" in part.__dict__:
+            raise
+        for line in lines_of(part.file):
+            if isinstance(line, InputError):
+                yield line
+            elif line[1].strip():
+                try:
+                    yield _to_record(json.loads(line[1], parse_constant=str))
+                except (ValueError, RecursionError) as error:
+                    yield InputError(f"line {line[0]}: not valid JSON ({error}): correct the line")
+
+
+def _read_text(part: _Part) -> Iterator[Item]:
+    yield build(content=whole_text(part.file), kind=EpisodeKind.TEXT)
+
+
+def _read_chat(part: _Part) -> Iterable[Item]:
+    return formats.read_chat(lines_of(part.file), part.thread)
+
+
+def _read_whatsapp(part: _Part) -> Iterable[Item]:
+    return read_whatsapp(lines_of(part.file), part.path, part.date_order)
+
+
+def _read_messages(part: _Part) -> Iterable[Item]:
+    if not formats.messages_of(part.document):
+        raise _not_of(part, "list of messages")
+    return formats.read_messages(part.document, part.thread)
+
+
+def _read_locomo(part: _Part) -> Iterable[Item]:
+    if not formats.samples(part.document):
+        raise _not_of(part, "LoCoMo conversation")
+    return formats.read_locomo(part.document, part.thread)
+
+
+def _read_beam(part: _Part) -> Iterable[Item]:
+    if not formats.is_beam(part.document):
+        raise _not_of(part, "BEAM chat")
+    return formats.read_beam(part.document, part.thread)
+
+
+_READ: dict[str, Callable[[_Part], Iterable[Item]]] = {
+    "jsonl": _read_lines,
+    "openai": _read_messages,
+    "langchain": _read_messages,
+    "locomo": _read_locomo,
+    "beam": _read_beam,
+    "json": _read_json,
+    "chat": _read_chat,
+    "text": _read_text,
+    "whatsapp": _read_whatsapp,
+    "records": _read_records,
+}
+FORMATS: tuple[str, ...] = (*_READ, *CHATS)
+_LISTED = ", ".join(format_ for format_ in FORMATS if format_ not in ("json", "text", "records"))
+
+
+def _not_of(part: _Part, what: str) -> InputError:
+    return InputError(f"{part.path} has no {what}: leave the format out to have it recognised")
+
+
+def _at_path(path: Path, problem: InputError) -> InputError:
+    """Return *problem* with the file before it, as ``file:line`` where it has a line."""
+    text = str(problem)
+    return InputError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")

@@ -1,0 +1,229 @@
+"""Read a chat that WhatsApp exported as text, by iOS or Android, in any language.
+
+Each language writes the date, the time and the notes of the application in its own way. So a stamp is recognised by its
+five or six numbers, and the order of day and month is inferred from all stamps of a file.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from kg_memory.contrib.chats.formats import Line
+from kg_memory.contrib.chats.records import TICK, Item, build
+from kg_memory.contrib.chats.whatsapp_words import AM, ATTACHED, DELETED, EDITED, ENCRYPTED, GLUE, NOON, OMITTED, PM
+from kg_memory.errors import InputError
+
+DateOrder = Literal["dmy", "mdy", "ymd"]
+DATE_ORDERS: tuple[DateOrder, ...] = ("dmy", "mdy", "ymd")
+_LRM = "\u200e"
+_MARKS = dict.fromkeys(map(ord, "\ufeff\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
+_SPACES = dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F), " ")
+_HEADS = (
+    re.compile(r"\[(?P<stamp>[^\]]{8,45})\]\s?(?P<rest>.*)"),
+    re.compile(r"(?P<stamp>\d.{8,45}?)\s[-–—]\s(?P<rest>.*)"),
+    re.compile(r"(?P<stamp>\d{4}\s?년.{8,30}?), (?P<rest>.*)"),
+    re.compile(r"(?P<stamp>\d.{8,30}?:\d\d(?: ?[AaPp][Mm])?): (?P<rest>.*)"),
+)
+_WHO = re.compile(r"(?P<who>[^:：\"“”„«»]{1,60}?)\s?(?::(?:\s|$)|：\s?)(?P<said>.*)")
+_BETWEEN_DATE = re.compile(r"\s?[./\-年月년월]?\s?")
+_BETWEEN_TIME = re.compile(r"\s?[:.：]\s?")
+_FILE_DATE = re.compile(r"(?:[A-Z]{3}-(\d{4})(\d\d)(\d\d)-WA|-(\d{4})-(\d\d)-(\d\d)-\d\d-\d\d-\d\d\.)")
+_TAGGED = re.compile(r"<[^<>:：]{2,30}\s?[:：]\s?([^<>]+\.\w{1,5})>")
+_APPENDED = re.compile(r"(?P<name>\S.*?\.\w{2,5}) \([^()]{3,40}\)(?P<caption>(?:\n.*)?)", re.DOTALL)
+_ANDROID_NAME = re.compile(r"(?:IMG|VID|AUD|PTT|STK|DOC)-\d{8}-WA\d+")
+
+
+class Stamp(NamedTuple):
+    """The numbers of a date in the order of the file, the character between them, and the time of the day."""
+
+    numbers: tuple[str, str, str]
+    separator: str
+    time: timedelta
+
+    def at(self, order: DateOrder) -> datetime | None:
+        """Return the time by *order*, None where there is no such day. A year beyond 2400 is of the Buddhist era."""
+        day, month, year = (int(self.numbers[order.index(part)]) for part in "dmy")
+        year += 2000 if year < 100 else 0
+        year -= 543 if year > 2400 else 0
+        if not year >= 2000:
+            return None
+        try:
+            return datetime(year, month, day, tzinfo=UTC) + self.time
+        except (ValueError, OverflowError):
+            return None
+
+
+@dataclass
+class _Said:
+    number: int
+    stamp: Stamp
+    text: str
+    who: str | None
+
+
+def parse_stamp(text: str) -> Stamp | None:
+    """Return the date and time of a stamp in any language, None where it is none."""
+    numbers = list(re.finditer(r"\d+", text))
+    if len(numbers) not in (5, 6):
+        return None
+    is_time_first = re.fullmatch(r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?\b.*[/\-]\d+[/\-]\d+", text) is not None
+    split = len(numbers) - 3 if is_time_first else 3
+    days, hours = (numbers[split:], numbers[:split]) if is_time_first else (numbers[:split], numbers[split:])
+    separators = [_between(text, *pair) for pair in pairwise(days)]
+    if not all(_BETWEEN_DATE.fullmatch(each) for each in separators):
+        return None
+    if not all(_BETWEEN_TIME.fullmatch(_between(text, *pair)) for pair in pairwise(hours)):
+        return None
+    rest = text[: days[0].start()] if is_time_first else text[days[-1].end() :]
+    words = "".join(char for char in rest.casefold() if unicodedata.category(char)[0] in "LM")
+    hour, minute, second = (*(int(each[0]) for each in hours), 0)[:3]
+    if len(hours[1][0]) != 2 or hour > 24 or minute > 59 or second > 60 or len(words) > 14:
+        return None
+    time = timedelta(hours=_to_24(hour, GLUE.sub("", words)), minutes=minute, seconds=second)
+    return Stamp((days[0][0], days[1][0], days[2][0]), separators[0].strip()[:1], time)
+
+
+def _between(text: str, left: re.Match[str], right: re.Match[str]) -> str:
+    return text[left.end() : right.start()]
+
+
+def _to_24(hour: int, words: str) -> int:
+    if words in AM:
+        return hour % 12
+    if words in PM:
+        return hour % 12 + 12
+    return hour + 12 if words in NOON and hour < 11 else hour
+
+
+def is_whatsapp(lines: Iterable[str]) -> bool:
+    """Return whether the first of *lines* opens a message of such a chat, and somebody speaks in it."""
+    written = [line for line in lines if line.strip()]
+    opened = _open(_tidy(written[0]), _HEADS) if written else None
+    if opened is None:
+        return False
+    head, stamp, _ = opened
+    is_iso = re.fullmatch(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?\].*", _tidy(written[0])) is not None
+    if stamp is None or (is_iso and not any(_LRM in line for line in written)):
+        return False  # a plain chat
+    rests = [found[2] for line in written if (found := _open(_tidy(line), (head,)))]
+    return any(_WHO.fullmatch(rest) for rest in rests)
+
+
+def _tidy(line: str) -> str:
+    return line.translate(_MARKS).translate(_SPACES).strip()
+
+
+def _open(line: str, heads: Iterable[re.Pattern[str]]) -> tuple[re.Pattern[str], Stamp, str] | None:
+    for head in heads:
+        if (match := head.fullmatch(line)) and (stamp := parse_stamp(match["stamp"])):
+            return head, stamp, match["rest"]
+    return None
+
+
+def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrder | None) -> Iterator[Item]:
+    """Yield the messages; lines of the application itself and deleted messages are left out.
+
+    Errors: `InputError` where day and month cannot be told apart, and *order* is not given.
+    """
+    said: list[_Said] = []
+    heads: Iterable[re.Pattern[str]] = _HEADS
+    for line in lines:
+        if isinstance(line, InputError):
+            yield line
+            continue
+        opened = _open(_tidy(line[1]), heads)
+        if opened is None:
+            if said:
+                said[-1].text += f"\n{line[1].rstrip()}"
+            continue
+        head, stamp, rest = opened
+        heads = (head,)
+        spoken = _WHO.fullmatch(rest)
+        marked = _LRM in line[1].rpartition(":")[2][:3] or f": {_LRM}" in line[1]
+        text = spoken["said"] if spoken else rest
+        said.append(
+            _Said(line[0], stamp, _LRM + text if marked else text, spoken["who"].lstrip("~ ") if spoken else None)
+        )
+    order = order or infer_order(said, path)
+    before, same = None, 0
+    thread = path.parent.stem if path.stem == "_chat" else path.stem
+    for index, each in enumerate(said):
+        at = each.stamp.at(order)
+        if at is None:
+            date = "/".join(each.stamp.numbers)
+            yield InputError(f"line {each.number}: {date} is no date in the order {order}: try another --date-order")
+            continue
+        content = _content(each, is_first=index < 3)
+        if content:
+            same = same + 1 if at == before else 0
+            before = at
+            yield build(content=content, speaker=each.who, at=at + same * TICK, thread=thread, source="whatsapp")
+
+
+def _content(said: _Said, *, is_first: bool) -> str | None:
+    """Return the text with its attachments as placeholders, None for what nobody said."""
+    is_marked, text = said.text.startswith(_LRM), EDITED.sub("", said.text.translate(_MARKS)).strip()
+    if said.who is None or DELETED.fullmatch(text) or (is_first and ENCRYPTED.search(text)):
+        return None
+    if _TAGGED.search(text):
+        return _TAGGED.sub(lambda match: f"[attachment: {match[1]}]", text)
+    appended = _APPENDED.fullmatch(text)
+    if appended and (is_marked or _ANDROID_NAME.match(text) or ATTACHED.search(text)):
+        return f"{appended['caption'].strip()}\n[attachment: {appended['name']}]".strip()
+    if re.fullmatch(r"<[^<>]{3,60}>", text):
+        return f"[attachment: {text[1:-1]}]"
+    if is_marked:
+        return (
+            f"[attachment: {text}]" if OMITTED.fullmatch(text) else text if re.search(r"https?://|\n", text) else None
+        )
+    return text
+
+
+def infer_order(said: list[_Said], path: Path) -> DateOrder:
+    """Return the one order of day, month and year that fits all stamps.
+
+    Of several, it is that of no day in the future, then of the fewest steps back, then of the dates in file names.
+    Errors: `InputError` where two orders fit.
+    """
+    latest = datetime.now(UTC) + timedelta(days=2)
+    times: dict[DateOrder, list[datetime]] = {}
+    for order in DATE_ORDERS:
+        dated = [each.stamp.at(order) for each in said]
+        if (found := [at for at in dated if at is not None]) and len(found) == len(dated):
+            times[order] = found
+    times = {order: each for order, each in times.items() if max(each) < latest} or times
+    fewest = {order: sum(b < a - timedelta(hours=2) for a, b in pairwise(each)) for order, each in times.items()}
+    times = {order: each for order, each in times.items() if fewest[order] == min(fewest.values())}
+    named = {order: _count_named(said, each) for order, each in times.items()}
+    times = {order: each for order, each in times.items() if named[order] == max(named.values())}
+    if len(times) > 1:
+        times.pop("ymd", None)  # with two digits for the year, no language writes it first
+    if len({tuple(each) for each in times.values()}) > 1 and said[0].stamp.separator in ("/", ""):
+        example = said[0].stamp.separator.join(said[0].stamp.numbers)
+        raise InputError(
+            f"{path}: the dates of this chat, such as {example}, can be day/month or month/day, and nothing in it "
+            "tells which: pass --date-order dmy or --date-order mdy"
+        )
+    return next(iter(times), "dmy")
+
+
+def _count_backwards(times: list[datetime]) -> int:
+    """Return how many messages are much earlier than the one before them."""
+    return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
+
+
+def _count_named(said: list[_Said], times: list[datetime]) -> int:
+    """Return how many attachments have the day of their message in their name."""
+    count = 0
+    for each, at in zip(said, times, strict=True):
+        if match := _FILE_DATE.search(each.text):
+            year, month, day = (int(number) for number in match.groups() if number)
+            count += (at.year, at.month, at.day) == (year, month, day)
+    return count

@@ -1,0 +1,192 @@
+"""Exports of chats are read with their speakers, times and threads, once; other conversations are refused."""
+
+import io
+import json
+import zipfile
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.contrib.chats import DATE_ORDERS, read
+from kg_memory.contrib.chats.files import LARGEST
+from kg_memory.errors import InputError
+from tests.chats import exports
+from tests.cli_home import Run, home_of_the_module, result, run_here  # noqa: F401 - fixtures
+from tests.readers.files import said, write
+
+TEN = datetime(2024, 5, 1, 10, tzinfo=UTC)
+LIMA = datetime(2024, 6, 1, 21, 30, tzinfo=timezone(timedelta(hours=-5)))
+CUSCO = "I moved to Cusco today."
+LRM, NARROW = "\u200e", "\u202f"
+IPHONE = f"""\
+[31.12.23, 21:40:00] Hütte: {LRM}Nachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt.
+[31.12.23, 21:41:05] Anna: Ich ziehe um.
+Nach Kiel: im Mai.
+{LRM}[31.12.23, 21:42:05] ~{NARROW}Ben: {LRM}<Anhang: 00000012-PHOTO-2023-12-31-21-42-05.jpg>
+[31.12.23, 21:43:05] Anna: {LRM}Diese Nachricht wurde gelöscht.
+[31.12.23, 21:44:05] Anna: {LRM}Bild weggelassen
+"""
+ANDROID = f"""\
+12/31/23, 9:40{NARROW}PM - Messages and calls are end-to-end encrypted. Learn more.
+12/31/23, 9:41{NARROW}PM - Ann created group "Trip: May"
+12/31/23, 9:41{NARROW}PM - Ann: I live in Turku.
+12/31/23, 9:41{NARROW}PM - \u202a+358 40 123\u202c: <Media omitted>
+12/31/23, 9:42{NARROW}PM - Ann: This message was deleted
+"""
+
+# the name, the file, then: format, conversations, messages, speakers, first time, a message with its speaker
+CASES: list[tuple[str, Any, str, int, int, set[str], datetime, tuple[str | None, str]]] = [
+    ("conversations.json", exports.CHATGPT, "chatgpt", 2, 4, {"user", "assistant"}, TEN + timedelta(seconds=0.5), ("user", "I live in Kotka.\n[attachment: loaf.jpg]")),
+    ("conversations.json", exports.CLAUDE, "claude", 1, 3, {"user", "assistant"}, TEN, ("user", "I moved to Vaasa.\n[attachment: plan.txt]")),
+    ("chat-export.json", exports.OPEN_WEBUI, "open-webui", 1, 2, {"user", "assistant"}, TEN, ("assistant", "A fine name.")),
+    ("result.json", exports.TELEGRAM_CHAT, "telegram", 1, 2, {"Bo Lind", "user8"}, LIMA, ("user8", "[attachment: photo_1.jpg]")),
+    ("result.json", exports.TELEGRAM, "telegram", 2, 4, {"Bo Lind", "user8"}, LIMA, ("Bo Lind", CUSCO)),
+    ("makers.json", exports.DISCORD, "discord", 1, 2, {"Ina Berg", "tick"}, TEN - timedelta(hours=2, seconds=-0.5), ("Ina Berg", "I roast tea.\n[attachment: tin.png]")),
+    ("share.json", exports.SHAREGPT, "sharegpt", 2, 3, {"user", "assistant"}, TEN, ("assistant", "Lovely.")),
+    ("thread.json", exports.ASSISTANTS, "assistants", 1, 2, {"user", "assistant"}, TEN, ("user", "I keep bees.\n[attachment: file-9]")),
+    ("MyActivity.json", exports.GEMINI, "gemini", 1, 2, {"user", "assistant"}, TEN, ("assistant", "Which boats?\n- small")),
+    ("list.json", exports.MESSAGES, "messages", 2, 2, {"user"}, TEN, ("user", "I ski.")),
+    ("_chat.txt", IPHONE, "whatsapp", 1, 3, {"Anna", "Ben"}, datetime(2023, 12, 31, 21, 41, 5, tzinfo=UTC), ("Anna", "Ich ziehe um.\nNach Kiel: im Mai.")),
+    ("WhatsApp Chat with Ann.txt", ANDROID, "whatsapp", 1, 2, {"Ann", "+358 40 123"}, datetime(2023, 12, 31, 21, 41, tzinfo=UTC), ("Ann", "I live in Turku.")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[2]}-{case[4]}")
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_export_has_its_speakers_times_and_threads(tmp_path: Path, case: Any, packed: bool) -> None:
+    name, content, format_, conversations, count, speakers, start, message = case
+    path = write(tmp_path, content, name)
+    if packed:
+        path = pack(tmp_path / "export.zip", {name: content, "user.json": {"id": 1}, "notes.txt": "No chat."})
+    reading = read(path, at=TEN)
+    episodes = list(reading)
+    assert (reading.format, reading.problems, len(episodes)) == (format_, [], count)
+    assert len({each.thread for each in episodes}) == conversations
+    assert {each.speaker for each in episodes} - {None} == speakers
+    assert min(each.at for each in episodes if each.at) == start
+    assert message in said(episodes)
+
+
+def test_slack_has_names_threads_and_the_time_of_the_user(run: Run, tmp_path: Path) -> None:
+    for name, content in exports.SLACK.items():
+        (tmp_path / "work" / name).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path / "work", content, name)
+    for path in (tmp_path / "work", pack(tmp_path / "slack.zip", exports.SLACK)):
+        episodes = list(read(path))
+        text = "@Helper I moved to Cusco & bought a house (https://a.invalid)"
+        assert said(episodes) == [("Ana Ruiz", text), ("Helper", "Good!"), ("Ana Ruiz", "[attachment: a.pdf]")]
+        root = "general/1717295400.000200"
+        assert [each.thread for each in episodes] == [root, root, "random"]
+        assert episodes[0].at == LIMA + timedelta(microseconds=200)
+    [file] = result(run, "ingest", tmp_path / "slack.zip", "-n", "slack", "--dry-run")["files"]
+    assert (file["format"], file["conversations"], file["messages"]) == ("slack", 2, 3)
+
+
+def test_ingest_counts_a_chat_and_adds_it_once(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, exports.TELEGRAM, "result.json")
+    _, out, _ = run("ingest", path, "--dry-run", "-n", "chats")
+    assert "telegram; 2 conversations; 4 messages; speakers: Bo Lind, user8; from 2024-06-0" in out
+    assert result(run, "ingest", path, "-n", "chats")["new"] == 4
+    assert result(run, "ingest", path, "-n", "chats")["new"] == 0
+
+
+UNKNOWN = [
+    {"participants": [{"name": "Ann"}], "messages": [{"sender_name": "Ann", "timestamp_ms": 1, "content": "Hi there"}]},
+    [{"userName": "ann", "body": "I moved.", "sentAt": "2024-05-01"}],
+    {"dialog": [["Hello you", "Hello there"], ["How are you?"]]},
+    [{"from": {"id": 1}, "msg": "I moved.", "ts": 1714557600}],
+    {"room": {"events": [{"sender": "@ann:x", "content": {"body": "I moved."}, "origin_server_ts": 1}]}},
+    [{"comment": "I moved.", "created_at": "2024-05-01", "likes": 3}],
+]
+
+
+@pytest.mark.parametrize("document", UNKNOWN)
+def test_json_like_a_chat_is_refused_but_as_records(run: Run, tmp_path: Path, document: Any) -> None:
+    path = write(tmp_path, document, "x.json")
+    code, _, err = run("ingest", path, "-n", "unknown", "--dry-run")
+    assert code != 0
+    assert "telegram" in err
+    assert "--records" in err
+    assert result(run, "ingest", path, "-n", "unknown", "--dry-run", "--records")["files"][0]["format"] == "records"
+
+
+STAMPS = [  # each is of 9:05 pm on 31 December 2023
+    "[31/12/23, 21:05:09] ", "31/12/2023, 21:05 - ", "31.12.23, 21:05 - ", "31/12/2023 21:05 - ", "31-12-2023 21:05 - ",
+    "2023-12-31 21:05 - ", "[2023/12/31 21:05:09] ", "2023/12/31, 9:05 pm - ", "2023-12-31, 9:05 p.m. - ",
+    "31/12/23, 9:05 p.\xa0m. - ", "31.12.2023 klo 21.05 - ", "[31.12.2023 klo 21.05.09] ", "[2023. 12. 31. 오후 9:05:09] ",
+    "2023년 12월 31일 오후 9:05, ", "[2023/12/31 下午9:05:09] ", "31/12/2023 à 21:05 - ", "31.12.2023 г., 21:05 - ",
+    "2023. 12. 31. 21:05 - ", "31. 12. 2023. 21:05 - ", "\u200f٣١\u200f/١٢\u200f/٢٠٢٣، ٩:٠٥ م - ", "31/12/2566 21:05 - ",
+    "[21:05, 31/12/2023] ", "31/12/23, 9:05 μ.μ. - ", "31/12/23 21.05 - ", "12/31/23, 21:05 - ", "31/12/23, 21:05:09: ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+def test_whatsapp_stamps_of_many_languages_are_read(tmp_path: Path, stamp: str) -> None:
+    reading = read(write(tmp_path, f"{stamp}Ann: Hi\r\n{stamp}Bo : Yes: no\r\nmore\r\n"))
+    assert reading.format == "whatsapp"
+    episodes = list(reading)
+    assert said(episodes) == [("Ann", "Hi"), ("Bo", "Yes: no\nmore")]
+    assert f"{episodes[0].at:%Y-%m-%d %H:%M}" == "2023-12-31 21:05"
+
+
+ORDERS = [
+    ("1/2/24, 10:00 - A: x\n1/3/24, 10:00 - B: y\n", None),
+    ("1/2/24, 10:00 - A: x\n13/2/24, 10:00 - B: y\n", (2024, 2, 1)),
+    ("1/2/24, 10:00 - A: x\n1/13/24, 10:00 - B: y\n", (2024, 1, 2)),
+    ("5/1/24, 10:00 - A: x\n6/1/24, 10:00 - B: y\n1/2/24, 10:00 - A: z\n", (2024, 1, 5)),
+    ("1/2/24, 10:00 - A: IMG-20240102-WA0001.jpg (file attached)\n", (2024, 1, 2)),
+    ("3/3/24, 10:00 - A: x\n", (2024, 3, 3)),
+    ("1.2.24, 10:00 - A: x\n", (2024, 2, 1)),
+]
+
+
+@pytest.mark.parametrize(("text", "day"), ORDERS)
+def test_the_order_of_day_and_month_is_inferred_or_asked_for(tmp_path: Path, text: str, day: Any) -> None:
+    path = write(tmp_path, text)
+    if day is None:
+        with pytest.raises(InputError, match="--date-order dmy or --date-order mdy"):
+            list(read(path))
+        for order in DATE_ORDERS[:2]:
+            assert f"{next(iter(read(path, date_order=order))).at:%m}" == {"dmy": "02", "mdy": "01"}[order]
+    else:
+        at = next(iter(read(path))).at
+        assert at
+        assert (at.year, at.month, at.day) == day
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_an_export_may_be_utf_16_or_have_a_mark(tmp_path: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding[-2] in "lb" else ""
+    for name, text in (("x.json", json.dumps(exports.CLAUDE)), ("x.txt", IPHONE)):
+        assert len(list(read(write(tmp_path, (mark + text).encode(encoding), name)))) == 3
+
+
+def test_hostile_zips_are_refused_with_the_reason(tmp_path: Path) -> None:
+    chat = json.dumps(exports.CLAUDE)
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as file:
+        file.writestr("conversations.json", chat)
+    encrypted = pack(tmp_path / "e.zip", {"conversations.json": chat}).read_bytes()
+    encrypted = encrypted.replace(b"PK\x03\x04\x14\0\0\0", b"PK\x03\x04\x14\0\1\0")
+    encrypted = encrypted.replace(b"PK\x01\x02\x14\x03\x14\0\0\0", b"PK\x01\x02\x14\x03\x14\0\1\0")
+    cases: list[tuple[bytes, str]] = [
+        (pack(tmp_path / "a.zip", {"../conversations.json": chat}).read_bytes(), "outside of it"),
+        (pack(tmp_path / "b.zip", {"x.json": " " * (20 << 20)}).read_bytes(), "times its size"),
+        (pack(tmp_path / "c.zip", {"inner.zip": inner.getvalue()}).read_bytes(), "further zips"),
+        (pack(tmp_path / "d.zip", {"user.json": {"id": 1}}).read_bytes(), "no export of a chat"),
+        (encrypted, "encrypted"),
+        (b"PK\x03\x04 and nothing else", "cannot be unpacked"),
+    ]
+    assert LARGEST < 1 << 32
+    for content, problem in cases:
+        with pytest.raises(InputError, match=problem):
+            list(read(write(tmp_path, content, "x.zip")))
+
+
+def pack(path: Path, files: dict[str, Any]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in files.items():
+            file.writestr(name, content if isinstance(content, str | bytes) else json.dumps(content))
+    return path
