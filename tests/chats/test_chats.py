@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,34 @@ def test_an_export_may_be_utf_16_or_have_a_mark(tmp_path: Path, encoding: str) -
     mark = "\ufeff" if encoding[-2] in "lb" else ""
     for name, text in (("x.json", json.dumps(exports.CLAUDE)), ("x.txt", IPHONE)):
         assert len(list(read(write(tmp_path, (mark + text).encode(encoding), name)))) == 3
+
+
+def test_messages_of_one_second_keep_their_order(tmp_path: Path) -> None:
+    prompt, answer = read(write(tmp_path, exports.GEMINI, "x.json"))
+    assert prompt.at
+    assert answer.at == prompt.at + timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize("document", [case[1] for case in CASES[:10]], ids=[case[2] for case in CASES[:10]])
+def test_a_damaged_export_gives_messages_or_an_input_error(tmp_path: Path, document: Any) -> None:
+    for path in places(document):
+        for value in (None, {}, [[None]], {"text": {}}):
+            damaged = json.loads(json.dumps(document))
+            inside = damaged
+            for key in path[:-1]:
+                inside = inside[key]
+            inside[path[-1]] = value
+            try:
+                assert all(each.content for each in read(write(tmp_path, damaged, "x.json")))
+            except InputError:
+                continue
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
 
 
 def test_hostile_zips_are_refused_with_the_reason(tmp_path: Path) -> None:

@@ -71,7 +71,9 @@ def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
         ]
         speaker = name_role(message.get("sender")) or first(message, "sender")
         text = text if isinstance(text, str) else ""
-        yield from thread.say(message.get("uuid"), speaker, text, message.get("created_at"), dict.fromkeys(files))
+        yield from thread.say(
+            message.get("uuid"), speaker, text, message.get("created_at"), dict.fromkeys(map(str, filter(None, files)))
+        )
 
 
 _DETAILS = re.compile(r'<details type="(?:reasoning|tool_calls|code_interpreter)".*?</details>\s*', re.DOTALL)
@@ -128,9 +130,11 @@ def _unfold_assistants(document: Any) -> list[Json]:
         messages = objects(document)
     if messages and not _is_assistants(messages[0]):
         return [found for each in messages for found in _unfold_assistants(each)] if "messages" in messages[0] else []
-    threads: dict[object, list[Json]] = {}
+    threads: dict[str, list[Json]] = {}
     for message in messages:
-        threads.setdefault(message.get("thread_id") or first(document, "thread_id", "id"), []).append(message)
+        threads.setdefault(str(message.get("thread_id") or first(document, "thread_id", "id") or ""), []).append(
+            message
+        )
     return [{"id": id_, "messages": each} for id_, each in threads.items()]
 
 

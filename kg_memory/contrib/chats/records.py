@@ -17,7 +17,7 @@ from kg_memory.text.message_fields import json_type, parse_time, plain_text
 
 _CONTENT = ("content", "text", "message")
 _SPEAKER = ("speaker", "name", "author", "role")
-_AT = ("at", "timestamp", "time", "created_at", "date")
+_AT = ("at", "timestamp", "time", "created_at", "createdAt", "create_time", "sent_at", "datetime", "date")
 _THREAD = ("thread", "thread_id", "session", "session_id", "conversation_id")
 _ID = ("source_id", "id", "message_id")
 _KNOWN = frozenset((*_CONTENT, *_SPEAKER, *_AT, *_THREAD, *_ID, "source", "kind", "labels"))

@@ -22,7 +22,8 @@ class Thread:
     """A conversation of an export.
 
     `scope` comes before the ids of its messages. `start` dates a message without a time that nothing comes before.
-    `names` are the users of a workspace by their ids.
+    `names` are the users of a workspace by their ids. The `same` messages at one time, that of the message
+    `before`, keep their order by a microsecond each.
     """
 
     source: str
@@ -30,6 +31,8 @@ class Thread:
     scope: str
     start: datetime | None = None
     names: Mapping[str, Json] | None = None
+    before: datetime | None = None
+    same: int = 0
 
     def say(
         self, id_: object, speaker: str | None, text: str, at: object = None, files: Iterable[object] = ()
@@ -41,6 +44,9 @@ class Thread:
             return
         time = read_moment(at) or self.start
         self.start = None
+        self.same = self.same + 1 if time == self.before else 0
+        self.before = time
+        time = time and time + self.same * TICK
         source_id = None if id_ is None else f"{self.source}/{self.scope}/{id_}"
         try:
             yield build(
@@ -108,7 +114,7 @@ def read_moment(value: Any) -> datetime | None:
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
     """Return the nodes from the root to *leaf*, by default to the last node without children."""
-    if leaf not in nodes:
+    if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}
         latest = list(nodes)[::-1]
         leaf = next((key for key in latest if key not in parents), next(iter(latest), None))
