@@ -139,5 +139,17 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 
 
 def _matches(pattern: str, namespace: str) -> bool:
-    parts = map(re.escape, pattern.split("*"))
-    return re.fullmatch(".*".join(parts), namespace, re.DOTALL) is not None
+    """Return whether *namespace* matches *pattern*: each part between stars is looked for once, the earliest first."""
+    first, *parts = pattern.split("*")
+    if not parts:
+        return pattern == namespace
+    *middle, last = parts
+    place, end = len(first), len(namespace) - len(last)
+    if not (namespace.startswith(first) and namespace.endswith(last) and place <= end):
+        return False
+    for part in middle:
+        found = namespace.find(part, place, end)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
