@@ -75,7 +75,7 @@ _CLAUSE = re.compile(
 )
 _RELATIVE_CLAUSE = re.compile(
     r"(?<!know)(?<!think)(?<!believe)(?<!sure)(?<!was it)(?<!is it)\s(?:that|whom|whose)\s|"
-    r"\w{2,}(?<!\bin)(?<!\bat)(?<!\bon)(?<!\bof)(?<!\bto)(?<!\bask)(?<!\bfor)(?<!\bfrom)(?<!\bwith)(?<!know)(?<!remember)"
+    r"(?<=\w\w)(?<!\bin)(?<!\bat)(?<!\bon)(?<!\bof)(?<!\bto)(?<!\bask)(?<!\bfor)(?<!\bfrom)(?<!\bwith)(?<!know)(?<!remember)"
     r"(?<!recall)(?<!and)\s(?:who|which)\s",
     re.IGNORECASE,
 )
