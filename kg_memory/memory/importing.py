@@ -74,7 +74,7 @@ def import_records(
     if move.origin not in ORIGINS:
         raise InputError(f"origin must be one of {', '.join(ORIGINS)}, got {move.origin!r}")
     reading = yield from work(lambda: ORIGINS[move.origin](Path(move.source), move.group))
-    total = yield from work(lambda: _check(engine, reading))
+    total = yield from work(lambda: _check(engine, reading, progress))
     counts, left_out = Counter[str](), Counter[str]()
     unread: list[str] = []
     for is_fact, records in groupby(reading(left_out), key=attrgetter("is_fact")):
@@ -98,7 +98,7 @@ def import_records(
     )
 
 
-def _check(engine: Engine, reading: Reading) -> int:
+def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
     """Return how many records there are. Errors: `InputError` for the first that cannot be stored."""
     count = 0
     contents = Lookup()
@@ -113,6 +113,8 @@ def _check(engine: Engine, reading: Reading) -> int:
         if not contents.put(episode.id, digest) and contents.get(episode.id) != digest:
             problem = f"its id {episode.source_id!r} is in front of it with another content"
             raise InputError(f"{record.place}: {problem}; keep one of them. Nothing was imported")
+        if progress and not count % WINDOW:
+            progress(0, count)
     return count
 
 

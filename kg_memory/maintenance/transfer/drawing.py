@@ -136,8 +136,7 @@ def _export_drawing(
     target: Target,
     progress: Progress | None = None,
 ) -> ExportResult:
-    """Write the namespace into *target*, and return how many nodes and edges it has; *progress* is not called."""
-    del progress
+    """Write the namespace into *target*, and return how many nodes and edges it has; *progress* gets (parts, 0)."""
     namespace = options.namespace
     with rewritable(target) as file:
 
@@ -147,7 +146,11 @@ def _export_drawing(
                 if not rows or not database.query(key, cypher.META, {}, write=False):
                     raise InputError(f"namespace {namespace!r} is empty or does not exist; check its name")
                 drawing = Drawing(database, key, int(rows[0]["last"]))
-                size = sum(stream.write(part.encode()) for part in render(drawing, namespace))
+                size = 0
+                for count, part in enumerate(render(drawing, namespace), 1):
+                    size += stream.write(part.encode())
+                    if progress and not count % PAGE:
+                        progress(count, 0)
                 return ExportResult(namespace=namespace, records=dict(drawing.counts), bytes=size)
 
         return read_snapshot(database, graph_key(namespace), write_snapshot)

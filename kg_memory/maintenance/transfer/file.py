@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from kg_memory.errors import InputError
 from kg_memory.maintenance.transfer.line import Line
 from kg_memory.maintenance.transfer.lines import FORMAT, LINES, End, Header
+from kg_memory.text.json_size import has_more_values
 
 if os.name != "nt":
     import fcntl
@@ -30,7 +31,9 @@ Target = str | Path | IO[bytes]
 STANDARD = "-"
 GZIP_SUFFIX = ".gz"
 MAGIC = b"\x1f\x8b"
-LONGEST_LINE = 64 * 2**20
+LONGEST_LINE = 16 * 2**20
+MOST_VALUES = 300_000
+"""The most values of one line, which is parsed in one go: meanwhile no other thread runs."""
 IN_MEMORY = 64 * 2**20
 """Bytes of an export to a pipe that are buffered in memory; more go to a temporary file."""
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -242,6 +245,8 @@ class LineReader:
             raise InputError(f"{self.name} is not a complete gzip file ({error}); copy or export it again") from None
         if len(data) > LONGEST_LINE:
             raise self.error(self._number, f"the line is longer than {LONGEST_LINE} bytes; export it again")
+        if has_more_values(data.decode("latin-1"), MOST_VALUES):
+            raise self.error(self._number, f"the line has over {MOST_VALUES:,} values; export it again")
         if not data.endswith(b"\n") and b'"end"' not in data[:40]:
             raise self.error(self._number, "the file ends before its last line; copy or export it again")
         return data
@@ -250,7 +255,7 @@ class LineReader:
         try:
             return model.model_validate_json(data)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             field = ".".join(str(part) for part in first["loc"][:2])
             problem = first["msg"].removeprefix("Value error, ")
             raise self.error(self._number, f"{field}: {problem}" if field else problem) from None

@@ -16,12 +16,13 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
+from kg_memory.maintenance.transfer.json_records import parse_json
 from kg_memory.maintenance.transfer.moving import Reading, Record, choose_owner, read_text, read_time, require_text
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.text.identity import block_thread
 
 SOURCE = "letta"
-LONGEST = 1 << 28
+LONGEST = 1 << 26
 """The most bytes of a file: it is one JSON document, and is held whole."""
 PASSAGES = ("passages", "archival_passages", "archival_memory")
 SPEAKING = "letta_v1_agent"
@@ -43,10 +44,10 @@ def _load(path: Path) -> Row:
     try:
         if path.stat().st_size > LONGEST:
             raise InputError(f"{path} has over {LONGEST:,} bytes; {HINT}, one agent a file")
-        document = json.loads(path.read_text("utf-8-sig"))
+        document = parse_json(path.read_bytes())
         if isinstance(document, str):  # some are encoded twice
-            document = json.loads(document)
-    except (OSError, ValueError, RecursionError) as error:
+            document = parse_json(document.encode())
+    except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path} as JSON ({error}); {HINT}") from None
     if not isinstance(document, dict):
         raise InputError(f"{path} must have an object, got {type(document).__name__}; {HINT}")
