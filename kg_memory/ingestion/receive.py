@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from itertools import takewhile
 from operator import itemgetter
 from reprlib import repr as short
@@ -25,7 +26,7 @@ from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMess
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import encode_labels, read_labels
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import now, read, work_if, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, micros
@@ -35,6 +36,8 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate
 
 FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
 """The fields that stay as the episode was stored first."""
+LONG_CONTENT = 20_000
+"""Characters from which a content is checked and indexed in a thread, where an event loop runs."""
 LONGEST_FIELD = 10_000
 """Characters of a speaker, a thread, a source or its own id."""
 DEEPEST = 200
@@ -99,7 +102,8 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     reread = draft.retry_from is not None
     # An input without a date keeps the date of its first try.
     state = {**draft.state, "at": draft.episode.at_iso} if reread else draft.state
-    episode = validate_episode(state, settings, created_at)
+    apart = len(str(state.get("content"))) > LONG_CONTENT
+    episode = yield from work_if(apart, lambda: validate_episode(state, settings, created_at))
     saved, before = yield from _store(episode, settings, state, reading=reading)
     finished = saved["status"] in FINISHED
     interrupted = 0
@@ -149,7 +153,8 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
     needed = [*based_on, *([saved_id] if saved_id is not None else [])]
     while True:
         before, after = yield from _read_neighbours(episode, settings)
-        lengths, postings = index_words(columns, before, after)
+        index = partial(index_words, columns, before, after)
+        lengths, postings = yield from work_if(len(episode.content) > LONG_CONTENT, index)
         around = [neighbour["id"] for neighbour in (*before, *after)]
         rows = yield from write(
             queries.SAVE_EPISODE,

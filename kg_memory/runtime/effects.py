@@ -236,6 +236,11 @@ def work(task: Callable[[], T]) -> Flow[T]:
     return done
 
 
+def work_if(long: bool, task: Callable[[], T]) -> Flow[T]:  # noqa: FBT001 - a condition, as of `read_if`
+    """`work` where *task* takes *long*; do it at once where it does not."""
+    return (yield from work(task)) if long else task()
+
+
 def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
     """Ask the model and return its validated answer."""
     answer: Answer = yield Ask(prompt, fields)
