@@ -7,9 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from kg_memory.models.labels import Labels, LabelValue, merge_labels
+from kg_memory.models.labels import Labels, LabelValue, check_most, merge_labels
 
 Kind = Literal["facts", "entities", "communities", "episodes"]
 """The kinds of things that a memory stores and a search returns."""
@@ -42,7 +42,7 @@ SOURCES = 5
 """The most sources of a fact that are returned, the earliest first."""
 
 
-LabelField = Annotated[Mapping[str, LabelValue], AfterValidator(Labels)]
+LabelField = Annotated[Mapping[str, LabelValue], BeforeValidator(check_most), AfterValidator(Labels)]
 """Labels, of which a hashable copy is kept."""
 
 

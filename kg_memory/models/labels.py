@@ -49,6 +49,15 @@ def read_labels(labels: Mapping[str, Any] | None) -> Labels:
     return read
 
 
+def check_most(labels: Any) -> Any:
+    """Return *labels* that may still be invalid. Errors: `ValueError` for far too many, before each is validated."""
+    if isinstance(labels, Mapping):
+        count = sum(len(_to_tuple(value)) for value in labels.values())
+        if count > 10 * MOST_LABELS:
+            raise ValueError(f"labels must have at most {MOST_LABELS} values, got {count}")
+    return labels
+
+
 def check_key(key: object) -> str:
     """Return *key*. Errors: `InputError` when it cannot be the key of a label."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):

@@ -6,7 +6,7 @@ import ipaddress
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -29,6 +29,8 @@ OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.f
 """The key of requests from this machine while no key was ever made."""
 BURST = 4
 MOST_BUCKETS = 10_000
+LONGEST_NAMESPACE = 1000
+"""The most characters of a namespace over HTTP."""
 NO_KEY = "give a key as `Authorization: Bearer kgm_...`; `kg-memory keys create` makes one"
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `kg-memory keys create`")
@@ -77,15 +79,22 @@ class Guard:
         return OPEN if is_local(request) and not await self.keys.aexist() else None
 
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
-        """Return the key of a request, and count it. Raises `ProblemError` 401 or 429."""
+        """Return the key of a request, and count it; one without a valid key counts for its address.
+
+        Where the gate has found the key, it is that. Raises `ProblemError` 401 or 429.
+        """
+        known: ApiKey | None = request.scope.get("state", {}).get("key")
+        if known is not None:
+            return known
         key = await self.identify(secret, request)
-        if key is None:
-            raise ProblemError(401, NO_KEY, headers={"WWW-Authenticate": "Bearer"})
-        if wait := self._limit.take(key.id):
+        address = request.client.host if request.client else ""
+        if wait := self._limit.take(key.id if key else f"address {address}"):
             seconds = max(1, round(wait))
             raise ProblemError(
                 429, f"too many requests; try again in {seconds} s", headers={"Retry-After": str(seconds)}
             )
+        if key is None:
+            raise ProblemError(401, NO_KEY, headers={"WWW-Authenticate": "Bearer"})
         return key
 
     async def is_valid(self, key: ApiKey) -> bool:
@@ -93,14 +102,20 @@ class Guard:
         return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
 
 
+def find_secret(headers: Mapping[str, str]) -> str | None:
+    """Return the secret of the key that a request has in its *headers*."""
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    return (bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key")) or None
+
+
 async def find_key(
     request: Request,
-    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
-    header: Annotated[str | None, Depends(HEADER)],
+    _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
+    _header: Annotated[str | None, Depends(HEADER)],
 ) -> ApiKey:
-    """Return the key of a request; a dependency."""
+    """Return the key of a request; a dependency, which documents the two ways to send it."""
     guard: Guard = request.app.state.service.guard
-    return await guard.authenticate(bearer.credentials if bearer else header, request)
+    return await guard.authenticate(find_secret(request.headers), request)
 
 
 KnownKey = Annotated[ApiKey, Depends(find_key)]
@@ -131,6 +146,8 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
     """
     if not key.has(scope):
         raise ProblemError(403, f"this key does not have the scope {scope}")
+    if len(namespace) > LONGEST_NAMESPACE:
+        raise ProblemError(422, f"namespace must have at most {LONGEST_NAMESPACE} characters, got {len(namespace)}")
     if namespace != replace_unstorable(namespace):
         raise ProblemError(422, "namespace must have no NUL and no lone surrogate; leave them out")
     if not key.reaches(validate_namespace(namespace)):

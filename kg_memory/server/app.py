@@ -55,7 +55,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
     app = FastAPI(title="kg-memory", version="1", description=ABOUT, lifespan=lifespan, redoc_url=None)
     app.state.service = service
     paths = ("/",) if options.alone else PATHS
-    app.add_middleware(Gate, paths=paths, options=options)
+    app.add_middleware(Gate, paths=paths, service=service)
     if options.origins:
         exposed = ("ETag", "Location", "Retry-After", "X-Request-ID")
         app.add_middleware(

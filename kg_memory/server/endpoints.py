@@ -13,16 +13,17 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, create_model
 from starlette.responses import Response
 
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.results import Context, Paged
 from kg_memory.server.access import Access, require
+from kg_memory.server.bodies import StrictBody
 from kg_memory.server.keys import Scope
 from kg_memory.server.pages import MOST, Page, Place, cut_page
 from kg_memory.server.parameters import find_parameter
-from kg_memory.server.problems import TITLES, Problem, ProblemError
+from kg_memory.server.problems import MOST_ERRORS, TITLES, Problem, ProblemError
 from kg_memory.server.service import Service
 from kg_memory.server.views import ContextView, view_context
 
@@ -54,7 +55,8 @@ def describe(operation: str, answers: Mapping[int | str, Arguments] | None = Non
 class Route:
     """A route to the *verb* of that name, whose parameters in the path are called as those of the verb.
 
-    *whole* is a list that must be read to its end to be cut into pages. *example* is a body.
+    *whole* is a list that must be read to its end to be cut into pages. *heavy* is one of `kg_memory.server.jobs`.
+    *example* is a body.
     """
 
     method: str
@@ -63,6 +65,7 @@ class Route:
     scope: Scope = "read"
     status: int = 200
     whole: bool = False
+    heavy: bool = False
     example: Mapping[str, Any] | None = None
 
 
@@ -126,6 +129,11 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             arguments.setdefault("by", access.key.name)
         if "namespace" in verb.parameters:
             arguments["namespace"] = access.namespace
+        if route.heavy:
+            asked = repr((route.verb, arguments, place, request.headers.get("if-none-match")))
+            return await service.jobs.run(
+                request, access.namespace, asked, lambda _: answer(request, arguments, place), cancel=True
+            )
         if "read" not in verb.parameters or service.options.read:
             return await answer(request, arguments, place)
         try:
@@ -167,7 +175,7 @@ def _refuse_unknown(request: Request, known: Collection[str]) -> None:
     """Raise `ProblemError` if the query has a parameter that is not *known*, as a body with an unknown field is."""
     takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none in the query"
     wrong = [{"field": f"query.{name}", "message": f"no such parameter: {takes}"} for name in request.query_params]
-    wrong = [one for one in wrong if one["field"].removeprefix("query.") not in known]
+    wrong = [one for one in wrong if one["field"].removeprefix("query.") not in known][:MOST_ERRORS]
     if wrong:
         raise ProblemError(422, "; ".join(f"{one['field']}: {one['message']}" for one in wrong), errors=wrong)
 
@@ -263,8 +271,8 @@ def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseM
         details: Any = Field(verb.default_of(name), description=about, ge=least, le=most)
         fields[name] = (verb.type_of(name, in_query=False), details)
     title = "".join(word.capitalize() for word in route.verb.replace(".", "_").split("_"))
-    extra: Any = {"examples": [dict(route.example)]} if route.example else None
-    return create_model(f"{title}Request", __config__=ConfigDict(extra="forbid", json_schema_extra=extra), **fields)
+    extra: Any = {"json_schema_extra": {"examples": [dict(route.example)]}} if route.example else None
+    return create_model(f"{title}Request", __base__=StrictBody, __cls_kwargs__=extra, **fields)
 
 
 def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
 from kg_memory.server.access import Access, Writing
+from kg_memory.server.bodies import Many, StrictBody
 from kg_memory.server.endpoints import NAMESPACE, describe, json_response
 from kg_memory.server.service import Service
 
-MOST_AT_ONCE = 1000
 ANN: JsonDict = {
     "content": "I moved to Oslo last week!",
     "speaker": "Ann",
@@ -26,18 +26,16 @@ ANN: JsonDict = {
 }
 
 
-class EpisodeBody(EpisodeInput):
+class EpisodeBody(StrictBody, EpisodeInput):
     """A message, text or JSON record to remember."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [ANN]})
+    model_config = ConfigDict(str_max_length=None, json_schema_extra={"examples": [ANN]})
 
 
-class EpisodesBody(BaseModel):
+class EpisodesBody(StrictBody):
     """Several episodes, in the order in which they were said."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    episodes: list[EpisodeBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
+    episodes: Many[EpisodeBody] = Field(min_length=1)
 
 
 class AddedEpisodes(BaseModel):

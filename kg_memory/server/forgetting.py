@@ -12,17 +12,16 @@ from starlette.responses import Response
 
 from kg_memory.models.operations import PLANNED, ForgetReceipt
 from kg_memory.server.access import Forgetting
+from kg_memory.server.bodies import StrictBody
 from kg_memory.server.endpoints import NAMESPACE, describe, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
 
 
-class ForgetBody(BaseModel):
+class ForgetBody(StrictBody):
     """A request to forget exactly one thing; with `confirm`, the hash of a plan, it is."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"speaker": "Ann", "reason": "asked for"}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"speaker": "Ann", "reason": "asked for"}]})
 
     episode: str | None = Field(None, description="The id of an episode.")
     thread: str | None = Field(None, description="A conversation.")

@@ -1,40 +1,55 @@
-"""The gate before all routes: hosts, origins, sizes, request ids, and names with a slash in paths."""
+"""The gate before all routes: hosts, origins, keys, sizes, request ids, and names with a slash in paths."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.server.access import is_loopback
-from kg_memory.server.problems import own_path, problem_response
-from kg_memory.server.service import Options
+from kg_memory.server.access import find_secret, is_loopback
+from kg_memory.server.bodies import SMALL, most_bytes
+from kg_memory.server.problems import ProblemError, own_path, problem_response, to_problem
+from kg_memory.server.service import Service
+from kg_memory.text.json_size import has_more_values
 
 logger = logging.getLogger("kg_memory.server")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENCODED = ("/v1/", "/api/graph/")
-"""Beginnings of paths whose parameters are decoded after routing, so that ``team%2Fann`` is one of them."""
-STREAMED = re.compile(r"/v1/namespaces/[^/]+/import(/[^/]+)?")
-"""The path whose body is read as it comes, with a limit of its own."""
+"""Beginnings of paths that need a key, and whose parameters are decoded after routing: ``team%2Fann`` is one."""
+LONGEST_HEAD = 32_000
+"""The most bytes of the path, the query and the headers."""
+LARGE_AT_ONCE = 2
+"""Bodies over `SMALL` bytes that are read and handled at once; others wait unread."""
+BODY_SECONDS = 30.0
+"""Seconds within which such a body must arrive."""
+MOST_VALUES = 50_000
+"""The most values of a body: parsing more would hold up other requests."""
+CLIENT_LEFT = 499
+"""The status in the log of a request whose client left before the answer."""
 FAULT = "the server met a fault of its own; its log has it by the request id"
 
 
 class Gate:
     """Middleware for the requests whose paths begin with one of *paths*; others pass unseen."""
 
-    def __init__(self, app: ASGIApp, *, paths: Sequence[str], options: Options) -> None:
-        self._app, self._paths, self._max_body = app, tuple(paths), options.max_body
+    def __init__(self, app: ASGIApp, *, paths: Sequence[str], service: Service) -> None:
+        options = service.options
+        self._app, self._paths, self._max_body, self._guard = app, tuple(paths), options.max_body, service.guard
         self._hosts, self._origins = frozenset(options.hosts), frozenset(options.origins)
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it with a problem."""
@@ -56,40 +71,75 @@ class Gate:
                 marked["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
-        async def refuse(code: int, detail: str) -> None:
-            await problem_response(code, detail, request_id)(scope, receive, send_marked)
-
         inner = _keep_encoded(scope)
-        limit = None if STREAMED.fullmatch(own_path(inner)) else self._max_body
         try:
-            if problem := self._problem(headers, limit):
-                await refuse(*problem)
-            else:
-                await self._app(inner, _limit_body(receive, limit), send_marked)
+            await self._pass(inner, headers, receive, send_marked)
+        except ClientDisconnect:  # nobody is there to answer
+            status = status or CLIENT_LEFT
         except Exception as error:
             if status:
                 raise
-            logger.error("request %s failed: %s", request_id, describe_error(error))  # noqa: TRY400 - may quote
-            logger.debug("request %s failed", request_id, exc_info=error)
-            await refuse(500, FAULT)
+            problem = to_problem(error)
+            if problem is None:
+                logger.error("request %s failed: %s", request_id, describe_error(error))  # noqa: TRY400 - may quote
+                logger.debug("request %s failed", request_id, exc_info=error)
+                problem = ProblemError(500, FAULT)
+            answer = problem_response(problem.status, problem.detail, request_id, headers=problem.headers)
+            await answer(scope, receive, send_marked)
         finally:
             seconds = time.perf_counter() - began
             logger.info(
                 "%s %s -> %d in %.4f s (request %s)", scope["method"], _route(inner), status, seconds, request_id
             )
 
-    def _problem(self, headers: Headers, limit: int | None) -> tuple[int, str] | None:
-        """Return the status and the detail of what is wrong with a request by its *headers*, if anything is."""
+    async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Check a request by its *headers*, and let it pass; its body is not read before. Raises `ProblemError`."""
+        path = own_path(scope)
+        limit = most_bytes(path, self._max_body)
+        self._check(scope, headers, limit)
+        if path.startswith(ENCODED):
+            scope["state"]["key"] = await self._guard.authenticate(find_secret(headers), Request(scope))
+        receive = _limit_body(receive, limit)
+        if limit and limit > SMALL and _may_exceed(headers, SMALL):
+            await self._pass_large(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _pass_large(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body whole and check it, and have the request answered; few requests do so at once."""
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(self._large)
+
+            async def send_and_release(message: Message) -> None:
+                await held.aclose()  # an answer may be a stream
+                await send(message)
+
+            try:
+                body = await asyncio.wait_for(_read_body(receive), BODY_SECONDS)
+            except TimeoutError:
+                raise ProblemError(408, f"the body did not arrive within {BODY_SECONDS:g} s; send less") from None
+            if await asyncio.to_thread(has_more_values, body.decode("latin-1"), MOST_VALUES):
+                raise ProblemError(413, f"the body must have at most {MOST_VALUES} values; send it in parts")
+            await self._app(scope, _replay(body, receive), send_and_release)
+
+    def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
+        """Check the head of a request, and its length. Raises `ProblemError`."""
+        head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
+            raise ProblemError(431, f"the path, the query and the headers must have at most {LONGEST_HEAD} bytes")
         host, origin = headers.get("host", ""), headers.get("origin")
         name = _split(f"//{host}").hostname or ""
         if "*" not in self._hosts and name not in self._hosts and not is_loopback(name):
-            return 421, f"this server does not answer for the host {name[:100]!r}; allow it with --allow-host"
+            raise ProblemError(
+                421, f"this server does not answer for the host {name[:100]!r}; allow it with --allow-host"
+            )
         if origin is not None and _split(origin).netloc != host and origin not in self._origins:
-            return 403, f"pages of {origin[:100]!r} may not ask this server; allow them with --allow-origin"
+            raise ProblemError(
+                403, f"pages of {origin[:100]!r} may not ask this server; allow them with --allow-origin"
+            )
         length = headers.get("content-length", "0")
         if limit is not None and (not length.isdecimal() or int(length) > limit):
-            return 413, f"the body must have at most {limit} bytes"
-        return None
+            raise ProblemError(413, f"the body must have at most {limit} bytes")
 
 
 def _keep_encoded(scope: Scope) -> Scope:
@@ -121,6 +171,29 @@ def _limit_body(receive: Receive, limit: int | None) -> Receive:
         return message
 
     return receive_limited
+
+
+def _may_exceed(headers: Headers, size: int) -> bool:
+    return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
+
+
+async def _read_body(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    while (message := await receive())["type"] == "http.request":
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+    raise ClientDisconnect
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return *receive* for a request whose *body* was read already."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
 
 
 def _route(scope: Any) -> str:

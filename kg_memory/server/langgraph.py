@@ -6,7 +6,7 @@ from langgraph_sdk import Auth
 from starlette.requests import Request
 
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.server.access import NO_KEY
+from kg_memory.server.access import NO_KEY, find_secret
 from kg_memory.server.service import Options, Service
 
 
@@ -16,9 +16,7 @@ def make_auth(memory: GraphMemory) -> Auth:
 
     @auth.authenticate
     async def authenticate(request: Request) -> Auth.types.MinimalUserDict:
-        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-        secret = bearer.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key")
-        key = await guard.identify(secret or None, request)
+        key = await guard.identify(find_secret(request.headers), request)
         if key is None:
             raise Auth.exceptions.HTTPException(status_code=401, detail=NO_KEY)
         return {"identity": key.id, "display_name": key.name, "permissions": list(key.scopes), "is_authenticated": True}

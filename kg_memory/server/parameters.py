@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
+from kg_memory.server.bodies import Many
 
 PlainObject = dict[str, Any]
+Names = Many[str]
 TIME = "A time: ISO 8601, or words such as `last March`."
 
 
@@ -36,7 +38,7 @@ NAMES: Mapping[str, Parameter] = {
     "question": Parameter("A question or some words; time words in it choose what comes first."),
     "thread": Parameter("A conversation."),
     "least": Parameter("How many new messages there must be."),
-    "center": Parameter("Names of entities near which to look.", type=list[str] | None),
+    "center": Parameter("Names of entities near which to look.", type=Names | None),
     "asker": Parameter("Who asks: whom `I` and `my` in the question mean."),
     "where": Parameter(
         "A filter; in a query it is JSON.", example='{"speaker": "Ann"}', type=PlainObject | None, in_query=str | None
@@ -49,8 +51,8 @@ NAMES: Mapping[str, Parameter] = {
     "schema": Parameter("Topics with their sub-topics, as JSON.", type=PlainObject | None, in_query=str | None),
     "strict": Parameter("Whether to leave out what has no place in the schema."),
     "profile.max_tokens": Parameter("The length of the text, in tokens.", type=int | None),
-    "prefer_topics": Parameter("Topics that come first, and are filled first.", type=list[str]),
-    "only_topics": Parameter("The only topics.", type=list[str]),
+    "prefer_topics": Parameter("Topics that come first, and are filled first.", type=Names),
+    "only_topics": Parameter("The only topics.", type=Names),
     "max_subtopics": Parameter("How many sub-topics a topic may have; the rest is one of them."),
     "max_slot_tokens": Parameter("The length of one content, in tokens."),
     "about": Parameter("An entity, by its name, an alias or its id.", example="Ann"),
@@ -58,7 +60,7 @@ NAMES: Mapping[str, Parameter] = {
     "steps": Parameter("How far, from 1 to 6 steps.", example=2),
     "predicate": Parameter("A relation in any of its wordings.", example="lives in"),
     "like": Parameter("Words of names and summaries; the last may be the beginning of one.", example="osl"),
-    "status": Parameter("Only episodes with one of these.", type=list[EpisodeStatus] | None),
+    "status": Parameter("Only episodes with one of these.", type=Many[EpisodeStatus] | None),
     "level": Parameter("The level of the communities, from 0."),
     "decided": Parameter("Whether to list what was decided, instead of what waits."),
     "reports.digest.since": Parameter(
@@ -80,7 +82,7 @@ NAMES: Mapping[str, Parameter] = {
     "at": Parameter("When it was said; now if left out.", type=str | None),
     "expires_at": Parameter("When it may be forgotten; never if left out.", type=str | None),
     "subject": Parameter("The name of an entity."),
-    "object": Parameter("A name, several, or none for a fact about the subject alone.", type=str | list[str] | None),
+    "object": Parameter("A name, several, or none for a fact about the subject alone.", type=str | Names | None),
     "sentence": Parameter("The fact in words."),
     "source": Parameter("Where it comes from."),
     "source_id": Parameter("Its id there; the same id is stored once."),
@@ -89,12 +91,12 @@ NAMES: Mapping[str, Parameter] = {
     "subject_type": Parameter("The type of the subject."),
     "object_type": Parameter("The type of the objects."),
     "labels": Parameter("Labels, for filters.", type=PlainObject | None),
-    "rests_on": Parameter("The ids of facts without which it is doubtful.", type=list[str] | None),
-    "rows": Parameter("Facts, each with the fields of one.", type=list[PlainObject]),
-    "episodes": Parameter("The ids of episodes.", type=list[str] | None),
-    "usage.estimate.episodes": Parameter("Episodes, as they would be added.", type=list[EpisodeInput]),
-    "facts": Parameter("The ids of facts.", type=list[str]),
-    "others": Parameter("The names or ids of the entities to merge into it.", type=list[str]),
+    "rests_on": Parameter("The ids of facts without which it is doubtful.", type=Names | None),
+    "rows": Parameter("Facts, each with the fields of one.", type=Many[PlainObject]),
+    "episodes": Parameter("The ids of episodes.", type=Names | None),
+    "usage.estimate.episodes": Parameter("Episodes, as they would be added.", type=Many[EpisodeInput]),
+    "facts": Parameter("The ids of facts.", type=Names),
+    "others": Parameter("The names or ids of the entities to merge into it.", type=Names),
     "into": Parameter("The entity that is kept, by its name or id."),
     "entities.split.entity": Parameter("The entity, by its name or id."),
     "entities.split.name": Parameter("The name of the entity that is split off."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -18,6 +19,9 @@ from kg_memory import errors
 
 JSON, MEDIA_TYPE = "application/json", "application/problem+json"
 LONGEST_DETAIL = 1000
+MOST_ERRORS = 20
+"""The invalid fields that an answer names."""
+LONGEST_ERROR = 300
 RETRY_SECONDS = 5
 TITLES = {
     400: "Not readable",
@@ -25,12 +29,14 @@ TITLES = {
     403: "Not allowed",
     404: "Not found",
     405: "No such method",
+    408: "Too slow",
     409: "Changed meanwhile",
     413: "Too large",
     421: "Wrong host",
     422: "Invalid",
     423: "Paused",
     429: "Too many requests",
+    431: "Too long a head",
     500: "Fault",
     502: "The model failed",
     503: "Unavailable",
@@ -105,9 +111,23 @@ def describe_problems(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _tell_invalid(error: Mapping[str, Any]) -> str:
+def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({})) -> ProblemError | None:
+    """Return the problem as which *error* is answered, if it is one; it names the *routes* by their verbs."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, HTTPException):
+        return ProblemError(error.status_code, str(error.detail), headers=error.headers)
+    status = next((status for kind, status in STATUSES if isinstance(error, kind)), None)
+    if status is None:
+        return None
+    headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
+    return ProblemError(status, errors.name_calls(str(error), routes), headers=headers)
+
+
+def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
     is_time = error["type"].startswith("datetime_")
-    return "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
+    message = "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
+    return {"field": ".".join(map(str, error["loc"]))[:LONGEST_ERROR], "message": message[:LONGEST_ERROR]}
 
 
 def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
@@ -120,25 +140,24 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]
         return problem_response(status, detail, getattr(request.state, "request_id", ""), **more)
 
     @app.exception_handler(ProblemError)
-    async def handle_problem(request: Request, error: ProblemError) -> Response:
-        return answer(request, error.status, error.detail, headers=error.headers, **error.fields)
+    @app.exception_handler(errors.KGMemoryError)
+    async def handle_problem(request: Request, error: Exception) -> Response:
+        problem = to_problem(error, routes)
+        if problem is None:
+            raise error  # the gate answers and logs it
+        return answer(request, problem.status, problem.detail, headers=problem.headers, **problem.fields)
 
     @app.exception_handler(HTTPException)
     async def handle_http(request: Request, error: HTTPException) -> Response:
         if not own_path(request.scope).startswith(paths):
             return await http_exception_handler(request, error)
-        return answer(request, error.status_code, str(error.detail), headers=error.headers)
+        return await handle_problem(request, error)
 
     @app.exception_handler(RequestValidationError)
     async def handle_invalid(request: Request, error: RequestValidationError) -> Response:
-        found = [{"field": ".".join(map(str, one["loc"])), "message": _tell_invalid(one)} for one in error.errors()]
+        every = error.errors()
+        found = [_tell_invalid(one) for one in every[:MOST_ERRORS]]
         detail = "; ".join(f"{one['field']}: {one['message']}" for one in found)
+        if len(every) > MOST_ERRORS:
+            detail = f"{len(every)} errors, such as {detail}"
         return answer(request, 422, detail, errors=found)
-
-    @app.exception_handler(errors.KGMemoryError)
-    async def handle_ours(request: Request, error: errors.KGMemoryError) -> Response:
-        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-        if status == 500:
-            raise error  # the gate answers and logs it
-        headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
-        return answer(request, status, errors.name_calls(str(error), routes), headers=headers)

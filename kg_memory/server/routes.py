@@ -38,7 +38,7 @@ ROUTES = (
     Route("GET", "/entities/{name}/history", "facts.history"),
     Route("GET", "/entities/{name}/timeline", "facts.timeline", whole=True),
     Route("GET", "/entities/{name}/around", "entities.around"),
-    Route("GET", "/entities/{name}/path", "entities.path"),
+    Route("GET", "/entities/{name}/path", "entities.path", heavy=True),
     Route("GET", "/entities/{name}/similar", "entities.similar"),
     Route(
         "POST",
@@ -60,7 +60,7 @@ ROUTES = (
     Route("POST", "/identities/{doubt}/decide", "reviews.decide_identity", "review", example={"choice": "reject"}),
     Route("GET", "/communities", "communities.list"),
     Route("GET", "/communities/{name}", "communities.get"),
-    Route("POST", "/communities/refresh", "communities.refresh", "write"),
+    Route("POST", "/communities/refresh", "communities.refresh", "write", heavy=True),
     Route("GET", "/reviews", "reviews.list"),
     Route("GET", "/conflicts", "reviews.conflicts"),
     Route("GET", "/verdicts", "reviews.verdicts"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server.access import Guard, RateLimit
+from kg_memory.server.jobs import Jobs
 from kg_memory.server.keys import KeyRing
 from kg_memory.server.reader import Reader, Waker
 from kg_memory.server.worker import Outbox
@@ -49,6 +50,7 @@ class Service:
     reader: Waker = field(init=False)
     stopping: bool = False
     listeners: Counter[str] = field(default_factory=Counter)
+    jobs: Jobs = field(default_factory=Jobs)
 
     def __post_init__(self) -> None:
         """Make the parts."""

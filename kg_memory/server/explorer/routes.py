@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -72,7 +73,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
     async def read_graph(request: Request, access: Reading) -> Response:
         """Return the whole graph as columns, or 304 where the page has it; compressed if it is another machine's."""
         nonlocal sweeping
-        revision, body = await driver.arun(cache.read(access.namespace), access.namespace)
+        namespace = access.namespace
+        revision, body = await service.jobs.run(
+            request, namespace, "columns", lambda _: driver.arun(cache.read(namespace), namespace), cancel=True
+        )
         if sweeping is None or sweeping.done():
             sweeping = asyncio.create_task(sweep())
         headers = {
@@ -88,9 +92,13 @@ def add_routes(router: APIRouter, service: Service) -> None:
         return Response(body, 200, headers, "application/octet-stream")
 
     @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
-    async def list_doubts(access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
+    async def list_doubts(request: Request, access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
         """Return the facts that are doubtful at a point of both clocks, with since when in milliseconds."""
-        doubts = await driver.arun(read_doubts(as_of * 1000, believed_at * 1000), access.namespace)
+        flow = partial(read_doubts, as_of * 1000, believed_at * 1000)
+        asked = ("doubts", as_of, believed_at)
+        doubts = await service.jobs.run(
+            request, access.namespace, asked, lambda _: driver.arun(flow(), access.namespace), cancel=True
+        )
         return {id_: since // 1000 for id_, since in doubts.items()}
 
 

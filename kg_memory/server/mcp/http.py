@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from kg_memory.errors import InputError
-from kg_memory.server.access import OPEN, authorize
+from kg_memory.server.access import OPEN, authorize, find_secret
 from kg_memory.server.keys import ApiKey
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.server.mcp.server import MemoryServer
@@ -79,9 +79,7 @@ class Endpoint:
         return not self._service.stopping and await self._service.guard.is_valid(caller.key)
 
     async def _find_caller(self, request: Request) -> Caller:
-        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-        secret = bearer.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key")
-        key = await self._service.guard.authenticate(secret or None, request)
+        key = await self._service.guard.authenticate(find_secret(request.headers), request)
         query = request.query_params
         namespace = _find_namespace(key, query.get("namespace"))
         try:

@@ -1,0 +1,276 @@
+"""The cost of a request is bounded before work starts: by its key, its size, its values and its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import socket
+import tarfile
+import time
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import ClientDisconnect, Request
+
+from kg_memory.server import jobs
+from kg_memory.server.gate import MOST_VALUES
+from kg_memory.server.jobs import Job, Jobs
+from kg_memory.server.keys import ApiKey
+from kg_memory.server.mcp.caller import LAUNCHED
+from kg_memory.server.problems import MOST_ERRORS, ProblemError
+from kg_memory.server.service import Options
+from tests.server.conftest import Serving
+
+SMALL_ANSWER = 20_000
+ROOT = "/v1/namespaces/ann"
+HOSTILE = {
+    "integers": lambda names: {name: [1] * 20_000 for name in names},
+    "lists": lambda names: {name: [[]] * 20_000 for name in names},
+    "texts": lambda names: dict.fromkeys(names, "x" * 90000),
+    "objects": lambda names: {name: {f"k{number}": [] for number in range(8_000)} for name in names},
+    "unknown": lambda _: {f"field{number}": 1 for number in range(6_000)},
+    "long name": lambda _: {"x" * 90_000: 1},
+}
+
+
+def operations(client: httpx.Client) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the method, the path and the description of each operation."""
+    paths = client.get("/openapi.json").json()["paths"]
+    return [
+        (method.upper(), path.replace("{namespace}", "ann").replace("{", "").replace("}", ""), about)
+        for path, methods in paths.items()
+        for method, about in methods.items()
+    ]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_wrong_bodies_get_short_answers_on_every_route(client, kind):
+    admin = client("admin")
+    schemas = admin.get("/openapi.json").json()["components"]["schemas"]
+    for method, path, about in operations(admin):
+        content = about.get("requestBody", {}).get("content", {}).get("application/json")
+        if content is None:
+            continue
+        schema = content["schema"]
+        schema = schemas[next(iter(schema.get("$ref", "") and [schema["$ref"].rpartition("/")[2]]))]
+        for name in schema["properties"]:
+            answer = admin.request(method, path, json=HOSTILE[kind]([name]))
+            assert answer.status_code < 500, (path, name, answer.text[:300])
+            assert len(answer.content) < SMALL_ANSWER, (path, name)
+            assert len(answer.json().get("errors") or ()) <= MOST_ERRORS
+
+
+def test_rows_of_a_batch_are_validated_up_to_the_first_error(client):
+    admin = client("admin")
+    cases = {
+        "/episodes/batch": {"episodes": [{"content": "x", "labels": {"a": [[]] * 20}}] * 1000},
+        "/facts/batch": {"rows": [1] * 1000},
+        "/usage/estimate": {"episodes": [[]] * 1000},
+        "/facts/x/retract": {"reason": 1, **{f"f{number}": 1 for number in range(40)}},
+    }
+    for path, body in cases.items():
+        answer = admin.post(ROOT + path, json=body)
+        assert answer.status_code == 422, path
+        assert len(answer.json()["errors"]) <= MOST_ERRORS
+        assert len(answer.content) < SMALL_ANSWER
+    assert "41 errors" in answer.json()["detail"]
+
+
+def test_bodies_are_bounded_by_route_and_by_values(client):
+    admin = client("admin")
+    question = {"question": "Where?", "where": {"speaker": ["x" * 1000] * 150}}
+    assert admin.post(f"{ROOT}/search", json=question).status_code == 413
+    assert admin.post(f"{ROOT}/episodes", json={"content": "I like tea. " * 20_000}).status_code == 202
+    many = admin.post(f"{ROOT}/facts/batch", json={"rows": [[]] * (MOST_VALUES + 1)})
+    assert (many.status_code, "values" in many.json()["detail"]) == (413, True)
+    quoted = {"content": json.dumps({"a": [1] * 60_000}), "kind": "text"}
+    assert admin.post(f"{ROOT}/episodes", json=quoted).status_code == 202, "commas in a text are no values"
+    assert admin.get(f"{ROOT}/facts", params={"where": "x" * 40_000}).status_code == 431
+
+
+def ask_without_body(url: str, method: str, path: str, headers: str = "") -> int:
+    """Return the status of a request that announces a body and sends none."""
+    host, port = httpx.URL(url).host, httpx.URL(url).port
+    with socket.create_connection((host, port), timeout=20) as connection:
+        head = f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n{headers}"
+        connection.sendall(f"{head}Content-Length: 90000\r\n\r\n".encode())
+        return int(connection.recv(200).split()[1])
+
+
+def test_keys_are_checked_on_every_route_before_the_body(client, serving):
+    admin = client("admin")
+    paths = [(method, path) for method, path, _ in operations(admin) if path.startswith(("/v1", "/api/graph"))]
+    assert len(paths) > 60
+    for method, path in [*paths, ("POST", "/v1/mcp?namespace=ann"), ("POST", "/v1/nothing")]:
+        assert ask_without_body(serving.url, method, path) == 401, path
+        assert ask_without_body(serving.url, method, path, "X-API-Key: kgm_0\r\n") == 401, path
+
+
+def test_wrong_keys_take_tokens_of_their_address(offline, client, ring):
+    client("read")
+    with Serving(offline, Options(rate=2)) as running:
+        url, right = f"{running.url}{ROOT}/search", {"X-API-Key": ring.create("right", ["read"])[1]}
+        answers = [httpx.post(url, headers={"X-API-Key": f"kgm_{number}"}) for number in range(60)]
+        assert [answer.status_code for answer in answers[:8]] == [401] * 8
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused
+        assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+        assert httpx.post(url, headers=right, json={"question": "Ann"}).status_code == 200
+
+
+def test_namespaces_have_a_bound_on_every_route(client):
+    admin, long = client("admin"), "x" * 1001
+    for method, path, _ in operations(admin):
+        if not path.startswith(("/v1/namespaces/ann", "/api/graph")):
+            continue
+        named = path.replace("/ann", f"/{long}") if path.startswith("/v1") else f"{path}?namespace={long}"
+        answer = admin.request(method, named, json={} if method != "GET" else None)
+        assert answer.status_code == 422, path
+        assert "1000 characters" in answer.text or answer.json()["errors"], path
+        assert len(answer.content) < SMALL_ANSWER
+    assert admin.post(f"/v1/mcp?namespace={long}", json={}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("pattern", "namespace", "reaches"),
+    [
+        ("*", "", True),
+        ("team/*", "team/ann", True),
+        ("team/*", "team", False),
+        ("org/*/user/*/x", "org/1/user/2/x", True),
+        ("org/*/user/*/x", "org/user/x", False),
+        ("a*a", "a", False),
+        ("*ab*b", "abb", True),
+        ("*ab*b", "ab", False),
+        ("a**b", "a\nb", True),
+        ("a", "ab", False),
+        ("org/*/user/*/x", "org/" + "/user/" * 100_000 + "y", False),
+        ("*a*b*c", "a" * 300_000, False),
+        ("*a" * 50 + "c", "a" * 300_000, False),
+        ("*" * 50 + "c", "a" * 300_000, False),
+    ],
+)
+def test_key_patterns_match_in_linear_time(pattern, namespace, reaches):
+    key = LAUNCHED.model_copy(update={"namespaces": (pattern,)})
+    began = time.process_time()
+    assert ApiKey.reaches(key, namespace) is reaches
+    assert time.process_time() - began < 1
+
+
+class Client:
+    """A client of the server: its request, until it leaves."""
+
+    def __init__(self) -> None:
+        self.left = asyncio.Event()
+        self.request = Request({"type": "http"}, self._receive)
+
+    async def _receive(self) -> dict[str, str]:
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+
+async def run_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "WAIT", 0.05)
+    all_jobs, go, started = Jobs(), asyncio.Event(), []
+    clients = [Client() for _ in range(8)]
+
+    async def call(job: Job) -> str:
+        started.append(job)
+        await go.wait()
+        return f"result {len(started)}"
+
+    def ask(number: int, namespace: str, asked: str) -> asyncio.Task[str]:
+        return asyncio.create_task(all_jobs.run(clients[number].request, namespace, asked, call, cancel=True))
+
+    first, second = ask(0, "ann", "refresh"), ask(1, "ann", "refresh")
+    with pytest.raises(ProblemError) as refused:
+        await ask(2, "ann", "full refresh")
+    assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "1"})
+    others = [ask(number, f"other {number}", "refresh") for number in (3, 4, 5)]
+    with pytest.raises(ProblemError):
+        await ask(6, "one too many", "refresh")
+    clients[0].left.set()
+    with pytest.raises(ClientDisconnect):
+        await first
+    assert not started[0].stopped.is_set(), "another client waits for it"
+    clients[3].left.set()
+    with pytest.raises(ClientDisconnect):
+        await others[0]
+    assert started[1].stopped.is_set()
+    with pytest.raises(jobs.StoppedError):
+        started[1].check(1, 2)
+    last = ask(7, "other 3", "refresh")
+    await asyncio.sleep(0)
+    go.set()
+    assert await second == await last == "result 5"
+    assert [await other for other in others[1:]] == ["result 5"] * 2
+    assert len(started) == 5
+
+
+def test_jobs_join_wait_refuse_and_stop_with_their_clients(monkeypatch):
+    asyncio.run(run_jobs(monkeypatch))
+
+
+def test_expensive_routes_run_once_at_a_time(client, offline):
+    client("admin")
+    offline.facts.add_many(
+        [{"subject": f"P{number}", "predicate": "KNOWS", "object": f"P{number // 2}"} for number in range(1, 200)],
+        namespace="busy",
+    )
+    root = "/v1/namespaces/busy"
+    calls = [
+        ("POST", f"{root}/communities/refresh", {"json": {"full": True}}),
+        ("GET", f"{root}/export", {}),
+        ("GET", f"{root}/entities/P1/path?target=P150&steps=6", {}),
+        ("GET", f"{root}/explorer/columns", {}),
+        ("GET", f"{root}/explorer/doubts?as_of=1&believed_at=1", {}),
+    ]
+    admin = client("admin")
+
+    async def ask() -> list[httpx.Response]:
+        async with httpx.AsyncClient(base_url=admin.base_url, headers=admin.headers, timeout=60) as one:
+            return await asyncio.gather(*(one.request(method, path, **how) for method, path, how in calls * 6))
+
+    answers = asyncio.run(ask())
+    assert {answer.status_code for answer in answers} <= {200, 429}
+    assert all(answer.headers["retry-after"] for answer in answers if answer.status_code == 429)
+    assert sum(answer.status_code == 200 for answer in answers) >= len(calls)
+
+
+def archive(size: int) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as file:
+        member = tarfile.TarInfo("facts.jsonl")
+        member.size = size
+        file.addfile(member, io.BytesIO(b" " * size))
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("origin", "body", "problem"),
+    [
+        ("mem0", b'{"results": [{"memory": ' + b"[" + b"[]," * 400_000 + b"[]]}]}", "values"),
+        ("letta", b'{"agents": [' + b"{}," * 400_000 + b"{}]}", "values"),
+        ("letta", b"[" * 100_000, "deep"),
+        ("cogx", archive(80_000_000), "unpacks to over"),
+        ("cogx", b"\x1f\x8bnothing", "cannot read"),
+        ("zep", b'{"nodes": [1]}', "record"),
+        ("csv", b"\xff\xfe", "file"),
+    ],
+)
+def test_imports_are_bounded_and_hide_temporary_paths(client, origin, body, problem):
+    answer = client("admin").post(f"{ROOT}/import/{origin}", content=body, timeout=60)
+    assert (answer.status_code, problem in answer.json()["detail"]) == (422, True), answer.text
+    assert "/tmp" not in answer.text
+    assert "import" not in answer.json()["detail"].partition(":")[0]
+
+
+def test_own_exports_with_huge_lines_are_refused(client):
+    header = {"record": "kg-memory", "format": 1, "schema": 1, "namespace": "x", "embeddings": False, "meta": {}}
+    body = json.dumps(header).encode() + b'\n{"record": "entity", "aliases": [' + b"1," * 400_000 + b"1]}\n"
+    answer = client("admin").post(f"{ROOT}/import?replace=true", content=body, timeout=60)
+    assert answer.status_code == 422
+    assert "/tmp" not in answer.text
+    assert len(answer.content) < SMALL_ANSWER
