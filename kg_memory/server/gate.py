@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,9 +33,9 @@ LONGEST_HEAD = 32_000
 LARGE_AT_ONCE = 2
 """Bodies over `SMALL` bytes that are read and handled at once; others wait unread."""
 BODY_SECONDS = 30.0
-"""Seconds within which such a body must arrive."""
-MOST_VALUES = 50_000
-"""The most values of a body: parsing more would hold up other requests."""
+"""Seconds within which a body must arrive."""
+MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
+"""The most values of a body that may exceed `SMALL` bytes, and of others: parsing more would hold up requests."""
 CLIENT_LEFT = 499
 """The status in the log of a request whose client left before the answer."""
 FAULT = "the server met a fault of its own; its log has it by the request id"
@@ -99,27 +98,22 @@ class Gate:
         self._check(scope, headers, limit)
         if path.startswith(ENCODED):
             scope["state"]["key"] = await self._guard.authenticate(find_secret(headers), Request(scope))
-        receive = _limit_body(receive, limit)
-        if limit and limit > SMALL and _may_exceed(headers, SMALL):
-            await self._pass_large(scope, receive, send)
-        else:
+        if limit is None or not _may_exceed(headers, 0):
             await self._app(scope, receive, send)
-
-    async def _pass_large(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body whole and check it, and have the request answered; few requests do so at once."""
+            return
         async with AsyncExitStack() as held:
-            await held.enter_async_context(self._large)
+            if large := limit > SMALL and _may_exceed(headers, SMALL):
+                await held.enter_async_context(self._large)
 
             async def send_and_release(message: Message) -> None:
                 await held.aclose()  # an answer may be a stream
                 await send(message)
 
-            try:
-                body = await asyncio.wait_for(_read_body(receive), BODY_SECONDS)
-            except TimeoutError:
-                raise ProblemError(408, f"the body did not arrive within {BODY_SECONDS:g} s; send less") from None
-            if await asyncio.to_thread(has_more_values, body.decode("latin-1"), MOST_VALUES):
-                raise ProblemError(413, f"the body must have at most {MOST_VALUES} values; send it in parts")
+            body = await _read_body(receive, limit)
+            most = MOST_VALUES if limit > SMALL else MOST_VALUES_OF_SMALL
+            text = body.decode("latin-1")
+            if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
+                raise ProblemError(413, f"the body must have at most {most} values; send it in parts")
             await self._app(scope, _replay(body, receive), send_and_release)
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
@@ -157,32 +151,25 @@ def _split(url: str) -> SplitResult:
         return urlsplit("")
 
 
-def _limit_body(receive: Receive, limit: int | None) -> Receive:
-    if limit is None:
-        return receive
-    size = 0
-
-    async def receive_limited() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > limit:
-            raise HTTPException(413, f"the body must have at most {limit} bytes")  # which FastAPI lets pass
-        return message
-
-    return receive_limited
-
-
 def _may_exceed(headers: Headers, size: int) -> bool:
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
 
 
-async def _read_body(receive: Receive) -> bytes:
+async def _read_body(receive: Receive, limit: int) -> bytes:
+    """Return the whole body. Raises `ProblemError` for one over *limit* bytes, or too slow; `ClientDisconnect`."""
     parts: list[bytes] = []
-    while (message := await receive())["type"] == "http.request":
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while (message := await receive())["type"] == "http.request":
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > limit:
+                    raise ProblemError(413, f"the body must have at most {limit} bytes")
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise ProblemError(408, f"the body did not arrive within {BODY_SECONDS:g} s; send less") from None
     raise ClientDisconnect
 
 

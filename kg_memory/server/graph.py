@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -13,10 +14,11 @@ from starlette.responses import Response
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row, to_entity
 from kg_memory.models.graph import Fact
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.server.access import KnownKey, authorize
 from kg_memory.server.endpoints import PathText, describe, json_response, to_argument
+from kg_memory.server.jobs import Job
 from kg_memory.server.parameters import NAMES
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
@@ -106,7 +108,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
     ) -> Response:
         flow = read_graph(found[:limit], ids)
         graph = Graph(elements=await service.memory.driver.arun(flow, namespace), more=len(found) > limit)
-        return json_response(request, graph.model_dump_json().encode())
+        return json_response(request, await asyncio.to_thread(lambda: graph.model_dump_json().encode()))
 
     @router.get("/api/graph/global", response_model=Graph, **describe("graph.global"))
     async def read_all(
@@ -121,10 +123,15 @@ def add_routes(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """Return the graph of a namespace: what was so at a time, or all that ever was."""
         authorize(key, "read", namespace)
-        given = {"as_of": as_of, "during": during, "believed_at": believed_at, "where": where}
-        arguments = {name: to_argument(name, value) for name, value in given.items()}
-        stored = await facts.alist(**arguments, namespace=namespace, limit=limit + 1)
-        return await answer(request, namespace, stored, limit)
+        arguments = _to_arguments(as_of=as_of, during=during, believed_at=believed_at, where=where)
+
+        async def draw(_: Job) -> Response:
+            stored = await facts.alist(**arguments, namespace=namespace, limit=limit + 1)
+            return await answer(request, namespace, stored, limit)
+
+        return await service.jobs.run(
+            request, namespace, (str(request.url), request.headers.get("if-none-match")), draw, cancel=True
+        )
 
     @router.get("/api/graph/{entity_id}", response_model=Graph, **describe("graph.around"))
     async def read_around(
@@ -140,13 +147,22 @@ def add_routes(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """Return what lies within some steps of an entity, which is given by its id or a name."""
         authorize(key, "read", namespace)
-        given = {"as_of": as_of, "during": during, "believed_at": believed_at}
-        times = {name: to_argument(name, value) for name, value in given.items()}
-        near = await entities.aaround(entity_id, depth, **times, namespace=namespace, limit=limit + 1)
-        if not near.entities:
-            raise ProblemError(404, "there is no such entity in this namespace")
-        ids = [id_ for id_, steps in near.depths.items() if steps == 0]
-        return await answer(request, namespace, near.facts, limit, ids)
+        times = _to_arguments(as_of=as_of, during=during, believed_at=believed_at)
+
+        async def draw(_: Job) -> Response:
+            near = await entities.aaround(entity_id, depth, **times, namespace=namespace, limit=limit + 1)
+            if not near.entities:
+                raise ProblemError(404, "there is no such entity in this namespace")
+            ids = [id_ for id_, steps in near.depths.items() if steps == 0]
+            return await answer(request, namespace, near.facts, limit, ids)
+
+        return await service.jobs.run(
+            request, namespace, (str(request.url), request.headers.get("if-none-match")), draw, cancel=True
+        )
+
+
+def _to_arguments(**given: str | None) -> dict[str, Any]:
+    return {name: to_argument(name, value) for name, value in given.items()}
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
@@ -157,6 +173,10 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
     for row in ends:
         reached |= set(row["objects"])
     stored = yield from read(queries.ENTITIES_WITH_MENTIONS, ids=sorted(reached))
+    return (yield from work(lambda: _draw(facts, by_fact, stored)))
+
+
+def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
     alone: dict[str, list[str]] = {}
     edges: list[Edge] = []
     for fact in facts:

@@ -26,7 +26,7 @@ ROUTES = (
     Route("GET", "/facts/{fact}/explain", "facts.explain"),
     Route("GET", "/facts/{fact}/sources", "facts.sources"),
     Route("GET", "/facts/{fact}/evolution", "facts.evolution"),
-    Route("GET", "/facts/{fact}/consequences", "facts.consequences", whole=True),
+    Route("GET", "/facts/{fact}/consequences", "facts.consequences", whole=True, heavy=True),
     Route("POST", "/facts/{fact}/retract", "facts.retract", "review", example={"reason": "she says it is not so"}),
     Route(
         "POST", "/facts/{fact}/replace", "facts.replace", "review", 201, example={"with_text": "Ann lives in Bergen."}
@@ -36,8 +36,8 @@ ROUTES = (
     Route("GET", "/entities/{name}", "entities.card"),
     Route("GET", "/entities/{name}/facts", "facts.about"),
     Route("GET", "/entities/{name}/history", "facts.history"),
-    Route("GET", "/entities/{name}/timeline", "facts.timeline", whole=True),
-    Route("GET", "/entities/{name}/around", "entities.around"),
+    Route("GET", "/entities/{name}/timeline", "facts.timeline", whole=True, heavy=True),
+    Route("GET", "/entities/{name}/around", "entities.around", heavy=True),
     Route("GET", "/entities/{name}/path", "entities.path", heavy=True),
     Route("GET", "/entities/{name}/similar", "entities.similar"),
     Route(
