@@ -55,8 +55,8 @@ class Client:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[int]:
-    """Run the server on the database in *folder*, and give its port."""
+def served(folder: Path) -> Iterator[tuple[int, int]]:
+    """Run the server on the database in *folder*, and give its port and process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -70,7 +70,7 @@ def served(folder: Path) -> Iterator[int]:
                     break
                 except OSError:
                     time.sleep(0.1)
-            yield port
+            yield port, process.pid
         finally:
             process.terminate()
 
@@ -167,7 +167,7 @@ def main() -> None:
         if not memory.stats(namespace=NAMESPACE).facts:
             memory.facts.add_many(rows, namespace=NAMESPACE)
         _, secret = KeyRing(memory.driver.store.database).create("benchmark", ["read"], [NAMESPACE])
-        with served(folder) as port:
+        with served(folder) as (port, _):
             figures: dict[str, Any] = {"facts": memory.stats(namespace=NAMESPACE).facts}
             figures |= measure(memory, Client(port, secret), people, rounds)
             figures["reads_a_second_of_16_clients"] = round(load(port, secret, people, 16, rounds))

@@ -1,0 +1,250 @@
+"""Do the largest requests that the server allows hold up others, or take its memory?
+
+``python -m benchmarks.server_bounds`` (from the root of the repository) sends to each route and MCP tool the worst body
+or parameters that it allows, 20 at once, while other connections ask ``/healthz`` and a plain search by another key.
+It prints a row for each: the statuses, the slowest of these two in milliseconds, and by how much the memory grew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.opening import kept, opened, write
+from benchmarks.server import CITIES, served
+from kg_memory.server.keys import KeyRing
+from kg_memory.server.mcp.server import TOOLS
+
+AT_ONCE = 20
+PAUSE = 0.02
+NAMESPACE, OTHER = "bench", "other"
+ROOT = f"/v1/namespaces/{NAMESPACE}"
+WORDS = "When did I move before ßßßß in 2019 and who ".split()
+MCP_HEADERS = {"Accept": "application/json, text/event-stream"}
+Attack = tuple[str, str, dict[str, Any]]
+
+
+def long_text(length: int) -> str:
+    """Return about so many characters of a question."""
+    return (" ".join(WORDS) + " ") * (length // 40)
+
+
+def worst_value(name: str, schema: dict[str, Any]) -> Any:
+    """Return a long value of the type of *schema*."""
+    options = schema.get("anyOf") or [schema]
+    kinds = {one.get("type"): one for one in options}
+    if "array" in kinds:
+        return [f"Person{number}" for number in range(1000)]
+    if name == "where":
+        return {"$or": [{"speaker": [f"s{number}" for number in range(20)]} for _ in range(24)]}
+    if "string" in kinds and "enum" not in kinds["string"] and "format" not in kinds["string"]:
+        return long_text(9_900)
+    return schema.get("maximum") or schema.get("default")
+
+
+def bodies(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """Yield bodies that a route has to work on: valid ones, wrong ones, and ones of lists only."""
+    root = path.removeprefix(ROOT)
+    valid = {name: worst_value(name, one) for name, one in schema.get("properties", {}).items()}
+    valid = {name: value for name, value in valid.items() if value is not None}
+    if root in ("/episodes/batch", "/usage/estimate"):
+        valid = {"episodes": [{"content": f"I like tea {number}. " * 300, "speaker": "Ann"} for number in range(1000)]}
+    elif root == "/episodes":
+        valid = {"content": long_text(990_000), "speaker": "Ann"}
+        record = "[" + "[]," * 300_000 + "[]]"
+        yield "record", json.dumps({"content": record, "kind": "json"}).encode()
+    elif root == "/facts/batch":
+        valid = {"rows": [{"subject": f"N{n}", "predicate": "LIKES", "object": f"O{n % 9}"} for n in range(1000)]}
+    large = root in ("/episodes", "/episodes/batch", "/facts/batch", "/usage/estimate")
+    yield "valid", json.dumps(valid).encode()
+    for first in list(schema.get("properties", {"question": {}}))[:1]:
+        yield "lists", f'{{"{first}": ['.encode() + b"[]," * (3_000_000 if large else 30_000) + b"[]]}"
+    yield "unknown", json.dumps({f"f{number}": 1 for number in range(20_000 if large else 6_000)}).encode()
+
+
+def attacks(description: dict[str, Any]) -> Iterator[tuple[str, Attack]]:
+    """Yield the name of each attack, and its request."""
+    schemas = description["components"]["schemas"]
+    for path, methods in description["paths"].items():
+        for method, about in methods.items():
+            operation, content = about["operationId"], about.get("requestBody", {}).get("content", {})
+            if operation in ("events", "server.health"):
+                continue
+            full = path.replace("{namespace}", NAMESPACE)
+            for name, value in (("name", "Person1"), ("origin", "mem0"), ("entity_id", "Person1")):
+                full = full.replace(f"{{{name}}}", value)
+            full = full.replace("{", "").replace("}", "")
+            query = {
+                one["name"]: worst_query(one["name"], operation)
+                for one in about.get("parameters", ())
+                if one["in"] == "query" and worst_query(one["name"], operation) is not None
+            }
+            json_schema = content.get("application/json", {}).get("schema")
+            if json_schema:
+                schema = schemas[json_schema["$ref"].rpartition("/")[2]]
+                for kind, body in bodies(full, schema):
+                    how = {"content": body, "headers": {"Content-Type": "application/json"}, "params": query}
+                    yield f"{operation} {kind}", (method.upper(), full, how)
+            elif operation == "data.import_from":
+                records = b"[" + b",".join(b'{"memory": "I like tea %d."}' % n for n in range(5000)) + b"]"
+                yield f"{operation} records", (method.upper(), full, {"content": records})
+                nested = b'{"results": [{"memory": [' + b"[]," * 6_000_000 + b"[]]}]}"
+                yield f"{operation} lists", (method.upper(), full, {"content": nested})
+            else:
+                yield operation, (method.upper(), full, {"params": query})
+
+
+def other_attacks() -> Iterator[tuple[str, Attack]]:
+    """Yield the attacks on routes without a description, and on the MCP tools."""
+    for path in ("explorer/columns", "explorer/doubts?as_of=1&believed_at=1"):
+        yield path.partition("?")[0], ("GET", f"{ROOT}/{path}", {})
+    for name, tool in TOOLS.items():
+        properties = tool.arguments.model_json_schema().get("properties", {})
+        given = {key: worst_argument(key, one) for key, one in properties.items()}
+        arguments = {key: value for key, value in given.items() if value is not None}
+        for kind, sent in (("valid", arguments), ("unknown", {f"f{number}": 1 for number in range(20_000)})):
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": sent}}
+            yield f"mcp {name} {kind}", ("POST", f"/v1/mcp?namespace={NAMESPACE}&profile=full", {"json": call})
+
+
+def worst_query(name: str, operation: str) -> Any:
+    """Return the most expensive value of a parameter; ``None`` leaves it out."""
+    most = {"limit": 1000, "steps": 6, "depth": 6, "namespace": NAMESPACE, "name": "Person1", "target": "Person399"}
+    if operation.startswith("graph"):
+        most["limit"] = 10_000
+    if name == "since" or (name == "like" and operation == "entities.list"):
+        return "2020-01-01" if name == "since" else "person"
+    return most.get(name, "x" * 100 if name == "first" else None)
+
+
+def worst_argument(name: str, schema: dict[str, Any]) -> Any:
+    """Return a long argument of a tool; ``None`` leaves it out."""
+    if name in ("name", "fact", "id", "first", "second", "since", "as_of", "believed_at", "at", "until"):
+        return {"name": "Person1", "since": "2020", "first": "2020-01-01", "second": "now"}.get(name)
+    return long_text(49_000) if "string" in json.dumps(schema) else None
+
+
+def resident(pid: int, field: str = "VmRSS") -> float:
+    """Return the memory of a process, in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+async def watch(ask: Callable[[], Awaitable[Any]], times: list[float]) -> None:
+    """Ask again and again, and keep the milliseconds of each answer."""
+    while True:
+        began = time.perf_counter()
+        await ask()
+        times.append(1000 * (time.perf_counter() - began))
+        await asyncio.sleep(PAUSE)
+
+
+async def try_attack(url: str, pid: int, secrets: tuple[str, str], attack: Attack) -> dict[str, Any]:
+    """Return the figures of one attack."""
+    method, path, how = attack
+    how = {**how, "headers": {**MCP_HEADERS, **how.get("headers", {}), "X-API-Key": secrets[0]}}
+    before, statuses, sizes = resident(pid), Counter[str](), [0]
+    health, search = list[float](), list[float]()
+
+    async def send(client: httpx.AsyncClient) -> None:
+        try:
+            answer = await client.request(method, path, **how)
+            statuses[str(answer.status_code)] += 1
+            sizes.append(len(answer.content))
+        except httpx.HTTPError as error:
+            statuses[type(error).__name__] += 1
+
+    async with httpx.AsyncClient(base_url=url, timeout=600) as client, httpx.AsyncClient(base_url=url) as other:
+        headers, body = {"X-API-Key": secrets[1]}, {"question": "Where does Ann live?"}
+        tasks = [
+            asyncio.create_task(watch(lambda: other.get("/healthz", timeout=600), health)),
+            asyncio.create_task(
+                watch(
+                    lambda: other.post(f"/v1/namespaces/{OTHER}/search", json=body, headers=headers, timeout=600),
+                    search,
+                )
+            ),
+        ]
+        await asyncio.sleep(0.2)
+        began = time.perf_counter()
+        peak = asyncio.create_task(watch_memory(pid, before))
+        await asyncio.gather(*(send(client) for _ in range(AT_ONCE)))
+        seconds = time.perf_counter() - began
+        await asyncio.sleep(0.2)
+        for task in (*tasks, peak):
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+    return {
+        "statuses": dict(statuses),
+        "seconds": round(seconds, 2),
+        "health_ms": round(max(health)),
+        "search_ms": round(max(search)),
+        "answer_kb": round(max(sizes) / 1000),
+        "grown_mb": round(max(PEAKS.pop(pid, 0), resident(pid) - before)),
+    }
+
+
+PEAKS: dict[int, float] = {}
+
+
+async def watch_memory(pid: int, before: float) -> None:
+    """Keep the most megabytes by which the process has grown."""
+    while True:
+        PEAKS[pid] = max(PEAKS.get(pid, 0), resident(pid) - before)
+        await asyncio.sleep(PAUSE)
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--facts", type=int, default=2000)
+    parser.add_argument("--only", default="", help="only attacks whose names match this regular expression")
+    parser.add_argument("--folder", type=Path, help="keep the database here")
+    parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
+    chosen = parser.parse_args()
+    rows = [
+        {"subject": f"Person{n % 400}", "predicate": "KNOWS", "object": f"Person{(n * 7 + 1) % 400}"}
+        if n % 2
+        else {"subject": f"Person{n % 400}", "predicate": "LIVES_IN", "object": CITIES[n % len(CITIES)]}
+        for n in range(chosen.facts)
+    ]
+    with kept(chosen.folder) as folder, opened(folder) as memory:
+        memory.facts.add_many(rows, namespace=NAMESPACE)
+        memory.facts.add_many([{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}], namespace=OTHER)
+        ring = KeyRing(memory.driver.store.database)
+        secrets = (
+            ring.create("attacker", ["admin"], [NAMESPACE])[1],
+            ring.create("other", ["read"], [OTHER])[1],
+        )
+        figures: dict[str, Any] = {}
+        with served(folder) as (port, pid):
+            url = f"http://127.0.0.1:{port}"
+            description = httpx.get(f"{url}/openapi.json").json()
+            print(f"{'attack':<34}{'seconds':>8}{'health':>8}{'search':>8}{'answer kB':>10}{'MB':>6}  statuses")
+            for name, attack in chain(attacks(description), other_attacks()):
+                if not re.search(chosen.only, name):
+                    continue
+                row = figures[name] = asyncio.run(try_attack(url, pid, secrets, attack))
+                print(
+                    f"{name:<34}{row['seconds']:>8}{row['health_ms']:>8}{row['search_ms']:>8}{row['answer_kb']:>10}"
+                    f"{row['grown_mb']:>6}  {row['statuses']}",
+                    flush=True,
+                )
+        write(figures, chosen.out)
+
+
+if __name__ == "__main__":
+    main()
