@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kg_memory.ingestion.receive import local_time
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.ingestion.stating import put_dates
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_START, WIDTH, Interval
+from kg_memory.temporal.interval import OPEN_START, WIDTH, Interval, local_time
 from kg_memory.text.dates import DateMention, find_dates, parse_period
 from kg_memory.text.predicates import is_past_state
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime
 from functools import partial
 from itertools import takewhile
 from operator import itemgetter
@@ -29,7 +29,7 @@ from kg_memory.models.labels import encode_labels, read_labels
 from kg_memory.runtime.effects import now, read, work_if, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
-from kg_memory.temporal.interval import EPOCH, instant, iso, micros
+from kg_memory.temporal.interval import iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
@@ -201,7 +201,9 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
 
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
-        PreviousMessage(name_of_speaker(row["speaker"]) or None, row["content"], iso(instant(row["at"]) or EPOCH))
+        PreviousMessage(
+            name_of_speaker(row["speaker"]) or None, row["content"], iso(local_time(row["at"], row["offset"]))
+        )
         for row in reversed(latest_first)
         if not row["withheld"]
     )
@@ -280,15 +282,6 @@ def _injection_flags(content: str) -> list[Flag]:
     return list(flags)
 
 
-def local_time(at: int, offset: int) -> datetime:
-    """Return an instant by the clock of where it was said: "yesterday" is the day before that day."""
-    moment = instant(at) or EPOCH
-    try:
-        return moment.astimezone(timezone(timedelta(minutes=offset)))
-    except OverflowError:
-        return moment  # the first and the last day of the calendar
-
-
 def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
     """Return the reference time in microseconds and its offset from UTC in minutes.
 
@@ -301,9 +294,7 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
     with contextlib.suppress(ValueError, OverflowError):
         moment = datetime.fromisoformat(at) if isinstance(at, str) else at
         if isinstance(moment, datetime):
-            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            offset = aware.utcoffset() or timedelta()
-            return micros(aware.astimezone(UTC), default=0), offset // timedelta(minutes=1)
+            return split_local(moment)
     raise InputError(f"{name} is {short(at)}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from kg_memory.ingestion.receive import local_time
 from kg_memory.ingestion.records import Piece, ResolvedEntity, StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.prompts.answers import ExtractedFact
 from kg_memory.settings import Settings
+from kg_memory.temporal.interval import local_time
 from kg_memory.text.dates import parse_instant
 from kg_memory.text.passage import Claim, Passage
 from kg_memory.text.support import Support, measure_support

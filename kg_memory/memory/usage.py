@@ -16,7 +16,7 @@ from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import ask_readings
-from kg_memory.ingestion.receive import FINISHED, local_time, split_content, validate_episode
+from kg_memory.ingestion.receive import FINISHED, split_content, validate_episode
 from kg_memory.ingestion.records import EpisodeRecord, Mention, PreviousMessage, ResolvedEntity
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.state import Draft
@@ -29,7 +29,7 @@ from kg_memory.models.operations import DailyUsage, Usage
 from kg_memory.runtime.effects import Ask, now, read, work
 from kg_memory.runtime.flow import Every, Flow
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal.interval import iso
+from kg_memory.temporal.interval import iso, local_time
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 

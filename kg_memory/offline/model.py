@@ -223,7 +223,7 @@ def _facts(fields: Fields) -> Answer:
     names = [name for entity in entities for name in entity.called]
     reading = _read_message(_Message.of(episode), _previous(fields), names)
     predicates = [type_["name"] for type_ in fields.get("fact_types") or ()]
-    at = _local_time(episode.get("at"))
+    at = parse_instant(episode.get("at")) or datetime.now(UTC)
     return {"facts": write_facts(reading, episode["content"], episode.get("speaker"), at, entities, predicates)}
 
 
@@ -236,17 +236,6 @@ def _read(fields: Fields) -> Answer:
         fact["subject"] = names[fact["subject"]]
         fact["objects"] = [names[place] for place in fact["objects"]]
     return {"entities": entities, "facts": facts}
-
-
-def _local_time(at: str | None) -> datetime:
-    """Return *at* in its own time zone; now, where the time of the episode is unknown."""
-    moment = parse_instant(at)
-    if moment is None or at is None:
-        return datetime.now(UTC)
-    try:
-        return moment.astimezone(datetime.fromisoformat(at).tzinfo or UTC)
-    except (ValueError, OverflowError):
-        return moment
 
 
 # Resolution and verdicts.

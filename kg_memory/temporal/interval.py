@@ -7,9 +7,9 @@ microseconds since the epoch, and an open end as a far one.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, date, datetime, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
 from types import MappingProxyType
 
 from kg_memory.models.graph import Precision
@@ -71,13 +71,57 @@ def instant(micros: int | None) -> datetime | None:
     return EPOCH + timedelta(microseconds=micros)
 
 
+def split_local(moment: datetime) -> tuple[int, int]:
+    """Return *moment* as microseconds since the epoch, and its offset from UTC in minutes; a naive one is in UTC.
+
+    Errors: `OverflowError` for an instant that UTC's calendar does not have.
+    """
+    offset = moment.utcoffset()
+    aware = moment.replace(tzinfo=UTC) if offset is None else moment.astimezone(UTC)
+    return micros(aware, default=0), (offset or timedelta()) // timedelta(minutes=1)
+
+
+def local_time(at: int, offset: int) -> datetime:
+    """Return the instant *at*, in microseconds, by a clock that is *offset* minutes before UTC."""
+    moment = instant(at) or EPOCH
+    try:
+        return moment.astimezone(timezone(timedelta(minutes=offset))) if offset else moment
+    except OverflowError:
+        return moment  # the first and the last day of the calendar
+
+
+def show_local(at: int | None, precision: Precision, said: Sequence[Mapping[str, int]]) -> datetime | None:
+    """Return the instant *at* by the clock of who told it, one of the statements *said*; an open end is ``None``.
+
+    A period is in the zone in which it begins at midnight, an instant in that of the statement then, or of the first.
+    """
+    if at is None or instant(at) is None:
+        return None
+    if precision in ("instant", "by"):
+        offsets = [one["offset"] for one in sorted(said, key=lambda one: one["at"] != at)]
+        return local_time(at, next(iter(offsets), 0))
+    moments = (local_time(at, one["offset"]) for one in said)
+    return next((moment for moment in moments if moment == midnight(moment)), instant(at))
+
+
+def midnight(moment: datetime) -> datetime:
+    """Return when the day of *moment* began."""
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def round_to_midnight(moment: datetime) -> datetime:
+    """Return the midnight that *moment* is, or that is meant: a year, say, may have begun in another time zone."""
+    if moment == midnight(moment):
+        return moment
+    return midnight(min(moment.astimezone(UTC), datetime.max.replace(tzinfo=UTC) - _HALF_DAY) + _HALF_DAY)
+
+
 def parse_iso(text: str) -> int:
     """Return the instant of an ISO 8601 *text* as microseconds since the epoch; UTC where it names no zone.
 
     Errors: `ValueError`, `OverflowError` for an instant that UTC's calendar does not have.
     """
-    moment = datetime.fromisoformat(text)
-    return micros(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), default=0)
+    return split_local(datetime.fromisoformat(text))[0]
 
 
 def iso(moment: datetime) -> str:
@@ -92,18 +136,19 @@ def weekday(at: str) -> str | None:
     return _WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
 
 
-def time_text(micros: int | None, precision: Precision = "instant") -> str | None:
+def time_text(micros: int | None, precision: Precision = "instant", offset: int = 0) -> str | None:
     """Return a time as prompts have it, as exactly as it is known: "2024-05", "about 2024", "by 2024-05-14".
 
-    An open end is ``None``.
+    It is by a clock that is *offset* minutes before UTC. An open end is ``None``.
     """
-    moment = instant(micros)
-    if moment is None or precision == "instant":
-        return None if moment is None else iso(moment)
+    if micros is None or instant(micros) is None:
+        return None
+    moment = local_time(micros, offset)
+    if precision == "instant":
+        return iso(moment)
     if precision == "by":  # often the time of a message
         return f"by {moment.date()}"
-    # A day, or a month, may begin in another time zone.
-    first = (min(moment, datetime.max.replace(tzinfo=UTC) - _HALF_DAY) + _HALF_DAY).date()
+    first = round_to_midnight(moment).date()
     match precision:
         case "week":
             year, week, _ = first.isocalendar()

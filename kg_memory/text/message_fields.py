@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.temporal.interval import EPOCH
+from kg_memory.temporal.interval import EPOCH, local_time, split_local
 
 USER, ASSISTANT = "user", "assistant"
 """The sides of a conversation, and who speaks where a message has no name."""
@@ -29,17 +29,18 @@ _WRITTEN = (
 # Epochs are told apart by size: each bound is far beyond the year 5000 in the unit below it.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+# JavaScript writes "GMT-0500 (Peru Standard Time)", Java "-05:00[America/Lima]", and many a log "UTC".
+_ZONE = re.compile(r"(?<=\d)\s*(?:(?:UTC|GMT)?([+-]\d\d:?\d\d)|UTC|GMT|Z)(?:\s*[\[(][^\])]*[\])])?$", re.IGNORECASE)
 
 
 def parse_time(value: Any) -> datetime:
-    """Return *value* as an aware datetime in UTC; a naive time is taken as UTC.
+    """Return *value* as a datetime with its offset from UTC; a naive time is taken as UTC.
 
     Understood: ISO 8601, seconds to nanoseconds since 1970, RFC 2822, and the written forms of LoCoMo and BEAM.
     Errors: `InputError`.
     """
     try:
-        found = _parse(value)
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        return local_time(*split_local(_parse(value)))
     except (ValueError, OverflowError, TypeError):
         raise InputError(f"{value!r:.60} is no time known here: write it like 2024-05-01T10:00:00+00:00") from None
 
@@ -54,6 +55,7 @@ def _parse(value: Any) -> datetime:
     text = value.strip()
     if _NUMBER.fullmatch(text) and len(text) != len("20240501"):
         return _since_epoch(float(text))
+    text = _ZONE.sub(lambda zone: zone[1] or "+0000", text)
     for parse in (datetime.fromisoformat, _written, parsedate_to_datetime):
         try:
             return parse(text)

@@ -58,8 +58,8 @@ def _reweigh_statement(statement: Row, before: Draft, after: Draft, settings: Se
         [(entity["name"], *entity["aliases"]) for entity in entities],
         content[start : statement["end"]],
         statement["kind"],
-        time_text(statement["valid_at"], statement["precision"]),
-        time_text(statement["invalid_at"], statement["end_precision"]),
+        time_text(statement["valid_at"], statement["precision"], before.episode.offset),
+        time_text(statement["invalid_at"], statement["end_precision"], before.episode.offset),
         [entity["type"] for entity in entities],
     )
     piece = next((piece for piece in reversed(before.pieces) if piece.start <= start), before.pieces[0])

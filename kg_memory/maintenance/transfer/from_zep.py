@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
         if kind == "node" and (name := read_text(place, record, "name")):
             names.put(uuid, name)
         elif kind == "episode" and (time := read_time(place, record, "reference_time", "created_at")):
-            said.put(uuid, time.astimezone(UTC).isoformat())
+            said.put(uuid, time.isoformat())
     return partial(_records, path, _Index(choose_owner(owners - {""}, group, "graph"), names, said))
 
 
@@ -131,7 +131,7 @@ def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
         "source": SOURCE,
     }
     uuid = _uuid(place, record)
-    yield {**fact, "at": min(said, default=None) or created, "source_id": uuid}
+    yield {**fact, "at": min(said, key=datetime.fromisoformat, default=None) or created, "source_id": uuid}
     if ends:
         yield {**fact, "invalid_at": ends, "at": expired or ends, "source_id": f"{uuid}/end"}
 

@@ -202,7 +202,7 @@ def third(whole: Interval, which: int) -> Interval:
 
 
 def parse_instant(text: str | None) -> datetime | None:
-    """Return the instant that *text* names in ISO 8601, in UTC, or ``None`` when it names none.
+    """Return the instant that *text* names in ISO 8601, in its own zone, or ``None`` when it names none.
 
     Without a zone it is UTC, a date alone is its midnight, a month or a year alone its first day.
     """
@@ -210,7 +210,8 @@ def parse_instant(text: str | None) -> datetime | None:
     if match is None:
         return None
     try:
-        return instant_of(match, UTC).astimezone(UTC)
+        moment = instant_of(match, UTC)
+        return moment if moment.astimezone(UTC) else None  # an error outside of UTC's calendar
     except (ValueError, OverflowError):
         return None
 
