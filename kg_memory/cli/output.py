@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kg_memory.models.graph import Episode, Fact, Remark, Source
 from kg_memory.models.operations import Usage
-from kg_memory.retrieval.context.lines import date_in_figures, day_in_figures, period_in_figures, tell_episode
+from kg_memory.retrieval.context.lines import (
+    date_in_figures,
+    day_in_figures,
+    period_in_figures,
+    tell_episode,
+    time_in_figures,
+)
 from kg_memory.text.excerpt import is_quote
 
 if TYPE_CHECKING:
@@ -118,7 +124,7 @@ def _escape_unsafe(text: str, escape: Callable[[str], str]) -> str:
 def cell(value: Cell) -> str:
     """Return *value* on one line, cut if it is very long."""
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M}"
+        return time_in_figures(value)
     text = " ".join(str("" if value is None else value).split())
     return printable(text if len(text) <= _LONGEST else text[: _LONGEST - 2] + " …")
 

@@ -16,7 +16,7 @@ from kg_memory.cli.command import namespace_of, settings_of
 from kg_memory.cli.output import Screen, cell, count_noun, relation
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.rows import Row
+from kg_memory.falkor.rows import Row, tell_times
 from kg_memory.memory import open as opening
 from kg_memory.memory.changes import Seen, Watch
 from kg_memory.models.graph import Change
@@ -24,10 +24,9 @@ from kg_memory.retrieval.context.lines import period_in_figures
 from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
-from kg_memory.temporal.interval import EPOCH, instant, iso_or_text
+from kg_memory.temporal.interval import EPOCH, instant
 
 STYLES = {"done": "green", "learned": "green", "failed": "bold red", "waiting": "yellow", "ended": "yellow"}
-TIMES = ("at", "created_at")
 
 
 def watch(arguments: Namespace, screen: Screen) -> int:
@@ -89,9 +88,8 @@ class Watcher:
         sys.stdout.flush()  # for who reads it through a pipe
 
     def _episode(self, episode: Row, at: datetime) -> None:
-        event = {name: iso_or_text(instant(value)) if name in TIMES else value for name, value in episode.items()}
-        event["took"] = cost_of(episode)
-        self._print(episode["status"], describe_episode(episode), {"event": "episode", **event}, at)
+        event = {"event": "episode", **tell_times(episode), "took": cost_of(episode)}
+        self._print(episode["status"], describe_episode(episode), event, at)
 
     def _change(self, change: Change) -> None:
         fact = change.after or change.before

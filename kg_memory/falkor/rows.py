@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.models.graph import SOURCES, Community, Decision, Entity, Episode, Fact, Remark, Source
+from kg_memory.models.graph import SOURCES, Community, Decision, Entity, Episode, Fact, Precision, Remark, Source
 from kg_memory.models.labels import decode_labels
-from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
+from kg_memory.temporal.interval import EPOCH, OPEN_END, instant, local_time, show_local
 
 Row = Mapping[str, Any]
 MOST_SOURCES = 100
@@ -25,7 +25,10 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
     `doubt` and `absent` are those that `retrieval.standing` adds.
     """
-    fact, belief, doubt = row["fact"], row["belief"], row.get("doubt")
+    fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
+    valid_at, precision = belief["valid_at"], belief["precision"]
+    end_precision: Precision = belief.get("end_precision") or "instant"
+    known_from = belief["known_from"]
     return Fact(
         id=fact["id"],
         kind=fact.get("kind") or "state",
@@ -36,11 +39,11 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
         wording=fact["wording"],
         confidence=fact["confidence"],
         edge_type=fact["edge_type"] or "semantic",
-        valid_at=instant(belief["valid_at"]),
-        invalid_at=instant(belief["invalid_at"]),
-        precision=belief["precision"],
-        end_precision=belief.get("end_precision") or "instant",
-        known_from=instant(belief["known_from"]),
+        valid_at=show_local(valid_at, precision, sources),
+        invalid_at=show_local(belief["invalid_at"], end_precision, sources),
+        precision=precision,
+        end_precision=end_precision,
+        known_from=show_local(known_from, precision if known_from == valid_at else "instant", sources),
         reviewed=belief["reviewed"],
         trust=belief["trust"],
         support=belief.get("support"),
@@ -48,9 +51,9 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
         voices=belief.get("voices") or 0,
         created_at=to_datetime(belief["created_at"]),
         expired_at=instant(belief["expired_at"]),
-        sources=tuple(map(to_source, row["sources"])),
+        sources=tuple(map(to_source, sources)),
         **find_links(belief, row["linked"]),
-        **({} if doubt is None else _to_doubt(doubt)),
+        **({} if doubt is None else _to_doubt(doubt, sources)),
         absent=row.get("absent", False),
         last_said=instant(fact.get("said_at")),
         last_used=instant(fact.get("used_at")),
@@ -60,8 +63,8 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
 def to_source(source: Row) -> Source:
     """Return a source of a map of `fragments.TELL_FACTS`."""
-    told = {name: value for name, value in source.items() if name != "saved_at"}
-    return Source(**{**told, "at": to_datetime(source["at"]), "labels": decode_labels(source["labels"])})
+    at = local_time(source["at"], source["offset"])
+    return Source(**{**source, "at": at, "labels": decode_labels(source["labels"])})
 
 
 def as_known(row: Row, at: int) -> Row:
@@ -92,9 +95,9 @@ def _known_period(belief: Row) -> tuple[int, int]:
     return belief["known_from"], belief["invalid_at"]
 
 
-def _to_doubt(doubt: Row) -> dict[str, Any]:
+def _to_doubt(doubt: Row, sources: Sequence[Row]) -> dict[str, Any]:
     names = {"doubtful_precision": doubt["precision"], "doubtful_because": doubt["because"]}
-    return {"doubtful_since": to_datetime(doubt["since"]), **names}
+    return {"doubtful_since": show_local(doubt["since"], doubt["precision"], sources), **names}
 
 
 def to_datetime(at: int) -> datetime:
@@ -118,9 +121,16 @@ def to_entity(entity: Row, score: float | None = None) -> Entity:
 
 def to_episode(episode: Row, score: float | None = None) -> Episode:
     """Return an episode of `fragments.EPISODE_MAP`."""
-    times = {name: to_datetime(episode[name]) for name in ("at", "created_at")}
+    times = {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
     extra = {"expires_at": instant(episode.get("expires_at")), "labels": decode_labels(episode.get("labels"))}
     return Episode(**{**episode, **times, **extra}, score=score)
+
+
+def tell_times(episode: Row) -> dict[str, Any]:
+    """Return *episode* with its times in ISO 8601: that of speaking by the clock of who spoke."""
+    times = {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
+    told = {**episode, **{name: time.isoformat() for name, time in times.items()}}
+    return {name: value for name, value in told.items() if name != "offset"}
 
 
 def to_community(community: Row, score: float | None = None) -> Community:
@@ -137,7 +147,8 @@ def to_community(community: Row, score: float | None = None) -> Community:
 def to_remark(row: Row) -> Remark:
     """Return a remark about an episode, of a row of `facts.REMARKS` or `facts.ENDED`."""
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
-    end = {"at": instant(row["until"]), "precision": row["precision"] or "instant"}
+    precision: Precision = row["precision"] or "instant"
+    end = {"at": show_local(row["until"], precision, row["said"]), "precision": precision}
     return Remark(**fields, **(end if row["kind"] == "ended" else {}))
 
 

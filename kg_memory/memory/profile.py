@@ -18,7 +18,7 @@ from kg_memory.retrieval.standing import point_of, read_grounds
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
-from kg_memory.temporal.interval import EVER, instant
+from kg_memory.temporal.interval import EVER, show_local
 from kg_memory.text.identity import alias_key, replace_unstorable
 from kg_memory.text.topics import Schema
 from kg_memory.validation import validate_count, validate_name, validate_names
@@ -87,6 +87,7 @@ class _Row(NamedTuple):
     known_from: int
     premises: int
     verdicts: int
+    offset: int
 
 
 def _read_states(rows: Sequence[Row]) -> list[_Row]:
@@ -113,7 +114,8 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:
-        valid_at = instant(state.valid_at)
+        said = [{"at": state.known_from, "offset": state.offset}]
+        valid_at = show_local(state.valid_at, state.precision, said)
         mark = ""
         others = linked.get((state.id, state.valid_at))
         if others and find_links(state._asdict(), others)["disputed_by"]:
@@ -130,8 +132,8 @@ def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]
             state.confidence,
             state.known_from if valid_at is None else state.valid_at,
             valid_at,
-            instant(state.invalid_at),
-            instant(state.known_from) if valid_at is None else None,
+            show_local(state.invalid_at, state.end_precision, said),
+            show_local(state.known_from, "instant", said) if valid_at is None else None,
             state.precision,
             state.end_precision,
             max(1, state.statements),

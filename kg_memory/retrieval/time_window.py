@@ -13,6 +13,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.results import QueryTime
+from kg_memory.retrieval.context.lines import day_in_figures
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.records import QuestionTime, Request
 from kg_memory.retrieval.search import USER, asker_keys, name_keys
@@ -175,4 +176,4 @@ def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
 
 
 def _in_words(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}".removesuffix(" 00:00") if moment else "ever"
+    return day_in_figures(moment) if moment else "ever"

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Header
 from starlette.responses import StreamingResponse
 
 from kg_memory.errors import KGMemoryError
-from kg_memory.falkor.rows import Row
+from kg_memory.falkor.rows import Row, tell_times
 from kg_memory.memory.changes import OVERLAP, Seen, Watch
 from kg_memory.models.graph import Change
 from kg_memory.runtime.flow import Flow
@@ -23,7 +23,7 @@ from kg_memory.server.access import Access, Reading
 from kg_memory.server.endpoints import NAMESPACE, describe
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
-from kg_memory.temporal.interval import instant, iso_or_text, micros
+from kg_memory.temporal.interval import micros
 
 INTERVAL, PAUSE = 1.0, 0.25
 """Seconds between two looks, and after which a stream sends what was seen."""
@@ -37,7 +37,6 @@ ID = re.compile(r"(\d{1,18})-(\d{1,9})")
 EventId = tuple[int, int]
 """The id of an event: when it was seen (microseconds), and its number then."""
 T = TypeVar("T")
-TIMES = ("at", "created_at")
 COST = ("calls", "input_tokens", "output_tokens", "seconds")
 
 
@@ -184,9 +183,7 @@ def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
 
 
 def _describe_episode(episode: Row) -> Row:
-    described = {name: iso_or_text(instant(value)) if name in TIMES else value for name, value in episode.items()}
-    described["took"] = dict(zip(COST, episode["took"] or (), strict=False))
-    return described
+    return {**tell_times(episode), "took": dict(zip(COST, episode["took"] or (), strict=False))}
 
 
 def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:

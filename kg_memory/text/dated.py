@@ -6,7 +6,7 @@ import re
 from typing import TypedDict
 
 from kg_memory.models.graph import Precision
-from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, instant, time_text
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, local_time, time_text
 from kg_memory.text.dates import find_dates
 
 _STOP = re.compile(r"(?<![.。])[.。]$")
@@ -15,7 +15,10 @@ _DATE = re.compile(r" \((?:since|from|until|on|in|by|about|said on|planned)\b[^(
 
 
 class DatedFact(TypedDict):
-    """A fact with the dates of its latest period, in microseconds; see `falkor.queries.fragments.DATED`."""
+    """A fact with the dates of its latest period, in microseconds; see `falkor.queries.fragments.DATED`.
+
+    It was said last by a clock that is `offset` minutes before UTC.
+    """
 
     sentence: str
     kind: str
@@ -24,6 +27,7 @@ class DatedFact(TypedDict):
     precision: Precision
     end_precision: Precision
     said_at: int
+    offset: int
 
 
 def dated(fact: DatedFact) -> str:
@@ -55,7 +59,7 @@ def _when(fact: DatedFact) -> str:
     lasts = fact["kind"] == "state"
     until = f"until {end}" if end else ""
     if not begin:
-        said = instant(fact["said_at"]) or EPOCH
+        said = local_time(fact["said_at"], fact["offset"])
         timeless = lasts and not find_dates(fact["sentence"], said)
         return until if timeless else ", ".join(filter(None, (f"said on {said.date()}", until)))
     if end:
@@ -69,14 +73,14 @@ def _when(fact: DatedFact) -> str:
 
 
 def _ends(fact: DatedFact) -> tuple[str, str]:
-    begin = "" if fact["valid_at"] <= OPEN_START else _date(fact["valid_at"], fact["precision"])
-    end = "" if fact["invalid_at"] >= OPEN_END else _date(fact["invalid_at"], fact["end_precision"])
+    begin = "" if fact["valid_at"] <= OPEN_START else _date(fact["valid_at"], fact["precision"], fact["offset"])
+    end = "" if fact["invalid_at"] >= OPEN_END else _date(fact["invalid_at"], fact["end_precision"], fact["offset"])
     return begin, end
 
 
-def _date(micros: int, precision: Precision) -> str:
+def _date(micros: int, precision: Precision, offset: int) -> str:
     """Return a date as exactly as it is known, without the time of day: "2024-05", "the week of 2024-05-06"."""
     if precision == "week":
-        return f"the week of {time_text(micros, 'day')}"
-    text = (time_text(micros, precision) or "").split("T")[0]
+        return f"the week of {time_text(micros, 'day', offset)}"
+    text = (time_text(micros, precision, offset) or "").split("T")[0]
     return " ".join(reversed(text.split("-"))) if precision == "season" else text

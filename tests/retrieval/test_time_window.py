@@ -66,7 +66,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = 
     "as_of in Chinese": ({"as_of": "上个月"}, (us(2024, 4, 1), us(2024, 4, 1) + 1, NOW), "at 2024-04-01", True),
     "as_of a datetime": (
         {"as_of": datetime(2019, 5, 1, 9, tzinfo=UTC)}, (us(2019, 5, 1, 9), us(2019, 5, 1, 9) + 1, NOW),
-        "what was so at 2019-05-01 09:00", True,
+        "what was so at 2019-05-01 09:00 UTC", True,
     ),
     "as_of now": ({"as_of": "now"}, (NOW, NOW + 1, NOW), "what is so now", False),
     "as_of the future": ({"as_of": "2030"}, (us(2030, 1, 1), us(2030, 1, 1) + 1, NOW), "at 2030-01-01", False),

@@ -23,13 +23,13 @@ YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)
         ({"valid_at": MAY, "invalid_at": MAY.replace(day=2)}, "on 1 May 2023", "2023-05-01"),
         (
             {"valid_at": MAY.replace(hour=9), "invalid_at": MAY.replace(hour=10)},
-            "on 1 May 2023 from 09:00 to 10:00",
-            "2023-05-01 09:00 - 2023-05-01 10:00",
+            "on 1 May 2023 from 09:00 to 10:00 UTC",
+            "2023-05-01 09:00 UTC - 2023-05-01 10:00 UTC",
         ),
         (
             {"valid_at": MAY.replace(hour=22), "invalid_at": MAY.replace(day=2, hour=3)},
-            "from 1 May 2023 22:00 to 2 May 2023 03:00",
-            "2023-05-01 22:00 - 2023-05-02 03:00",
+            "from 1 May 2023 22:00 UTC to 2 May 2023 03:00 UTC",
+            "2023-05-01 22:00 UTC - 2023-05-02 03:00 UTC",
         ),
         ({"valid_at": MAY, "precision": "day"}, "since 1 May 2023", "2023-05-01 - now"),
         ({"valid_at": MAY, "precision": "week"}, "since the week of 1 May 2023", "week of 2023-05-01 - now"),
@@ -69,7 +69,7 @@ YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)
         (
             {"known_from": MAY.replace(hour=9), "invalid_at": JUNE},
             "until 1 June 2023",
-            "by 2023-05-01 09:00 - 2023-06-01",
+            "by 2023-05-01 09:00 UTC - 2023-06-01",
         ),
         ({"valid_at": MAY, "reviewed": False}, "since 1 May 2023, not reviewed", "2023-05-01 - now, not reviewed"),
         ({"valid_at": datetime(1, 1, 1, tzinfo=UTC)}, "since 1 January 1", "1-01-01 - now"),
@@ -104,7 +104,8 @@ def test_what_is_over_says_so(times: dict[str, Any], words: str) -> None:
 def test_an_event_of_a_day_is_not_called_over() -> None:
     assert period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(day=2)), NOW) == "on 1 May 2023"
     assert (
-        period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(hour=2)), NOW) == "on 1 May 2023 from 00:00 to 02:00"
+        period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(hour=2)), NOW)
+        == "on 1 May 2023 from 00:00 to 02:00 UTC"
     )
 
 
@@ -115,4 +116,4 @@ def test_the_two_ends_are_told_apart() -> None:
 
 
 def test_a_time_of_day_is_told_where_there_is_one() -> None:
-    assert day_in_figures(MAY.replace(hour=13, minute=5)) == "2023-05-01 13:05"
+    assert day_in_figures(MAY.replace(hour=13, minute=5)) == "2023-05-01 13:05 UTC"

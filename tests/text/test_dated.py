@@ -19,7 +19,14 @@ MAY, LATER = us(2024, 5, 14), us(2025, 1, 1)
 
 
 def fact(sentence: str, start: int = OPEN_START, end: int = OPEN_END, **told: Any) -> DatedFact:
-    given = {"kind": "state", "precision": "day", "end_precision": "day", "said_at": us(2024, 6, 1, 10), **told}
+    given = {
+        "kind": "state",
+        "precision": "day",
+        "end_precision": "day",
+        "said_at": us(2024, 6, 1, 10),
+        "offset": 0,
+        **told,
+    }
     return {"sentence": sentence, "valid_at": start, "invalid_at": end, **given}  # type: ignore[typeddict-item]
 
 

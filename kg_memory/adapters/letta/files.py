@@ -24,7 +24,7 @@ from kg_memory.adapters.tools.toolkit import Answer, Here, most_of, search, tool
 from kg_memory.errors import NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode
-from kg_memory.retrieval.context.lines import escape_brackets, escape_line
+from kg_memory.retrieval.context.lines import escape_brackets, escape_line, time_in_figures
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -226,7 +226,7 @@ def _lines(episodes: Iterable[Episode]) -> list[str]:
         if not episode.withheld:
             speaker = f"{episode.speaker}: " if episode.speaker else ""
             first, *others = episode.content.splitlines() or [""]
-            lines += [f"{episode.at:%Y-%m-%d %H:%M} {speaker}{first}", *others]
+            lines += [f"{time_in_figures(episode.at)} {speaker}{first}", *others]
     return lines
 
 

@@ -80,14 +80,11 @@ VERDICTS = VERDICTS_OF_FACT.replace(
     "MATCH (f:Fact {id: $fact})-[:JUDGED]->(v:Verdict)", "MATCH (v:Verdict)\nWHERE v.ruling IN $rulings"
 )
 
-SOURCES_OF_FACT = """
-MATCH (x:Episode)-[st:STATES]->(f:Fact {id: $fact})
+SOURCES_OF_FACT = f"""
+MATCH (x:Episode)-[st:STATES]->(f:Fact {{id: $fact}})
 WHERE x.created_at <= $believed_at
 WITH x, st ORDER BY x.at, x.created_at, x.id, st.start SKIP $skip LIMIT $limit
-RETURN {episode: x.id, source: x.source, source_id: x.source_id, speaker: x.speaker, at: x.at,
-  trust: coalesce(x.trust, 1.0), labels: x.labels, start: st.start, end: st.end,
-  quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
-} AS source
+RETURN {part.map_source("x", "st")} AS source
 """
 """Each statement of a fact that was saved by then, the earliest first."""
 
@@ -169,6 +166,8 @@ RETURN DISTINCT f.id AS id
 CHANGED_FACTS, CHANGED_LAST = _list_changed("min(at)", "at"), _list_changed("max(at)", "at DESC")
 """The facts whose beliefs changed, earliest first, and the same, latest first."""
 
+_SAID = "[e {.at, offset: coalesce(e.offset, 0)}] AS said"
+
 REMARKS = f"""
 UNWIND $ids AS id
 MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
@@ -194,7 +193,7 @@ WHERE x.created_at <= $believed_at
 WITH e, f, kind, until, precision, x, CASE WHEN x.at >= e.at THEN x.at ELSE {OPEN_END} - x.at END AS near
 ORDER BY near, x.id
 WITH e, f, kind, until, precision, collect(x)[0] AS x
-RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
+RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id, {_SAID}
 ORDER BY id, kind, sentence
 UNION ALL
 UNWIND $ids AS id
@@ -204,7 +203,7 @@ MATCH (f)-[:JUDGED]->(v:Verdict)
 WHERE v.new = v.known AND v.ruling = 'refused' AND v.refused_at <= $believed_at AND e.created_at <= v.refused_at
 WITH DISTINCT e, f
 RETURN e.id AS id, 'refused' AS kind, f.sentence AS sentence, NULL AS until, NULL AS precision, NULL AS by,
-  NULL AS by_source_id
+  NULL AS by_source_id, [] AS said
 ORDER BY id, sentence
 """
 """The disputed facts of episodes, each with the nearest episode after it that states a contradicting fact.
@@ -237,7 +236,8 @@ WITH e, f, until, precision, telling, y, CASE WHEN t.valid_at = until THEN 0 WHE
 ORDER BY near, y.at, y.id
 WITH e, f, until, precision, telling, collect(y {{.id, .source_id}}) AS next
 WITH e, f, until, precision, coalesce(telling[0], next[0]) AS x
-RETURN e.id AS id, 'ended' AS kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
+RETURN e.id AS id, 'ended' AS kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id,
+  {_SAID}
 ORDER BY id, sentence
 """
 """The ended facts of episodes, each with the first episode that states the end, or else that states what came next.

@@ -34,11 +34,12 @@ HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
 
 DATED = """{sentence: f.sentence, kind: coalesce(f.kind, 'state'), valid_at: b.valid_at, invalid_at: b.invalid_at,
   precision: coalesce(b.precision, 'instant'), end_precision: coalesce(b.end_precision, 'instant'),
-  said_at: b.said_at}"""
+  said_at: b.said_at, offset: coalesce([(x)-[:STATES]->(f) WHERE x.at = b.said_at | x.offset][0], 0)}"""
 """A fact ``f`` with the dates of its belief ``b``, a `text.dated.DatedFact`."""
 
 EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
-  .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, .labels, flags: coalesce(e.flags, [])}"""
+  .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, .labels, flags: coalesce(e.flags, []),
+  offset: coalesce(e.offset, 0)}"""
 
 _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at
       AND st.valid_at < b.invalid_at)
@@ -55,12 +56,18 @@ _KNOWN_THEN = "x.created_at <= $believed_at AND x.created_at < b.expired_at"
 UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 """The condition that the episode ``x`` has not expired, by the server's clock."""
 
-_SOURCES = """[each IN stating[0..$sources] | {
-    episode: each.x.id, source: each.x.source, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
-    trust: coalesce(each.x.trust, 1.0), labels: each.x.labels, start: each.st.start, end: each.st.end,
-    saved_at: each.x.created_at,
-    quote: substring(each.x.content, coalesce(each.st.start, 0), coalesce(each.st.end - each.st.start, 0))
-  }]"""
+
+def map_source(x: str, st: str) -> str:
+    """Return the map of the statement *st* of the episode *x*, which `falkor.rows.to_source` reads."""
+    return f"""{{
+    episode: {x}.id, source: {x}.source, source_id: {x}.source_id, speaker: {x}.speaker, at: {x}.at,
+    offset: coalesce({x}.offset, 0), trust: coalesce({x}.trust, 1.0), labels: {x}.labels, saved_at: {x}.created_at,
+    start: {st}.start, end: {st}.end,
+    quote: substring({x}.content, coalesce({st}.start, 0), coalesce({st}.end - {st}.start, 0))
+  }}"""
+
+
+_SOURCES = f"[each IN stating[0..$sources] | {map_source('each.x', 'each.st')}]"
 
 _TRUST = """CASE WHEN size(stating) = 0 THEN 1.0
     ELSE reduce(best = 0.0, each IN stating |

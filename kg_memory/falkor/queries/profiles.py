@@ -32,25 +32,26 @@ WHERE coalesce(f.kind, 'state') = 'state'
 MATCH (f)-[:HELD]->(b:Belief)
 WHERE {part.BELIEVED}
 MATCH (x)-[st:STATES]->(f)
-WITH f, own, b, CASE WHEN x.created_at > $believed_at THEN null WHEN NOT ({part.UNEXPIRED}) THEN 0
+WITH f, own, b, x, CASE WHEN x.created_at > $believed_at THEN null WHEN NOT ({part.UNEXPIRED}) THEN 0
   WHEN st.weak = true THEN 1 ELSE 2 END AS stated
 WITH f, own, b, count(stated) AS told, count(CASE WHEN stated > 0 THEN 1 END) AS lasting,
-  count(CASE WHEN stated = 1 THEN 1 END) AS weak
+  count(CASE WHEN stated = 1 THEN 1 END) AS weak,
+  coalesce(max(CASE WHEN x.at = b.known_from THEN x.offset END), max(x.offset), 0) AS offset
 WHERE told = 0 OR lasting > 0
 RETURN string.join(collect(f.id), '\n') AS ids, string.join(collect(f.predicate), '\n') AS predicates,
   collect(f.sentence) AS sentences,
   string.join(collect(coalesce(b.precision, 'instant')), '\n') AS precisions,
   string.join(collect(coalesce(b.end_precision, 'instant')), '\n') AS end_precisions,
   toJSON(collect(coalesce(f.confidence, 1.0))) AS confidences, toJSON(collect([own, lasting, weak,
-    b.valid_at, b.invalid_at, b.known_from, outdegree(f, 'RESTS_ON'), outdegree(f, 'JUDGED')])) AS numbers
+    b.valid_at, b.invalid_at, b.known_from, outdegree(f, 'RESTS_ON'), outdegree(f, 'JUDGED'), offset])) AS numbers
 """
 """The states that hold, in one row: a list of each value is read many times as fast as rows of values.
 
 A statement is null where its episode was saved later, 0 where that has expired, 1 where it is weak, and else 2.
 A fact about the entity alone is stored with itself as its object, and is its `own`. The numbers of each fact are:
 whether it is its own; its statements in episodes that have not expired, and those of them that are weak; the begin and
-the end of the belief, and since when it is known; the facts that it rests on; its verdicts. No statement means that all
-were saved after ``$believed_at``, as an import may have it.
+the end of the belief, and since when it is known; the facts that it rests on; its verdicts; the offset of who told it.
+No statement means that all were saved after ``$believed_at``, as an import may have it.
 """
 
 RIVALS = f"""{_FACTS}MATCH (f)-[:JUDGED]->(v)

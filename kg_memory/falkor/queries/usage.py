@@ -72,7 +72,8 @@ ORDER BY day DESC
 
 
 _WATCHED_EPISODE = f"""e {{.id, .speaker, .thread, .source_id, .at, .created_at, .status, .reason, .step, .plan,
-  attempts: coalesce(e.attempts, 0), .took, content: {part.truncate("e.content")}}}"""
+  offset: coalesce(e.offset, 0), attempts: coalesce(e.attempts, 0), .took,
+  content: {part.truncate("e.content")}}}"""
 
 COUNT_EPISODES = """
 MATCH (e:Episode)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from html import escape
 from typing import Protocol
 
@@ -20,13 +20,13 @@ from kg_memory.models.graph import (
     Remark,
     Value,
 )
+from kg_memory.temporal.interval import midnight, round_to_midnight
 from kg_memory.text.excerpt import LONGEST_TEXT, one_line
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.tokenise import terms
 
 LONGEST_REFERENCE = 32
 """The characters of a source's own id behind a line, at most; a UUID would cost more tokens than it is worth."""
-_LAST_NOON = datetime(9999, 12, 31, 12, tzinfo=UTC)
 _SEASONS = ("winter", "spring", "summer", "autumn")
 # Not strftime's, which speak the machine's language.
 _MONTHS = ("January February March April May June July August September October November December").split()
@@ -180,7 +180,7 @@ class LineMaker:
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
     """Return when *fact* is so, and its mark, unless it is on the day when *episode* says so."""
     is_over = any(remark.kind == "ended" for remark in episode.remarks)
-    begins = fact.valid_at and midnight(fact.valid_at) != midnight(episode.at)
+    begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
     disputed = fact.mark in ("disputed", "not reviewed")
     bare = fact if disputed else fact.model_copy(update={"confirmed": True})  # the words themselves are there
     return period_in_words(bare, now) if begins or disputed or (fact.invalid_at and not is_over) else ""
@@ -253,7 +253,7 @@ def bounds_in_words(fact: Period) -> tuple[str, str]:
 
 def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
     """Return a date in words, as exactly as it is known, with the time of day where it has one."""
-    moment = _round_to_midnight(moment, precision)
+    moment = _round(moment, precision)
     match precision:
         case "season":
             return _season(moment)
@@ -264,7 +264,7 @@ def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
         case "by":
             return f"{_date(moment, _granularity(moment))} at the latest"
         case "instant":
-            return f"{_date(moment)}{_time_of_day(moment)}"
+            return _date(moment) if moment == midnight(moment) else f"{_date(moment)}{_time_of_day(moment)}"
     return _date(moment, precision)
 
 
@@ -289,8 +289,9 @@ def _day(fact: Period) -> str:
         return ""
     if _is_day(start, end):
         return f"on {date_in_words(start)}"
+    end = end.astimezone(start.tzinfo)
     within = start.date() == end.date()
-    return f"on {date_in_words(midnight(start))} from {start:%H:%M} to {end:%H:%M}" if within else ""
+    return f"on {_date(start)} from {start:%H:%M} to{_time_of_day(end)}" if within else ""
 
 
 def _occasion(fact: Period) -> str:
@@ -346,7 +347,7 @@ def period_in_figures(fact: Fact) -> str:
 
 def date_in_figures(moment: datetime, precision: Precision) -> str:
     """Return a date in figures, only as exactly as it is known."""
-    moment = _round_to_midnight(moment, precision)
+    moment = _round(moment, precision)
     match precision:
         case "instant" | "day":
             return day_in_figures(moment)
@@ -362,19 +363,16 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
 
 def day_in_figures(moment: datetime) -> str:
     """Return a date in figures, with the time of day where it has one."""
-    return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else f"{moment:%Y-%m-%d %H:%M}"
+    return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else time_in_figures(moment)
 
 
-def midnight(moment: datetime) -> datetime:
-    """Return when the day of *moment* began."""
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+def time_in_figures(moment: datetime) -> str:
+    """Return a date and a time of day in figures, by the clock of who told it; one of UTC says so."""
+    return f"{moment:%Y-%m-%d}{_time_of_day(moment)}"
 
 
-def _round_to_midnight(moment: datetime, precision: Precision) -> datetime:
-    """Return the midnight that is meant: a year, say, may have begun in another time zone."""
-    if precision in ("instant", "by") or moment >= _LAST_NOON:  # "by" is often the time of a message
-        return moment
-    return midnight(moment + timedelta(hours=12))
+def _round(moment: datetime, precision: Precision) -> datetime:
+    return moment if precision in ("instant", "by") else round_to_midnight(moment)  # "by" is often that of a message
 
 
 def _is_day(start: datetime, end: datetime) -> bool:
@@ -386,4 +384,4 @@ def _season(moment: datetime) -> str:
 
 
 def _time_of_day(moment: datetime) -> str:
-    return "" if moment == midnight(moment) else f" {moment:%H:%M}"
+    return f" {moment:%H:%M}{'' if moment.utcoffset() else ' UTC'}"

@@ -13,7 +13,7 @@ from itertools import chain
 
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, Value
 from kg_memory.models.results import Line, SearchResults
-from kg_memory.retrieval.context.lines import id_of, midnight, period_in_words
+from kg_memory.retrieval.context.lines import id_of, period_in_words
 from kg_memory.text.dated import without_dates
 from kg_memory.text.excerpt import LONGEST_TEXT, fold, is_quote
 from kg_memory.text.tokenise import estimate_tokens, terms
@@ -200,7 +200,7 @@ def _key(value: Value) -> Hashable:
             return fold(value.sentence), period_in_words(value)
         case Episode():
             remarks = tuple((remark.kind, remark.at, remark.by) for remark in value.remarks)
-            return fold(value.content), value.speaker, midnight(value.at), remarks
+            return fold(value.content), value.speaker, value.at.date(), remarks
         case Entity():
             return fold(value.name), value.type, value.summary
         case Community():
@@ -222,7 +222,7 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
     return (
         episode.speaker in (None, fact.subject)
         and begin is not None
-        and midnight(begin) == midnight(episode.at)
+        and begin.astimezone(episode.at.tzinfo).date() == episode.at.date()
         and fold(quote) == fold(episode.content)
         and Counter(terms(quote)) <= Counter(terms(fact.sentence))
         and count_denials(quote) == count_denials(fact.sentence)

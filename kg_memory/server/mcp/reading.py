@@ -10,7 +10,7 @@ from pydantic import Field
 from kg_memory.adapters.rendering import DATA, MOST, render_fact, render_results
 from kg_memory.models.graph import Change, Fact
 from kg_memory.models.results import FactExplanation
-from kg_memory.retrieval.context.lines import date_in_words
+from kg_memory.retrieval.context.lines import date_in_words, time_in_figures
 from kg_memory.server.mcp.resources import root_of
 from kg_memory.server.mcp.tool import Answer, Arguments, Tool, ToolCall
 from kg_memory.server.mcp.views import (
@@ -155,7 +155,8 @@ async def changes(call: ToolCall, asked: Changes) -> Answer:
     data = {"changes": list(map(view_change, made))}
     if not made:
         return Answer("Nothing changed then.", data)
-    lines = [f"{change.at:%Y-%m-%d %H:%M} {change.kind} {_line(_latest(change)).removeprefix('- ')}" for change in made]
+    facts = (_line(_latest(change)).removeprefix("- ") for change in made)
+    lines = [f"{time_in_figures(change.at)} {change.kind} {fact}" for change, fact in zip(made, facts, strict=True)]
     return Answer("\n".join([DATA, *lines]), data)
 
 

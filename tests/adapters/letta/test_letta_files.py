@@ -43,7 +43,7 @@ def test_grep_shows_the_lines_around_each_match(ask, talk, namespace):
     answer = ask(namespace, "grep", pattern="harbou?r", context_lines=1)
     assert answer.artifact == [{"file": "monday", "line": 3}]
     assert (
-        "  2: 2024-05-01 09:01 Sam: How is Oslo?\n> 3: And the harbour?\n  4: 2024-05-01 09:02 Ann: Fine"
+        "  2: 2024-05-01 09:01 UTC Sam: How is Oslo?\n> 3: And the harbour?\n  4: 2024-05-01 09:02 UTC Ann: Fine"
         in answer.content
     )
     everywhere = ask(namespace, "grep", pattern="OSLO", context_lines=0)
@@ -105,7 +105,7 @@ def test_an_open_file_stays_in_the_context_until_it_is_closed(ask, files, talk, 
     assert files.render(user) == ""
     opened = ask(namespace, "open", file_name="monday", offset=1, length=2)
     assert opened.content.endswith(
-        "monday, lines 2 to 3 of 4:\n2: 2024-05-01 09:01 Sam: How is Oslo?\n3: And the harbour?"
+        "monday, lines 2 to 3 of 4:\n2: 2024-05-01 09:01 UTC Sam: How is Oslo?\n3: And the harbour?"
     )
     assert opened.artifact == {"file": "monday", "lines": 4}
     ask(namespace, "open", file_name="(no thread)")
