@@ -115,7 +115,8 @@ def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winn
     stored = dict(zip(KINDS, answers, strict=True))
     episode_rows = [row["episode"] for [row] in stored["episodes"].values()]
     messages = {row["id"]: row["content"] for row in episode_rows if row["kind"] == "message"}
-    fillers = yield from find_fillers(messages, beside, search.instants)
+    is_worded = any(map(str.isalnum, request.question))  # else it asks for emoji, which may be all of a message
+    fillers = (yield from find_fillers(messages, beside, search.instants)) if is_worded else set()
     return stored, _join(disputed, ended), absent, beside, fillers
 
 

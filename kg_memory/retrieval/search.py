@@ -77,7 +77,7 @@ class Lookup:
 
 
 def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
-    """Return candidates of each kind; a question without a letter or digit has none.
+    """Return candidates of each kind; a question without a letter, digit or emoji has none.
 
     The entities that the question names are found where the recipe needs them; the relevance where it goes by words.
     Errors: `InputError` for a center that is unknown.
@@ -85,7 +85,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     hits: dict[Kind, Hits] = dict.fromkeys(KINDS, NO_HITS)
     nothing = Search(time.instants, time.time, time.past, hits)
     text = replace_unstorable(request.question)[:LONGEST_QUESTION]
-    if not any(char.isalnum() for char in text):
+    if not any(char.isalnum() for char in text) and not terms(text):
         return replace(nothing, doubt=WORDLESS)
     lookup = yield from _look_up(text, request, time)
     if lookup is None:

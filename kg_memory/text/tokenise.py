@@ -4,7 +4,8 @@ Words of any script are folded (NFKC, case, accents) and split at punctuation, u
 Latin words are stemmed as English. Scripts that put no spaces between words are cut into pairs of characters:
 Chinese (split at its function words first), Thai, Lao, Khmer and Burmese; Japanese, where Han, hiragana and
 katakana are runs of their own; and Korean, whose words carry endings. A run of one character is a word itself
-(a lone hiragana is a particle and left out). Simplified and traditional Chinese are not folded together.
+(a lone hiragana is a particle and left out); so is an emoji, in any skin tone, and a flag. Simplified and traditional
+Chinese are not folded together.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _CHINESE_STOP = re.compile(
     "|[的了吗呢吧啊呀嘛哦嗯么着我你您他她它们谁这那哪是在也都就还又很把被]"
 )
 
-_WORD, _HAN, _HIRAGANA, _PAIRED = "word", "han", "hiragana", "paired"
+_WORD, _HAN, _HIRAGANA, _PAIRED, _EMOJI = "word", "han", "hiragana", "paired", "emoji"
 _RANGES = (
     (0x0E00, 0x0EFF, _PAIRED),  # Thai, Lao
     (0x1000, 0x109F, _PAIRED),  # Burmese
@@ -77,6 +78,8 @@ _RANGES = (
     (0xF900, 0xFAFF, _HAN),
     (0x20000, 0x3FFFF, _HAN),
 )
+_PICTURE = re.compile("[\U0001f1e6-\U0001f1ff]{2}|.")
+"""A flag, which is two letters, or another emoji."""
 _stemmer = EnglishStemmer()
 _stemming = Lock()  # the stemmer stores the word that it works on
 
@@ -97,6 +100,8 @@ def terms(text: str) -> list[str]:
         elif kind == _HAN:
             for piece in _CHINESE_STOP.split("".join(run)):
                 result.extend(_pairs(piece))
+        elif kind == _EMOJI:
+            result.extend(_PICTURE.findall("".join(run)))
         elif kind:
             pairs = list(_pairs("".join(run)))
             result.extend(pairs if kind != _HIRAGANA or len(pairs[0]) > 1 else ())
@@ -148,9 +153,11 @@ def _stem(word: str) -> str:
 @lru_cache(maxsize=65_536)
 def _script(character: str) -> str:
     """Return the kind of run that *character* belongs to; "" between words."""
-    if unicodedata.category(character)[0] not in "LMN":
+    category, point = unicodedata.category(character), ord(character)
+    if category == "So" and (point >= 0x1F000 or 0x2300 <= point <= 0x2BFF):
+        return _EMOJI
+    if category[0] not in "LMN":
         return ""
-    point = ord(character)
     return next((kind for first, last, kind in _RANGES if first <= point <= last), _WORD)
 
 

@@ -79,7 +79,7 @@ def test_a_chinese_question_shares_words_with_its_answer() -> None:
     assert {"北京"} <= set(terms("你现在住在北京吗？")) & set(terms("我上个月搬到了北京。"))
 
 
-WORDLESS = ["", " \n\t", "?!… —", "\x00\x1f\x7f", "\ud800\udfff", "__", "''", "🎉👍🏽", "\u0301", "of the"]
+WORDLESS = ["", " \n\t", "?!… —", "\x00\x1f\x7f", "\ud800\udfff", "__", "''", "\u0301", "of the"]
 
 
 @pytest.mark.parametrize("text", WORDLESS)
@@ -136,3 +136,19 @@ def test_plain_text_has_the_words_that_it_has_beside_others(text: str) -> None:
 @given(ANY_TEXT, ANY_TEXT)
 def test_two_texts_have_the_words_of_both(one: str, other: str) -> None:
     assert terms(f"{one}\n{other}") == terms(one) + terms(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("🐙🐙", ["🐙", "🐙"]),
+        ("party🎉tonight", ["parti", "🎉", "tonight"]),
+        ("🇳🇴🇸🇪", ["🇳🇴", "🇸🇪"]),
+        ("👍🏽 👍🏿 👍", ["👍", "👍", "👍"]),
+        ("👩‍💻", ["👩", "💻"]),
+        ("❤️ ☕", ["❤", "☕"]),
+        ("?! … → ©", []),
+    ],
+)
+def test_each_emoji_is_a_word(text: str, words: list[str]) -> None:
+    assert terms(text) == words

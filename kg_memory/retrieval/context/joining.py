@@ -27,7 +27,8 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
 
     The reasons are by kind and id.
     """
-    asked = content_words(question)
+    # A question without words asks for emoji, which may be all of a message.
+    asked = content_words(question) if any(map(str.isalnum, question)) else None
     kept: dict[Kind, list[Group]] = {}
     reasons: dict[tuple[Kind, str], str] = {}
     for kind, by_kind in groups.items():
@@ -49,11 +50,11 @@ def _score(group: Group) -> float:
     return float(getattr(group[0], "score", None) or 0.0)
 
 
-def _why_empty(value: Value, asked: frozenset[str]) -> str:
+def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
     match value:
         case Entity(summary=summary) if not (summary or "").strip():
             return EMPTY
-        case Episode() if is_filler(value, asked):
+        case Episode() if asked is not None and is_filler(value, asked):
             return FILLER
     return ""
 
