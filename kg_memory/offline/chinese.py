@@ -36,6 +36,7 @@ from kg_memory.offline.statements import (
     Statement,
     drop_overlaps,
     group_by_sentence,
+    object_names,
 )
 from kg_memory.text.sentences import Sentence, split_sentences
 
@@ -253,9 +254,9 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
             if statement is not None:
                 spans.append(match.span())
                 statements.append(statement)
-    never = set[str]().union(*(_object_names(one) for one in statements if one.predicate.startswith(NEVER)))
+    never = set[str]().union(*(object_names(one) for one in statements if one.predicate.startswith(NEVER)))
     denials = _read_denials(sentence, inside, speaker)
-    statements += [denial for denial in denials if never.isdisjoint(_object_names(denial))]
+    statements += [denial for denial in denials if never.isdisjoint(object_names(denial))]
     statements = _with_clauses(statements, sentence)
     if statements:
         return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
@@ -331,7 +332,7 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
     """Return the predicate and the change that *match* states, or ``None`` where nothing real is stated."""
     change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
     lead = _COMMA.split(before)[-1]
-    if is_unreal_chinese(before, text[match.end() :]):
+    if is_unreal_chinese(text, match.span()):
         return None
     if is_denied_chinese(before):
         return (f"{NEVER}{predicate}", "never") if change in ("is", "happens") else None
@@ -388,12 +389,8 @@ def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Men
 def _drop_repeats(statements: list[Statement]) -> list[Statement]:
     kept: list[Statement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):
-        names = _object_names(statement)
+        names = object_names(statement)
         same_subject = (earlier for earlier in kept if earlier.subject.name == statement.subject.name)
-        if all(names.isdisjoint(_object_names(earlier)) for earlier in same_subject):
+        if all(names.isdisjoint(object_names(earlier)) for earlier in same_subject):
             kept.append(statement)
     return kept
-
-
-def _object_names(statement: Statement) -> set[str]:
-    return {mention.name for mention in statement.objects}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kg_memory.offline.statements import DENIABLE, NOT, Change, Span
+from kg_memory.offline.statements import DENIABLE, NOT, WORDS, Change, Span
 from kg_memory.text import lexicon
 
 NEVER = "NEVER_"
@@ -103,13 +103,6 @@ _FOR = (
     rf"\bfor (?:the|a|this|a few|a couple of|several|some|one|two|three|four|five|six|\d{{1,2}}) (?:next |coming |"
     rf"whole |rest of the )?{_SPAN}\b"
 )
-_ALWAYS = re.compile(
-    r"\b(?:temporar(?:y|ily)|for now|for the time being|for a while|briefly|on (?:a )?(?:business|work) trip|"
-    r"on (?:vacation|holiday|secondment|leave)|(?:staying|crashing|couch[- ]?surfing) (?:with|at|in)|house[- ]?sitting|"
-    r"visiting|filling in|covering for|on loan|interim)\b|暂时|临时|短期|出差|借住|借调|度假|旅游|探亲|暂住|代班|"
-    r"住(?:几|两|三|一)(?:天|周|个月|晚)|待(?:几|两|三|一)(?:天|周|个月|晚)",
-    re.IGNORECASE,
-)
 _IF_NOTHING_BEGINS = re.compile(
     rf"{_FOR}|\b(?:(?<!from )(?<!since )(?<!starting )(?:this|next)|over the|during the) {_SPAN}\b|\b(?:until|till|"
     rf"through) (?:next |the end|mon|tues|wednes|thurs|fri|"
@@ -118,19 +111,24 @@ _IF_NOTHING_BEGINS = re.compile(
     rf"今晚|这个?(?:夏天|暑假|寒假|冬天)",
     re.IGNORECASE,
 )
-_BEGINS = re.compile(
-    r"\b(?:moved|relocated|emigrated|settled|joined|join|start(?:s|ed|ing)?|began|hired|promoted|switched|became|"
-    r"got|landed|accepted|"
-    r"quit|left|married|engaged)\b|\b(?:have|has|'ve)\s(?:\w+\s){0,2}(?:been|lived|worked|studied)\b|"
-    r"搬|加入|入职|换|改|开始|跳槽|升|毕业",
-    re.IGNORECASE,
-)
+
+
+def is_disclaimed(text: str, at: int) -> bool:
+    """Return whether words about the clause at *at* in *text* deny it: nobody does so, or it is not true."""
+    text = text.replace("’", "'")
+    ends = [0, *(end.end() for end in WORDS["is_over"].finditer(text))]
+    begin = max(end for end in ends if end <= at)
+    stop = next((end for end in ends if end > at), len(text))
+    denial = WORDS["denies"].search(text, begin, stop)
+    return denial is not None and (denial["whole"] is not None or denial.start() <= at)
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
     """Return what *verb* in *text* makes of *predicate* and *change*, or ``None`` where nothing real is stated."""
     before, words = text[: verb[0]], text[slice(*verb)]
-    if _is_unreal(CLAUSE_START.split(before)[-1], words, wishes=predicate in _WISHES) or _is_said_by_another(before):
+    if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
+        return None
+    if _is_unreal(CLAUSE_START.split(before)[-1], words, wishes=predicate in _WISHES):
         return None
     if _is_denied(before, words, predicate):
         goes_on = change == "ends" and not _STATE_OF_PAST.match(words)  # "never left", but not "never lived in"
@@ -182,9 +180,7 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
         return True
     if _SUPPOSED.search(plain) or wishes:
         return _SUPPOSED.search(plain) is not None
-    if _WOULD.search(plain):
-        return True
-    return _WOULD_OR_HAD.search(plain) is not None and not is_past(verb)
+    return _WOULD.search(plain) is not None or (_WOULD_OR_HAD.search(plain) is not None and not is_past(verb))
 
 
 def _is_said_by_another(before: str) -> bool:
@@ -199,9 +195,10 @@ def _is_said_by_another(before: str) -> bool:
     return _SPEAKER.search(who) is None and _KNOWS.search(who) is None
 
 
-def is_unreal_chinese(before: str, after: str) -> bool:
-    """Return whether the words between *before* and *after* are only supposed, or said by others of the speaker."""
-    if _SAYS_OF_SPEAKER_CHINESE.search(before):
+def is_unreal_chinese(text: str, verb: Span) -> bool:
+    """Return whether *verb* in *text* is denied, only supposed, or said by others of the speaker."""
+    before, after = text[: verb[0]], text[verb[1] :]
+    if is_disclaimed(text, verb[0]) or _SAYS_OF_SPEAKER_CHINESE.search(before):
         return True
     return _SUPPOSED_CHINESE.search(before) is not None or re.match(r"[^，。；]{0,12}的话", after) is not None
 
@@ -242,6 +239,6 @@ def is_past(verb: str) -> bool:
 def passes(words: str) -> bool:
     """Return whether a state in these *words* will soon be over by itself."""
     plain = words.replace("’", "'")
-    if _ALWAYS.search(plain):
+    if WORDS["passes"].search(plain):
         return True
-    return _IF_NOTHING_BEGINS.search(plain) is not None and _BEGINS.search(plain) is None
+    return _IF_NOTHING_BEGINS.search(plain) is not None and WORDS["begins"].search(plain) is None

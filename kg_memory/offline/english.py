@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kg_memory.offline.clause_spans import find_clause
-from kg_memory.offline.clauses import CLAUSE_START, find_denials, interpret_verb, is_past
+from kg_memory.offline.clauses import CLAUSE_START, find_denials, interpret_verb, is_disclaimed, is_past
 from kg_memory.offline.giving_up import HABIT, read_former_habit
 from kg_memory.offline.kinship import read_couple, read_kinship
 from kg_memory.offline.name_words import PEOPLE
@@ -158,13 +158,14 @@ class _SentenceReader:
         statements: list[Statement] = []
         for pattern, start, end in self._matches():
             statements += self._read_match(pattern, start, end)
-        if self.speaker:
-            statements += read_couple(self.sentence, self.speaker, self.mentions, self.person)
+        told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
+        if told_by:
+            statements += read_couple(self.sentence, told_by, self.mentions, self.person)
         statements += self._read_denials(statements)
         statements = self._with_clauses(read_as_tools(statements))
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
         left = [mention for mention in self.mentions if mention.name not in used]
-        kinship = read_kinship(self.sentence, self.speaker, self.mentions) if self.speaker else []
+        kinship = read_kinship(self.sentence, told_by, self.mentions) if told_by else []
         # An age tells nothing of the rest: "I'm worried about my resume, I'm 60".
         if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(left) <= 2):
             statements += self._read_general(left)

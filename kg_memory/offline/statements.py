@@ -233,6 +233,8 @@ FORMER: dict[str, str] = _TABLE["former"]
 """Other predicates that may be over, as they were."""
 GIVEN_UP: dict[str, str] = {word: name for name, words in _TABLE["given_up"].items() for word in words.split()}
 """The predicate of a thing that is given up, while it lasted."""
+WORDS = {name: re.compile(words, re.IGNORECASE | re.VERBOSE) for name, words in _TABLE["words"].items()}
+"""The words by which `kg_memory.offline.clauses` knows how a statement is meant."""
 ENGLISH = _read_patterns(_TABLE["english"], r"\b(?:{})(?=\s)", re.IGNORECASE)
 CHINESE = _read_patterns(_TABLE["chinese"], "{}", re.NOFLAG)
 
@@ -262,9 +264,9 @@ def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
     """Return one statement for the same subject and objects, one of a kind for deeds and plans, and few in all."""
     chosen: list[Statement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):
-        names = _object_names(statement)
+        names = object_names(statement)
         same_subject = [earlier for earlier in chosen if earlier.subject.name == statement.subject.name]
-        if any(names <= _object_names(earlier) for earlier in same_subject):
+        if any(names <= object_names(earlier) for earlier in same_subject):
             continue
         alike = next((earlier for earlier in same_subject if _is_alike(earlier, statement)), None)
         if alike is None or alike.predicate in SINGLE:
@@ -279,5 +281,6 @@ def _is_alike(first: Statement, second: Statement) -> bool:
     return first.predicate == second.predicate and first.clause == second.clause
 
 
-def _object_names(statement: Statement) -> set[str]:
+def object_names(statement: Statement) -> set[str]:
+    """Return the names of the objects of *statement*."""
     return {mention.name for mention in statement.objects}
