@@ -12,7 +12,7 @@ from dataclasses import replace
 from kg_memory.ingestion.admission import admit
 from kg_memory.ingestion.bounds import Loss
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact, pick
-from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, to_verdict
+from kg_memory.ingestion.revise import Revision, find_teller, read_history, revise_beliefs, to_verdict
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.ingestion.verdicts import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.runtime.flow import Flow
@@ -21,6 +21,8 @@ from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import OPEN_START, last_instant, time_text
 from kg_memory.temporal.policy import ConflictPolicy, is_reopened
 from kg_memory.temporal.statements import Statement
+from kg_memory.text.identity import alias_key
+from kg_memory.text.message_fields import USER
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -35,7 +37,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     new = {fact.id for fact in facts if not fact.same_as}
     stored = {fact.stored_id for fact in facts}
     history = yield from read_history((stored | linked) - new, draft.grounds.histories)
-    _state(history, facts, episode)
+    _state(history, facts, draft)
     due = [verdict for verdict in verdicts if verdict.id not in history.verdicts]
     due += [verdict for verdict in rejudged if verdict.id in history.verdicts.keys() - history.decided]
     for verdict in due:
@@ -54,14 +56,14 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     }
 
 
-def _state(history: History, facts: Collection[StatedFact], episode: EpisodeRecord) -> None:
-    """Put the statements of *episode* in the place of those that it was read to make before."""
+def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
+    """Put the statements of the episode in the place of those that it was read to make before."""
     for fact in facts:
-        history.remove_statements(fact.stored_id, episode.id)
+        history.remove_statements(fact.stored_id, draft.episode.id)
     for fact in facts:
         history.sentences.setdefault(fact.stored_id, fact.sentence)
         if not fact.refuted:
-            history.add_statement(_statement(fact, episode))
+            history.add_statement(_statement(fact, draft))
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
@@ -89,8 +91,13 @@ def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple
     return tuple(reopened)
 
 
-def _statement(fact: StatedFact, episode: EpisodeRecord) -> Statement:
+def _statement(fact: StatedFact, draft: Draft) -> Statement:
+    episode, subject = draft.episode, draft.entities[fact.subject]
+    own = alias_key(episode.speaker or USER) in map(alias_key, (subject.name, *subject.called, *subject.aliases))
     dates = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
     basis = pick(fact, "confidence", "corrects")
-    source = pick(episode, "trust") | {"arrived_at": episode.created_at}
+    source = pick(episode, "trust") | {
+        "arrived_at": episode.created_at,
+        "teller": find_teller(episode.speaker, own=own),
+    }
     return Statement(fact.stored_id, episode.id, episode.at, **source, **dates, **basis)

@@ -20,10 +20,10 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import Belief, Edit, Eviction, History, compare_beliefs
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.temporal.policy import ConflictPolicy, Contradiction, Verdict
-from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.statements import Statement, Teller
 from kg_memory.temporal.truth import Period
 from kg_memory.text import tokenise
-from kg_memory.text.identity import belief_id
+from kg_memory.text.identity import belief_id, is_assistant
 
 MOST_LINKED = 2000
 """The most facts that are read as verdicts link them to one another."""
@@ -139,7 +139,12 @@ def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_wei
 
 def to_statement(fact: str, row: Row) -> Statement:
     """Return a statement of *fact* from its row."""
-    return Statement(fact, *_STATEMENT(row))
+    return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
+
+
+def find_teller(speaker: str | None, *, own: bool) -> Teller:
+    """Return who makes a statement: an assistant, the subject of the fact (*own*), or somebody else."""
+    return "assistant" if is_assistant(speaker) else "subject" if own else "other"
 
 
 def to_belief(row: Row) -> Belief:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import HOUR, OPEN_END, OPEN_START, WIDTH, last_instant
 
 Order = tuple[int, int, str]
+Teller = Literal["subject", "other", "assistant"]
+"""The author of a statement: the subject of the fact, somebody else, or an assistant."""
 Rank = tuple[int, int, bool, int, str, str]
 _CLOCK_CHANGE = HOUR
 """A stretch may be this much shorter than on the calendar, where clocks go forward."""
@@ -37,6 +40,7 @@ class Statement:
     corrects: bool = False
     end_precision: Precision = "instant"
     arrived_at: int = 0
+    teller: Teller = "other"
     end_stands: bool = False
     """Whether the end was past when it was told: then no rival that began before it moves it."""
     over_at: int = OPEN_END

@@ -22,6 +22,8 @@ from kg_memory.temporal.statements import Rank, Statement, reconcile
 T = TypeVar("T")
 _Rivals = Mapping[str, Collection[str]]
 _DEFAULT_POLICY = ConflictPolicy()
+_LESS = 1e-6
+"""The trust that an assistant lacks: too little to matter but between equals."""
 _OUT_OF_DATE = WIDTH["season"]
 """The age of a start, told later, up to which it corrects what was so when it was said; an older one is history."""
 
@@ -62,7 +64,7 @@ def truths(
     weighs less takes nothing from one that it weighs more: it holds in the time that is left. Of a fact that a person
     retracted only what arrived later counts.
     """
-    by_fact: defaultdict[str, list[Statement]] = defaultdict(list)
+    by_fact: dict[str, list[Statement]] = defaultdict(list)
     retractions = {verdict.new: verdict for verdict in verdicts if verdict.is_retraction}
     retracted: dict[str, Truth] = {}
     for statement in statements:
@@ -72,6 +74,7 @@ def truths(
             by_fact[statement.fact].append(statement)
     to_admit = facts_to_admit(verdicts) & by_fact.keys()
     verdicts = [verdict for verdict in verdicts if _links_two(verdict, by_fact)]
+    by_fact = _prefer_subjects(by_fact, verdicts)
     in_review = facts_in_review(verdicts, by_fact, to_admit)
     waiting = in_review if policy.withhold else to_admit
     believed = _settle_conflicts(by_fact.keys() - find_refused(verdicts) - waiting, by_fact, verdicts, policy)
@@ -91,6 +94,22 @@ def truths(
 
 def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
     return verdict.new in by_fact and verdict.existing in by_fact and verdict.new != verdict.existing
+
+
+def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
+    """Return the statements with less trust in those of assistants, where people say otherwise of themselves."""
+    rivals: defaultdict[str, set[str]] = defaultdict(set)
+    for verdict in verdicts:
+        rivals[verdict.new].add(verdict.existing)
+        rivals[verdict.existing].add(verdict.new)
+    own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
+    contested = own.union(*(rivals[fact] for fact in own))
+    result = dict(by_fact)
+    for fact in contested:
+        result[fact] = [
+            replace(one, trust=one.trust - _LESS) if one.teller == "assistant" else one for one in by_fact[fact]
+        ]
+    return result
 
 
 def _settle_conflicts(

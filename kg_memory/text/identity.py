@@ -27,7 +27,9 @@ _NO_NAME = re.compile(
     r"|\((?:since|until|from|no longer|ended|on|in|by|about|said|as of|doubtful)\s[^)]*\)"  # and a time
     r"|\(\d{4}[\d-]*\sto\s[^)]*\)"
 )
-_ASSISTANTS = frozenset({"assistant", "ai", "ai assistant", "bot", "chatbot", "system", "tool", "助手", "机器人"})
+_ASSISTANTS = frozenset(
+    ("assistant", "ai", "ai assistant", "bot", "chatbot", "model", "aimessage", "system", "tool", "助手", "机器人")
+)
 _POSSESSIVE = re.compile(r"['’]s?$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")

@@ -7,6 +7,7 @@ import pytest
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from kg_memory.text.identity import name_of_speaker
+from tests.scripted import PLACES
 
 NO_NAMES = [
     "- Ann lives in Mars (since 2020) [m1]",
@@ -105,3 +106,39 @@ def test_who_is_trusted_less_ends_nothing_by_default(server, settings, embedding
         memory.add(text, kind="text", at="2024-03-01", namespace=namespace)
         facts = memory.facts.list(about="Ann", as_of="2024-04-01", namespace=namespace)
         assert [fact.objects for fact in facts if fact.predicate == "LIVES_IN"] == [("Rome",)]
+
+
+def _of_ann(fields):
+    """Read the place that a message names as where Ann lives, whoever says it."""
+    by_name = {each["name"]: each["id"] for each in fields["entities"]}
+    places = [name for name in by_name if name in PLACES]
+    fact = {"predicate": "lives in", "quote": "", "edge_type": "semantic", "confidence": 1.0, "subject": by_name["Ann"]}
+    dates = {"valid_at": fields["episode"]["at"], "invalid_at": None}
+    return {
+        "facts": [{**fact, **dates, "objects": [by_name[name]], "sentence": f"Ann lives in {name}"} for name in places]
+    }
+
+
+@pytest.mark.parametrize("assistant", ["assistant", "AI", "Bot", "model", "AIMessage"])
+def test_an_assistant_never_moves_the_user(memory, model, namespace, assistant):
+    model.rules["facts"] = _of_ann
+
+    def home() -> list[str]:
+        found = memory.facts.about("Ann", namespace=namespace)
+        return [name for fact in found if fact.invalid_at is None for name in fact.objects]
+
+    memory.add("Ann: I live in Oslo.", speaker="Ann", at="2024-05-01", namespace=namespace)
+    memory.add("As you live in Rome, Ann, ...", speaker=assistant, at="2024-05-02", namespace=namespace)
+    assert home() == ["Oslo"]
+    memory.add("Right, I am Ann and live in Rome.", speaker="Ann", at="2024-05-03", namespace=namespace)
+    assert home() == ["Rome"]
+    memory.add("Ann lives in Paris.", speaker="Bob", at="2024-05-04", namespace=namespace)
+    assert home() == ["Paris"]
+
+
+def test_an_assistant_corrects_what_an_assistant_said(memory, model, namespace):
+    model.rules["facts"] = _of_ann
+    memory.add("Ann lives in Oslo.", speaker="assistant", at="2024-05-01", namespace=namespace)
+    memory.add("Sorry: Ann lives in Rome.", speaker="assistant", at="2024-05-02", namespace=namespace)
+    found = memory.facts.about("Ann", namespace=namespace)
+    assert [fact.objects for fact in found if fact.invalid_at is None] == [("Rome",)]

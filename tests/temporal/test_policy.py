@@ -86,3 +86,45 @@ def test_of_two_facts_stated_by_one_episode_one_wins_by_any_policy():
     for policy in (ConflictPolicy(), ConflictPolicy("incumbent")):
         believed = truths(statements, [Verdict("b", "a", "conflicts")], policy)
         assert sum(bool(truth.periods) for truth in believed.values()) == 1
+
+
+def told(fact: str, teller: str, at: int, **fields: object) -> Statement:
+    return Statement(fact, f"{fact}{at}", at, arrived_at=at, teller=teller, **fields)
+
+
+@pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
+@pytest.mark.parametrize("strategy", ["trust", "incumbent"])
+@pytest.mark.parametrize(
+    ("statements", "now"),
+    [
+        ([("kotka", "subject"), ("tampere", "assistant")], "kotka"),
+        ([("tampere", "assistant"), ("kotka", "subject")], "kotka"),
+        ([("kotka", "subject"), ("tampere", "assistant"), ("tampere", "subject")], "tampere"),
+        ([("tampere", "subject"), ("tampere", "assistant"), ("kotka", "subject")], "kotka"),
+        ([("kotka", "assistant"), ("tampere", "assistant")], "tampere"),
+        ([("kotka", "other"), ("tampere", "assistant")], "tampere"),
+        ([("kotka", "subject"), ("tampere", "other")], "tampere"),
+    ],
+)
+def test_an_assistant_ends_nothing_people_say_of_themselves(kind, strategy, statements, now):
+    if strategy == "incumbent" and kind == "conflicts":
+        now = (
+            {"kotka": "kotka", "tampere": "tampere"}[statements[0][0]]
+            if ("kotka", "subject") not in statements
+            else now
+        )
+        if statements[0][1] == "subject":
+            now = statements[0][0]
+    said = [told(fact, teller, at) for at, (fact, teller) in enumerate(statements, start=10)]
+    for order in (said, said[::-1]):
+        found = truths(order, [Verdict("tampere", "kotka", kind)], ConflictPolicy(strategy))
+        holding = [fact for fact, truth in found.items() if any(period.invalid_at > 100 for period in truth.periods)]
+        assert holding == [now]
+
+
+def test_an_assistant_does_not_correct_what_people_say_of_themselves():
+    said = told("kotka", "subject", 10, valid_at=5)
+    for teller, start in (("assistant", 5), ("subject", 7), ("other", 7)):
+        correction = told("kotka", teller, 20, valid_at=7, corrects=True)
+        [period] = truths([said, correction])["kotka"].periods
+        assert period.valid_at == start

@@ -13,6 +13,12 @@ def truncate(text: str) -> str:
     return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
 
 
+def of_speaker(episode: str, subject: str) -> str:
+    """Return the expression for whether the speaker of *episode* is *subject*: without a name it is the user."""
+    names = f"[name IN [{subject}.name] + coalesce({subject}.aliases, []) | toLower(name)]"
+    return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
+
+
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
 ENTITY_MAP, KNOWN_MAP = f"e {{{_ENTITY}}}", f"e {{{_ENTITY}, .evicted}}"
 """An entity ``e``, and the same with its eviction."""

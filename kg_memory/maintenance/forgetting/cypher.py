@@ -99,20 +99,21 @@ MATCH (e:Episode)-[:MENTIONS]->(n:Entity {id: id})
 RETURN DISTINCT e.id AS id
 """
 
-FACTS = """
+FACTS = f"""
 UNWIND $ids AS id
-MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {id: id})
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
 RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording AS wording, f.told_by AS told_by,
-  f.told_at AS told_at, f.told_end AS told_end, s.id AS subject, objects, collect({
-    id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), start: st.start, end: st.end,
+  f.told_at AS told_at, f.told_end AS told_end, s.id AS subject, objects, collect({{
+    id: x.id, speaker: x.speaker, own: {part.of_speaker("x", "s")},
+    said_at: x.at, arrived_at: coalesce(x.created_at, 0), start: st.start, end: st.end,
     valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
     confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
     end_precision: coalesce(st.end_precision, 'instant'),
     quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
-  }) AS statements
+  }}) AS statements
 ORDER BY id
 """
 
