@@ -280,7 +280,7 @@ def _show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[Stated
         "predicate": fact.predicate,
         "objects": [entities[place].name for place in fact.objects],
         "sentence": fact.sentence,
-        "quote": episode.content[fact.start : fact.end],
+        "quote": episode.text[fact.start : fact.end],
         "said_at": time_text(episode.at, offset=episode.offset),
         "valid_at": time_text(fact.valid_at, fact.precision, episode.offset),
         "invalid_at": time_text(fact.invalid_at, fact.end_precision, episode.offset),

@@ -51,7 +51,7 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
     if not facts:
         return ()
     reference = local_time(episode.at, episode.offset)
-    everywhere = find_dates(episode.content, reference)
+    everywhere = find_dates(episode.text, reference)
     spans = Counter((fact.start, fact.end) for fact in facts)
     claimed = [one for fact in facts if (one := parse_period(fact.stated_from, reference.tzinfo or UTC)) is not None]
     dated: list[StatedFact] = []
@@ -61,10 +61,10 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
         within = [one for one in everywhere if fact.start <= one.start and one.end <= fact.end] if alone else []
         if fact.stated_from is None and any(_starts_within(time, one.interval) for one in within for time in claimed):
             within = []  # the model gave that date to another fact
-        words = episode.content[fact.start : fact.end]
+        words = episode.text[fact.start : fact.end]
         stated = _with_kind(fact)
         if settings.undated_start == "told":
-            stated = _without_invented_dates(stated, episode.content, everywhere, reference)
+            stated = _without_invented_dates(stated, episode.text, everywhere, reference)
         dated.append(_date_fact(stated, words, within, everywhere, reference))
     return tuple(map(_begin_when_stated, dated) if settings.undated_start == "reference" else dated)
 

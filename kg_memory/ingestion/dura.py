@@ -116,7 +116,7 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,
-        "quote": draft.episode.content[fact.start : fact.end][:LONGEST_QUOTE],
+        "quote": draft.episode.text[fact.start : fact.end][:LONGEST_QUOTE],
         "speaker": draft.episode.speaker_name,
         "known_facts": {entity.name: known.get(entity.id, 0) for entity in ends},
     }

@@ -99,7 +99,7 @@ def join(
         key = canonical_name(name)
         if key in joined:
             continue
-        reason = why_no_name(name, draft.episode.content)
+        reason = why_no_name(name, draft.episode.text)
         if reason is None:
             joined[key] = Mention(name, entity_type(entity.type, settings))
         else:

@@ -86,7 +86,7 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
     """Return how little the turn differs from those before it, if it is to be skipped; not many in a row are."""
-    if settings.surprise_threshold == 0 or len(draft.episode.content) > LONGEST_TURN:
+    if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN:
         return None
     if not draft.previous or draft.skips >= settings.max_skip_turns:
         return None

@@ -89,7 +89,7 @@ class Signs:
 def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
     """Return the signs in *draft* that *mention*, which has a name of *same*, is somebody else."""
     name = mention.called
-    content = passages(name, draft.episode.content)
+    content = passages(name, draft.episode.text)
     is_nickname = canonical_name(name) != canonical_name(same["name"])
     facts = tuple(
         fact

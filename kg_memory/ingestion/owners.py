@@ -94,7 +94,7 @@ def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ..
     speaker = next((mention for mention in mentions if _is_speaker(mention, draft)), None)
     if speaker is None:
         return tuple(mentions)
-    name = _find_own_name(mentions, speaker, draft.episode.content[:SHORT])
+    name = _find_own_name(mentions, speaker, draft.episode.text[:SHORT])
     if name is None or canonical_name(name) == canonical_name(speaker.name):
         return tuple(mentions)
     key = canonical_name(name)
@@ -126,7 +126,7 @@ def _find_own_name(mentions: Sequence[Mention], speaker: Mention, content: str) 
 
 def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
     """Return whom *noun* belongs to: by the words around it, else by a fact that somebody has it."""
-    content, thing = passages(noun, draft.episode.content), re.escape(noun)
+    content, thing = passages(noun, draft.episode.text), re.escape(noun)
     speaker = by_name.get(canonical_name(draft.episode.speaker or ""))
     if speaker is not None and re.search(rf"\b(?:my|our)\s+{_BETWEEN}{thing}\b|我的?{thing}", content, re.IGNORECASE):
         return speaker
@@ -156,7 +156,7 @@ def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
 def _find_subject(mention: Mention, thing: str, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
     """Return the one that the reading says has the *mention*, if that is one thing: "a pendant", not "coffee"."""
     one = rf"\b(?:a|an|this|that|these|those|the|his|her|their)\s+{_BETWEEN}{thing}\b"
-    if not re.search(one, passages(mention.name, draft.episode.content), re.IGNORECASE):
+    if not re.search(one, passages(mention.name, draft.episode.text), re.IGNORECASE):
         return None
     key = canonical_name(mention.name)
     for fact in draft.stated or ():

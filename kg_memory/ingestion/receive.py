@@ -31,6 +31,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
+from kg_memory.text.payloads import text_to_read
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
 
@@ -202,7 +203,9 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
         PreviousMessage(
-            name_of_speaker(row["speaker"]) or None, row["content"], iso(local_time(row["at"], row["offset"]))
+            name_of_speaker(row["speaker"]) or None,
+            text_to_read(row["content"], row.get("kind")),
+            iso(local_time(row["at"], row["offset"])),
         )
         for row in reversed(latest_first)
         if not row["withheld"]
@@ -253,7 +256,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
         labels=_validate_labels(state.get("labels"), hook),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
-        flags=_injection_flags(content),
+        flags=_injection_flags(text_to_read(content, kind)),
         # Declared facts without a thread have no order of their own, and are no part of a conversation.
         thread_key=thread_key(f"fact {id_}" if kind == EpisodeKind.FACT and thread is None else thread),
         thread=thread,
@@ -300,9 +303,9 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
     """Return the pieces of the content, without what the memory itself supplied; a record is taken as it is."""
-    content = episode.content if episode.kind in RECORDS else without_contexts(episode.content)
+    content = episode.text if episode.kind in RECORDS else without_contexts(episode.text)
     if settings.read_all and not content.strip():
-        content = episode.content
+        content = episode.text
     return tuple(piece for piece in split_content(content, settings.chunk_size) if piece.content.strip())
 
 

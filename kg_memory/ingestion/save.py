@@ -14,7 +14,7 @@ from kg_memory.ingestion.bounds import log_losses
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.premises import premise_rows, rule_rows
 from kg_memory.ingestion.receive import FINISHED
-from kg_memory.ingestion.records import JSON, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
+from kg_memory.ingestion.records import JSON, EpisodeRecord, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
 from kg_memory.ingestion.revise import Revision, revive
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import Vector, embed, now, read, write
@@ -113,7 +113,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         **_fact_rows(worded, draft.entities, vectors),
         premises=premise_rows(draft.facts),
         **rule_rows(draft.facts),
-        statements=list(map(_statement_row, draft.facts)),
+        statements=[_statement_row(fact, episode) for fact in draft.facts],
         verdicts=list(map(NewVerdict.row, draft.verdicts)),
         rejudged=list(map(NewVerdict.row, draft.rejudged)),
         reopened=list(draft.reopened),
@@ -201,9 +201,10 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
     return {"facts": fresh, "retold": restated, "fact_terms": terms}
 
 
-def _statement_row(fact: StatedFact) -> JSON:
+def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
     # For finding the period that it belongs to.
     latest = fact.valid_at if fact.valid_at == OPEN_START else last_instant(fact.valid_at, fact.precision)
-    row = pick(fact, "start", "end", "valid_at", "invalid_at", "precision", "end_precision")
+    row = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
     row |= pick(fact, "confidence", "corrects", "refuted", "support", "weak")
+    row |= {"start": episode.place(fact.start), "end": episode.place(fact.end, is_end=True)}
     return {**row, "fact": fact.stored_id, "latest": latest}

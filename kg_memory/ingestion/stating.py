@@ -24,7 +24,7 @@ def state_fact(
     draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
 ) -> StatedFact:
     """Return the fact that *draft* states between entities, which are given by their places; not dated yet."""
-    words = draft.episode.content[fields.get("start", 0) : fields.get("end", 0)]
+    words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
     ends = [draft.entities[place] for place in objects]
     keys = [entity.key for entity in ends]
     return StatedFact(

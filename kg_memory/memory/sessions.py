@@ -21,6 +21,7 @@ from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE
 from kg_memory.temporal.interval import iso
+from kg_memory.text.payloads import text_to_read
 
 READ = [str(kind) for kind in (EpisodeKind.MESSAGE, EpisodeKind.TEXT, EpisodeKind.JSON)]
 MOST_MESSAGES = 200
@@ -95,4 +96,8 @@ def write_notes(notes: SessionNotes) -> str:
 
 
 def _show(message: Episode) -> dict[str, Any]:
-    return {"speaker": message.speaker, "at": iso(message.at), "content": message.content[:LONGEST_MESSAGE]}
+    return {
+        "speaker": message.speaker,
+        "at": iso(message.at),
+        "content": text_to_read(message.content, message.kind)[:LONGEST_MESSAGE],
+    }

@@ -196,7 +196,7 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    tokens = LINE + estimate_tokens(draft.episode.content)
+    tokens = LINE + estimate_tokens(draft.episode.text)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
@@ -205,9 +205,9 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
-        pieces = tuple(split_content(episode.content, settings.chunk_size))
+        pieces = tuple(split_content(episode.text, settings.chunk_size))
         yield Draft({}, episode=replace(episode, at_iso=at), previous=tuple(before), pieces=pieces)
-        before.append(PreviousMessage(episode.speaker, episode.content[:2000], at))
+        before.append(PreviousMessage(episode.speaker, episode.text[:2000], at))
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:

@@ -182,7 +182,7 @@ RETURN id, f.sentence AS text, NULL AS name
 EPISODES_SAY = f"""
 UNWIND $ids AS id
 MATCH (d:Episode {{id: id}})
-RETURN id, {part.truncate("d.content")} AS text, d.speaker AS name
+RETURN id, {part.truncate("d.content")} AS text, d.speaker AS name, d.kind AS kind
 """
 
 ENTITIES_SAY = """

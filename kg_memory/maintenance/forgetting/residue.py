@@ -251,13 +251,13 @@ RETURN max(id(n)) AS last
 SAID = """
 MATCH (e:Episode)
 WHERE id(e) >= $first AND id(e) < $end
-RETURN e.speaker AS speaker, e.content AS content, e.at AS at
+RETURN e.speaker AS speaker, e.content AS content, e.kind AS kind, e.at AS at
 """
 
 SAID_SINCE = """
 MATCH (e:Episode)
 WHERE e.created_at >= $since
-RETURN e.speaker AS speaker, e.content AS content, e.at AS at
+RETURN e.speaker AS speaker, e.content AS content, e.kind AS kind, e.at AS at
 """
 
 MADE_SINCE = "UNION".join(

@@ -15,6 +15,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import time_text
 from kg_memory.text.passage import Claim
+from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.support import measure_support
 
 PLACE = ("start", "end", "valid_at", "invalid_at")
@@ -56,13 +57,15 @@ def _reweigh_statement(statement: Row, before: Draft, after: Draft, settings: Se
         statement["sentence"],
         statement["predicate"],
         [(entity["name"], *entity["aliases"]) for entity in entities],
-        content[start : statement["end"]],
+        hide_payloads(content[start : statement["end"]]),
         statement["kind"],
         time_text(statement["valid_at"], statement["precision"], before.episode.offset),
         time_text(statement["invalid_at"], statement["end_precision"], before.episode.offset),
         [entity["type"] for entity in entities],
     )
-    piece = next((piece for piece in reversed(before.pieces) if piece.start <= start), before.pieces[0])
+    piece = next(
+        (piece for piece in reversed(before.pieces) if before.episode.place(piece.start) <= start), before.pieces[0]
+    )
     old, new = (measure_support(claim, make_passage(draft, piece, settings)).score for draft in (before, after))
     if old == new or not old:
         return None

@@ -10,11 +10,11 @@ from typing import Any, Self
 
 from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor.rows import Row, list_pages
-from kg_memory.ingestion.postings import is_block, line
+from kg_memory.ingestion.postings import is_block
 from kg_memory.models.graph import SESSION_SOURCE
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
+from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, spoken_line, thread_key
 from kg_memory.validation import validate_author
 
 KINDS = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
@@ -154,7 +154,11 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
     naming: list[Row] = []
     for page in list_pages((yield from read(LAST_EPISODE))[0]["last"], PAGE):
         rows = yield from read(EPISODES_PAGE, **page)
-        naming += [row for row in rows if row["id"] not in without and pattern.search(line(row))]
+        naming += [
+            row
+            for row in rows
+            if row["id"] not in without and pattern.search(spoken_line(row["speaker"], row["content"]))
+        ]
     return naming
 
 

@@ -1,0 +1,174 @@
+"""Find payloads in a text: data that nobody reads as words, such as files, certificates and minified code.
+
+A payload is a data URL, a PEM block, a token (JWT), a long run of base64 or hex digits, or a long stretch of minified
+code or other text without spaces. URLs, UUIDs and hashes are none. Payloads are stored; all that reads a text sees a
+placeholder with type and size instead: ``[data: image/png, 1.4 kB]``. Every search here takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import groupby
+
+Payload = tuple[int, int, str]
+"""The characters of a payload, and its placeholder."""
+LONGEST_HASH = 128
+"""The hex digits of the longest usual hash, SHA-512. Longer runs are payloads."""
+LONGEST_URL = 2000
+SHORTEST_STRETCH = 500
+"""The characters of a stretch of minified code, or of other text with few spaces, from which it is a payload."""
+_URL_KEPT = 200
+_DECLARED, _RECORD = "fact", "json"
+_MIXED = 0.5
+"""The least share of changes between upper case, lower case and digits in base64; words and paths have fewer."""
+_UNITS = (("MB", 999_500), ("kB", 1000), ("B", 1))
+_GAP = 3
+"""The most words in a row without brackets within minified code: ``return new Error``."""
+_WORD_LENGTH = 12
+"""The least average length of a word in minified code; text has 6."""
+_SENTENCES_FROM = "\u0e00"
+"""Scripts from here on put no spaces between words."""
+
+_LINE = r"(?:\\[rn]|\s){1,8}"
+_CANDIDATE = re.compile(
+    rf"(?P<data>\bdata:(?P<type>[\w.+-]{{1,64}}/[\w.+-]{{1,64}})?(?:;[\w.=+-]{{1,64}}){{0,4}},[\w+/=%.~-]{{24,}}"
+    rf"(?:{_LINE}[\w+/]{{60,}}={{0,2}}(?:{_LINE}[\w+/]{{4,}}={{0,2}}(?![\w+/]))?)*)"
+    r"|-----BEGIN (?P<pem>[A-Z0-9 ]{1,40})-----[^-\"]*(?:-(?!----)[^-\"]*)*-----END (?P=pem)-----"
+    r"|(?P<url>\b[a-z][a-z0-9+.]{1,15}://[^\s\"'<>\\^`{|}]+)"
+    r"|(?P<jwt>\beyJ[\w-]{10,}(?:\.[\w-]{4,}){2,4})"
+    rf"|(?:(?<![\w+/\\-])|(?<=\\[nrt]))(?P<run>[\w+/-]{{40,}}={{0,2}}(?:{_LINE}[\w+/-]{{40,}}={{0,2}})*"
+    rf"(?:{_LINE}(?=[\w+/]{{0,75}}=|[a-zA-Z+/]{{0,75}}\d[\w+/]{{0,75}}(?:\s|\\|\Z))[\w+/]{{2,76}}={{0,2}})?)"
+    r"|(?P<pairs>(?:(?:\\x|\b0x)[\da-fA-F]{2}(?:,? )?){64,}|\b(?:[\da-fA-F]{2}[ :]){95,}[\da-fA-F]{2}\b)",
+    re.ASCII,
+)
+_TOKEN = re.compile(r"\S+")
+_HEX = re.compile(r"[\da-fA-F]+", re.ASCII)
+_SPACE = re.compile(r"(?:\\[rn]|\s)+")
+_STRUCTURE = re.compile(r"[{}()\[\];=<>&|]")
+_CLASSES = str.maketrans({**dict.fromkeys(map(chr, range(48, 58)), "0"), **dict.fromkeys(map(chr, range(65, 91)), "A")})
+_CLASSES |= dict.fromkeys(range(97, 123), "a")
+_LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
+
+
+def text_to_read(content: str, kind: str | None) -> str:
+    """Return the *content* of an episode of that *kind* as it is read: payloads hidden, but JSON stays JSON."""
+    return content if kind == _DECLARED else hide_payloads(content, code=kind != _RECORD)
+
+
+def hide_payloads(text: str, *, code: bool = True) -> str:
+    """Return *text* with a placeholder for each payload; minified *code* stays on demand."""
+    parts, place = list[str](), 0
+    for start, end, placeholder in find_payloads(text, code=code):
+        parts += text[place:start], placeholder
+        place = end
+    return "".join((*parts, text[place:])) if place else text
+
+
+def place_in_original(content: str, place: int, *, kind: str | None = None, is_end: bool = False) -> int:
+    """Return the place in *content* of the character at *place* in `text_to_read` of it.
+
+    A place within a placeholder is the start of its payload, or the end where the place *is_end*.
+    """
+    moved = 0
+    for start, end, placeholder in () if kind == _DECLARED else find_payloads(content, code=kind != _RECORD):
+        shown = start - moved
+        if place <= shown:
+            break
+        if place < shown + len(placeholder):
+            return end if is_end else start
+        moved += end - start - len(placeholder)
+    return place + moved
+
+
+@lru_cache(maxsize=8)
+def find_payloads(text: str, *, code: bool = True) -> tuple[Payload, ...]:
+    """Return the payloads in *text*, in order; minified *code* only on demand."""
+    found: list[Payload] = []
+    place = 0
+    for start, end, kind in _find_runs(text):
+        found += _find_stretches(text, place, start) if code else ()
+        found.append((start, end, _placeholder(kind, end - start)))
+        place = end
+    return (*found, *(_find_stretches(text, place, len(text)) if code else ()))
+
+
+def _placeholder(kind: str, size: int) -> str:
+    unit, number = next((unit, size / factor) for unit, factor in _UNITS if size >= factor)
+    return f"[data: {kind}, {f'{number:.1f}'.removesuffix('.0') if number < 10 else f'{number:.0f}'} {unit}]"
+
+
+def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
+    for match in _CANDIDATE.finditer(text):
+        start, end = match.span()
+        match match.lastgroup:
+            case "data" | "type":
+                yield start, end, match["type"] or "text/plain"
+            case "pem":
+                yield start, end, match["pem"].casefold()
+            case "jwt":
+                yield start, end, "JWT"
+            case "pairs" if not match[0].replace(" ", "").isdecimal():
+                yield start, end, "hex"
+            case "url" if end - start > LONGEST_URL:
+                yield start + _URL_KEPT, end, "URL"
+            case "run" if kind := _kind_of_run(match[0]):
+                yield start, end, kind
+
+
+def _kind_of_run(run: str) -> str:
+    """Return whether *run*, which may have line ends, is base64 or hex; an empty string for words and hashes."""
+    plain = _SPACE.sub("", run)
+    is_wrapped = len(plain) < len(run)
+    if len(plain) <= LONGEST_HASH:
+        return ""
+    if _HEX.fullmatch(plain):
+        is_list = plain.isdecimal() or (is_wrapped and len(plain) <= 8 * LONGEST_HASH)
+        return "" if is_list else "hex"
+    classes = plain[:10_000].translate(_CLASSES)
+    changes = sum(1 for _ in groupby(classes)) / len(classes)
+    return "base64" if changes >= _MIXED and {"A", "a", "0"} <= set(classes) else ""
+
+
+def _find_stretches(text: str, start: int, end: int) -> Iterator[Payload]:
+    """Yield the stretches of a line in which long words with brackets follow each other: minified code."""
+    for line in _LONG_LINE.finditer(text, start, end):
+        first = last = gap = words = 0
+        for token in _TOKEN.finditer(text, *line.span()):
+            if _is_dense(token[0]):
+                first, words = (first, words + gap + 1) if words else (token.start(), 1)
+                last, gap = token.end(), 0
+            elif words and not gap and token[0].endswith(("}", ";")):
+                last, words = token.end(), words + 1
+            elif words:
+                gap += 1
+                if gap > _GAP or "://" in token[0]:
+                    yield from _stretch(text, first, last, words)
+                    words = gap = 0
+        yield from _stretch(text, first, last, words)
+
+
+def _is_dense(token: str) -> bool:
+    if "://" in token and len(token) < LONGEST_URL // 4:
+        return False
+    return len(token) > 60 or len(_STRUCTURE.findall(token)) > 1
+
+
+def _stretch(text: str, start: int, end: int, words: int) -> Iterator[Payload]:
+    size = end - start
+    if not words or size < SHORTEST_STRETCH or size < words * _WORD_LENGTH:
+        return
+    stretch = text[start:end]
+    if sum(character < _SENTENCES_FROM for character in stretch) >= 0.8 * size:
+        yield start, end, _placeholder(_kind_of_stretch(stretch), size)
+
+
+def _kind_of_stretch(stretch: str) -> str:
+    if re.match(r"[\[{]+\"", stretch) and '":' in stretch:
+        return "minified JSON"
+    if re.search(r"\bfunction\b|=>|\b(?:var|let|const) \w+=", stretch):
+        return "minified JavaScript"
+    if re.search(r"[\w)\]]\{[\w-]+:[^{}]*\}", stretch):
+        return "minified CSS"
+    return "minified code" if len(_STRUCTURE.findall(stretch)) * 50 > len(stretch) else "text"
