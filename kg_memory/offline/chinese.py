@@ -19,6 +19,7 @@ from kg_memory.offline.statements import (
     DENIABLE,
     FUNCTIONAL,
     GENERAL,
+    LISTS,
     MOST_OBJECTS,
     MOST_STATEMENTS,
     NOT,
@@ -40,20 +41,12 @@ from kg_memory.offline.statements import (
 )
 from kg_memory.text.sentences import Sentence, split_sentences
 
-_KIN = (
-    "妈妈|母亲|爸爸|父亲|姐姐|妹妹|哥哥|弟弟|丈夫|老公|妻子|老婆|太太|先生|"
-    "女朋友|男朋友|女友|男友|未婚妻|未婚夫|儿子|女儿|孩子|奶奶|爷爷|"
-    "外婆|外公|姥姥|姥爷|叔叔|阿姨|舅舅|姑姑|表哥|表姐|表弟|表妹|堂哥|堂姐|室友|"
-    "同事|老板|领导|导师|老师|朋友|同学|邻居|医生|猫|狗|小猫|小狗|家人|父母"
-)
+_KIN = LISTS["kin"]
 _RELATIVE = re.compile(
     rf"(?:我们?(?:的|家的?)?|我[和跟](?=女朋友|男朋友|女友|男友|老公|老婆|丈夫|妻子|妈妈|爸爸|家人|父母))(?P<kin>{_KIN})(?:(?:叫|"
     rf"是)?(?P<name>小[\u4e00-\u9fff]|[A-Z][A-Za-z]+))?"
 )
-_SURNAMES = (
-    "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎"
-    "余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文"
-)
+_SURNAMES = LISTS["surnames"]
 _CALLED = re.compile(
     rf"(?:叫|名叫|我是|认识了?|和|跟|与|同事|朋友)(?P<name>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}|小[\u4e00-\u9fff]|"
     rf"老[{_SURNAMES}])(?=[，。,.！!\s一在去的说也是]|$)"
@@ -65,15 +58,7 @@ _SUFFIXED = re.compile(
 )
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.\-]*(?: [A-Z][A-Za-z0-9+#.\-]*)*(?<![.\-])")
 _TITLE = re.compile(r"《([^》]{1,40})》")
-_PLACES = (
-    "北京|上海|广州|深圳|杭州|南京|苏州|成都|重庆|武汉|西安|天津|长沙|青岛|大连|"
-    "厦门|昆明|郑州|济南|合肥|福州|宁波|无锡|沈阳|哈尔滨|长春|南昌|贵阳|南宁|"
-    "海口|三亚|拉萨|兰州|香港|澳门|台北|台湾|东京|大阪|京都|首尔|新加坡|曼谷|伦敦|"
-    "巴黎|纽约|旧金山|洛杉矶|西雅图|波士顿|温哥华|多伦多|悉尼|墨尔本|柏林|奥斯陆|"
-    "罗马|莫斯科|中国|美国|日本|韩国|英国|法国|德国|加拿大|澳大利亚|意大利|西班牙|泰国|"
-    "越南|印度|俄罗斯|云南|四川|广东|浙江|江苏|山东|河南|河北|湖南|湖北|福建|"
-    "海南|西藏|新疆|内蒙古"
-)
+_PLACES = LISTS["places"]
 _PLACE = re.compile(_PLACES)
 _FREE = re.compile(
     r"(?:了|的)?(?:[一两三四五几]?[家个只条款本台辆套位名份间部])?(?P<words>[A-Za-z0-9\u4e00-\u9fff+#.\- "
@@ -89,12 +74,7 @@ _NEGATED = re.compile(r"(?:没有?|不|别|未)(?:再|太)?$")
 _NOT_NOW = re.compile(r"不(?!再)")
 _NO_LONGER = re.compile(r"(?:已经|早就|早已|再也|再)$")
 _PLANNED = re.compile(r"(?:打算|计划|准备|想要?|希望|要|会|将|考虑)[^，。]{0,6}$")
-_NO_TOPIC = frozenset(
-    "时候 时间 东西 事情 问题 感觉 方面 样子 地方 情况 原因 结果 办法 意思 机会 "
-    "部分 人 事 话 大家 自己 天气 今天 明天 昨天 现在 以前 以后 最近 "
-    "有点 一下 一点 一直 已经 真的 非常 比较 觉得 认为 知道 希望 开始 生活 工作 学习 "
-    "时 家 年 月 日 周 星期 小时 分钟 朋友 心情 消息 计划 打算 公司".split()
-)
+_NO_TOPIC = frozenset(LISTS["no_topic"].split())
 _ORGANISATIONS = ("公司", "大学", "集团", "医院", "银行")
 _COMMA = re.compile("[，,；;]")
 _PARTS = re.compile(r"[^。！？!?\n]{1,300}[。！？!?\n]*|[。！？!?\n]+")

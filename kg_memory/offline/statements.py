@@ -227,6 +227,7 @@ def _read_patterns(rows: Iterable[Mapping[str, Any]], wrap: str, flags: re.Regex
 
 
 _TABLE = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
+LISTS: dict[str, str] = _TABLE["lists"]
 STATES: dict[str, tuple[str, str, str]] = {name: tuple(words) for name, words in _TABLE["states"].items()}
 """The predicates that last until something else is said: in English as they are and as they were, and in Chinese."""
 FORMER: dict[str, str] = _TABLE["former"]
