@@ -96,8 +96,6 @@ def _statement(fact: StatedFact, draft: Draft) -> Statement:
     own = alias_key(episode.speaker or USER) in map(alias_key, (subject.name, *subject.called, *subject.aliases))
     dates = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
     basis = pick(fact, "confidence", "corrects")
-    source = pick(episode, "trust") | {
-        "arrived_at": episode.created_at,
-        "teller": find_teller(episode.speaker, own=own),
-    }
+    source = pick(episode, "trust") | {"arrived_at": episode.created_at}
+    source["teller"] = find_teller(episode.speaker, own=own)
     return Statement(fact.stored_id, episode.id, episode.at, **source, **dates, **basis)

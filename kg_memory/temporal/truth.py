@@ -98,17 +98,12 @@ def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
     """Return the statements with less trust in those of assistants, where people say otherwise of themselves."""
-    rivals: defaultdict[str, set[str]] = defaultdict(set)
-    for verdict in verdicts:
-        rivals[verdict.new].add(verdict.existing)
-        rivals[verdict.existing].add(verdict.new)
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
-    contested = own.union(*(rivals[fact] for fact in own))
+    pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
     result = dict(by_fact)
-    for fact in contested:
-        result[fact] = [
-            replace(one, trust=one.trust - _LESS) if one.teller == "assistant" else one for one in by_fact[fact]
-        ]
+    for fact in own.union(*(pair for pair in pairs if pair & own)):
+        lesser = (replace(one, trust=one.trust - _LESS * (one.teller == "assistant")) for one in by_fact[fact])
+        result[fact] = list(lesser)
     return result
 
 
