@@ -16,7 +16,7 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant
 from kg_memory.text import tokenise
 from kg_memory.text.identity import spoken_line
-from kg_memory.text.payloads import text_to_read
+from kg_memory.text.payloads import hide_payloads
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """The weights of a word for its own episode, for those next to it and for those two away."""
@@ -77,7 +77,7 @@ def is_block(episode: Row) -> bool:
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
     """Count the words of the episode that its neighbours may carry."""
-    return tokenise.count_terms(text_to_read(episode["content"][:NEIGHBOUR_LENGTH], episode.get("kind")))
+    return tokenise.count_terms(words_of({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
@@ -95,7 +95,12 @@ def length(episode: Row) -> int:
 
 def line(episode: Row) -> str:
     """Return the episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
-    return spoken_line(episode["speaker"], text_to_read(episode["content"], episode.get("kind")))
+    return spoken_line(episode["speaker"], words_of(episode))
+
+
+def words_of(episode: Row) -> str:
+    """Return the content of the episode as it is read, without payloads."""
+    return hide_payloads(episode["content"], episode.get("kind"))
 
 
 def date_words(at: int) -> str:

@@ -21,7 +21,7 @@ from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.interrupted import READER, count_interruption
-from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words
+from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, words_of
 from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import EpisodeKind
@@ -31,7 +31,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
-from kg_memory.text.payloads import text_to_read
+from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
 
@@ -203,9 +203,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
         PreviousMessage(
-            name_of_speaker(row["speaker"]) or None,
-            text_to_read(row["content"], row.get("kind")),
-            iso(local_time(row["at"], row["offset"])),
+            name_of_speaker(row["speaker"]) or None, words_of(row), iso(local_time(row["at"], row["offset"]))
         )
         for row in reversed(latest_first)
         if not row["withheld"]
@@ -256,7 +254,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
         labels=_validate_labels(state.get("labels"), hook),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
-        flags=_injection_flags(text_to_read(content, kind)),
+        flags=_injection_flags(hide_payloads(content, kind)),
         # Declared facts without a thread have no order of their own, and are no part of a conversation.
         thread_key=thread_key(f"fact {id_}" if kind == EpisodeKind.FACT and thread is None else thread),
         thread=thread,

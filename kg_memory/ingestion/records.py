@@ -12,7 +12,7 @@ from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import name_of_speaker, spoken_line
 from kg_memory.text.message_fields import parse_facts
-from kg_memory.text.payloads import place_in_original, text_to_read
+from kg_memory.text.payloads import hide_payloads, place_in_original
 
 JSON = dict[str, Any]
 """A record as JSON, or the parameters of a query."""
@@ -62,11 +62,11 @@ class EpisodeRecord:
     @property
     def text(self) -> str:
         """The content as it is read: with placeholders for payloads. Pieces and facts have their places in this."""
-        return text_to_read(self.content, self.kind)
+        return hide_payloads(self.content, self.kind)
 
     def place(self, at: int, *, is_end: bool = False) -> int:
         """Return the place in the content of the character at *at* in `text`."""
-        return place_in_original(self.content, at, kind=self.kind, is_end=is_end)
+        return place_in_original(self.content, self.kind, at, is_end=is_end)
 
 
 @dataclass(frozen=True, slots=True)

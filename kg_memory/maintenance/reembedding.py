@@ -9,7 +9,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.graph_store import FalkorDriver
-from kg_memory.text.payloads import text_to_read
+from kg_memory.text.payloads import hide_payloads
 
 BATCH = 100
 LINKS_PER_QUERY = 5_000
@@ -99,7 +99,7 @@ def _replace_vectors(driver: FalkorDriver, key: str, source: VectorSource) -> It
     """Replace the vectors of *source* a batch at a time, and yield the size of each batch."""
     database, after = driver.store.database, ""
     while page := database.query(key, PAGE.format(source=source), {"after": after, "limit": BATCH}, write=False):
-        vectors = driver.embedder.embeddings.embed_documents([text_to_read(row["text"], row["kind"]) for row in page])
+        vectors = driver.embedder.embeddings.embed_documents([hide_payloads(row["text"], row["kind"]) for row in page])
         rows = [{"id": row["id"], "embedding": vector} for row, vector in zip(page, vectors, strict=True)]
         database.query(key, STORE.format(source=source), {"rows": rows}, write=True)
         after = page[-1]["id"]

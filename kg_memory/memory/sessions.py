@@ -21,7 +21,7 @@ from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE
 from kg_memory.temporal.interval import iso
-from kg_memory.text.payloads import text_to_read
+from kg_memory.text.payloads import hide_payloads
 
 READ = [str(kind) for kind in (EpisodeKind.MESSAGE, EpisodeKind.TEXT, EpisodeKind.JSON)]
 MOST_MESSAGES = 200
@@ -96,8 +96,5 @@ def write_notes(notes: SessionNotes) -> str:
 
 
 def _show(message: Episode) -> dict[str, Any]:
-    return {
-        "speaker": message.speaker,
-        "at": iso(message.at),
-        "content": text_to_read(message.content, message.kind)[:LONGEST_MESSAGE],
-    }
+    content = hide_payloads(message.content, message.kind)[:LONGEST_MESSAGE]
+    return {"speaker": message.speaker, "at": iso(message.at), "content": content}

@@ -20,7 +20,7 @@ from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
-from kg_memory.text.payloads import text_to_read
+from kg_memory.text.payloads import hide_payloads
 
 UNREAD_SHARE = 0.75
 """The relative score of an unread episode that is the best by words, beside 1 for the best by all retrievers."""
@@ -353,5 +353,5 @@ def _add_answers(table: FeatureTable, heads: Mapping[Kind, Sequence[str]], quest
 
 
 def _text(row: Row, *, only_name: bool) -> str:
-    parts = (row["name"], None if only_name else text_to_read(row["text"] or "", row.get("kind")))
+    parts = (row["name"], None if only_name else hide_payloads(row["text"] or "", row.get("kind")))
     return ": ".join(part for part in parts if part)[:LONGEST]

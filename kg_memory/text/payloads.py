@@ -20,7 +20,6 @@ LONGEST_URL = 2000
 SHORTEST_STRETCH = 500
 """The characters of a stretch of minified code, or of other text with few spaces, from which it is a payload."""
 _URL_KEPT = 200
-_DECLARED, _RECORD = "fact", "json"
 _MIXED = 0.5
 """The least share of changes between upper case, lower case and digits in base64; words and paths have fewer."""
 _UNITS = (("MB", 999_500), ("kB", 1000), ("B", 1))
@@ -45,53 +44,52 @@ _CANDIDATE = re.compile(
 )
 _TOKEN = re.compile(r"\S+")
 _HEX = re.compile(r"[\da-fA-F]+", re.ASCII)
-_SPACE = re.compile(r"(?:\\[rn]|\s)+")
+_SPACE = re.compile(r"(?:\\[rn]|\\x|\b0x|[\s:,])+")
 _STRUCTURE = re.compile(r"[{}()\[\];=<>&|]")
 _CLASSES = str.maketrans({**dict.fromkeys(map(chr, range(48, 58)), "0"), **dict.fromkeys(map(chr, range(65, 91)), "A")})
 _CLASSES |= dict.fromkeys(range(97, 123), "a")
+_CODE = {
+    "minified JSON": r"^[\[{]+\"[^\"]*\":",
+    "minified JavaScript": r"\bfunction\b|=>|\b(?:var|let|const) \w+=",
+    "minified CSS": r"[\w)\]]\{[\w-]+:[^{}]*\}",
+    "minified code": r"^(?:[^{}();<>]{0,99}[{}();<>]){5}",
+}
 _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
-def text_to_read(content: str, kind: str | None) -> str:
-    """Return the *content* of an episode of that *kind* as it is read: payloads hidden, but JSON stays JSON."""
-    return content if kind == _DECLARED else hide_payloads(content, code=kind != _RECORD)
-
-
-def hide_payloads(text: str, *, code: bool = True) -> str:
-    """Return *text* with a placeholder for each payload; minified *code* stays on demand."""
+def hide_payloads(text: str, kind: str | None = None) -> str:
+    """Return *text*, of an episode of that *kind*, with a placeholder for each payload; JSON stays JSON."""
     parts, place = list[str](), 0
-    for start, end, placeholder in find_payloads(text, code=code):
+    for start, end, placeholder in find_payloads(text, kind):
         parts += text[place:start], placeholder
         place = end
     return "".join((*parts, text[place:])) if place else text
 
 
-def place_in_original(content: str, place: int, *, kind: str | None = None, is_end: bool = False) -> int:
-    """Return the place in *content* of the character at *place* in `text_to_read` of it.
+def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool = False) -> int:
+    """Return the place in *text* of the character at *place* in `hide_payloads` of it.
 
     A place within a placeholder is the start of its payload, or the end where the place *is_end*.
     """
     moved = 0
-    for start, end, placeholder in () if kind == _DECLARED else find_payloads(content, code=kind != _RECORD):
-        shown = start - moved
-        if place <= shown:
+    for start, end, placeholder in find_payloads(text, kind):
+        if place <= start - moved:
             break
-        if place < shown + len(placeholder):
+        if place < start - moved + len(placeholder):
             return end if is_end else start
         moved += end - start - len(placeholder)
     return place + moved
 
 
 @lru_cache(maxsize=8)
-def find_payloads(text: str, *, code: bool = True) -> tuple[Payload, ...]:
-    """Return the payloads in *text*, in order; minified *code* only on demand."""
-    found: list[Payload] = []
-    place = 0
-    for start, end, kind in _find_runs(text):
-        found += _find_stretches(text, place, start) if code else ()
-        found.append((start, end, _placeholder(kind, end - start)))
+def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
+    """Return the payloads in *text*, in order; a record may be minified, and declared facts have none."""
+    found, place = list[Payload](), 0
+    for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):
+        found += _find_stretches(text, place, start) if kind != "json" else ()
+        found += [(start, end, _placeholder(name, end - start))] if name else ()
         place = end
-    return (*found, *(_find_stretches(text, place, len(text)) if code else ()))
+    return tuple(found)
 
 
 def _placeholder(kind: str, size: int) -> str:
@@ -103,29 +101,23 @@ def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()
         match match.lastgroup:
-            case "data" | "type":
-                yield start, end, match["type"] or "text/plain"
-            case "pem":
-                yield start, end, match["pem"].casefold()
+            case "data" | "pem":
+                yield start, end, (match["pem"] or match["type"] or "text/plain").lower()
             case "jwt":
                 yield start, end, "JWT"
-            case "pairs" if not match[0].replace(" ", "").isdecimal():
-                yield start, end, "hex"
             case "url" if end - start > LONGEST_URL:
                 yield start + _URL_KEPT, end, "URL"
-            case "run" if kind := _kind_of_run(match[0]):
+            case "run" | "pairs" if kind := _kind_of_run(match[0]):
                 yield start, end, kind
 
 
 def _kind_of_run(run: str) -> str:
     """Return whether *run*, which may have line ends, is base64 or hex; an empty string for words and hashes."""
-    plain = _SPACE.sub("", run)
-    is_wrapped = len(plain) < len(run)
+    plain, lines = _SPACE.sub("", run), run.splitlines()
     if len(plain) <= LONGEST_HASH:
         return ""
     if _HEX.fullmatch(plain):
-        is_list = plain.isdecimal() or (is_wrapped and len(plain) <= 8 * LONGEST_HASH)
-        return "" if is_list else "hex"
+        return "" if plain.isdecimal() or 1 < len(lines) <= 8 else "hex"
     classes = plain[:10_000].translate(_CLASSES)
     changes = sum(1 for _ in groupby(classes)) / len(classes)
     return "base64" if changes >= _MIXED and {"A", "a", "0"} <= set(classes) else ""
@@ -150,9 +142,8 @@ def _find_stretches(text: str, start: int, end: int) -> Iterator[Payload]:
 
 
 def _is_dense(token: str) -> bool:
-    if "://" in token and len(token) < LONGEST_URL // 4:
-        return False
-    return len(token) > 60 or len(_STRUCTURE.findall(token)) > 1
+    is_link = "://" in token and len(token) < LONGEST_URL // 4
+    return not is_link and (len(token) > 60 or len(_STRUCTURE.findall(token)) > 1)
 
 
 def _stretch(text: str, start: int, end: int, words: int) -> Iterator[Payload]:
@@ -165,10 +156,4 @@ def _stretch(text: str, start: int, end: int, words: int) -> Iterator[Payload]:
 
 
 def _kind_of_stretch(stretch: str) -> str:
-    if re.match(r"[\[{]+\"", stretch) and '":' in stretch:
-        return "minified JSON"
-    if re.search(r"\bfunction\b|=>|\b(?:var|let|const) \w+=", stretch):
-        return "minified JavaScript"
-    if re.search(r"[\w)\]]\{[\w-]+:[^{}]*\}", stretch):
-        return "minified CSS"
-    return "minified code" if len(_STRUCTURE.findall(stretch)) * 50 > len(stretch) else "text"
+    return next((kind for kind, pattern in _CODE.items() if re.search(pattern, stretch)), "text")

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from kg_memory.text.payloads import find_payloads, hide_payloads, place_in_original, text_to_read
+from kg_memory.text.payloads import find_payloads, hide_payloads, place_in_original
 
 RANDOM = Random(7)
 BYTES = RANDOM.randbytes(30_000)
@@ -79,10 +79,10 @@ def test_a_record_stays_json_and_keeps_its_fields():
     record = json.dumps(
         {"name": "Ann", "photo": f"data:image/png;base64,{BASE64[:900]}", "pem": CERTIFICATE, "n": [1] * 400}
     )
-    read = json.loads(text_to_read(record, "json"))
+    read = json.loads(hide_payloads(record, "json"))
     assert read == {"name": "Ann", "photo": "[data: image/png, 922 B]", "pem": "[data: certificate, 1.5 kB]", "n": [1] * 400}  # fmt: skip
-    assert text_to_read(RECORDS, "json") == RECORDS
-    assert text_to_read(record, "fact") == record
+    assert hide_payloads(RECORDS, "json") == RECORDS
+    assert hide_payloads(record, "fact") == record
 
 
 def test_places_in_the_read_text_are_those_of_the_original():
@@ -91,9 +91,12 @@ def test_places_in_the_read_text_are_those_of_the_original():
     for words in ("Ann lives in Oslo", "and Bob in Rome", "since May"):
         start = read.index(words)
         end = start + len(words)
-        assert content[place_in_original(content, start) : place_in_original(content, end, is_end=True)] == words
+        assert (
+            content[place_in_original(content, None, start) : place_in_original(content, None, end, is_end=True)]
+            == words
+        )
     inside = read.index("certificate")
-    start, end = (place_in_original(content, inside, is_end=is_end) for is_end in (False, True))
+    start, end = (place_in_original(content, None, inside, is_end=is_end) for is_end in (False, True))
     assert content[start:end] == CERTIFICATE
 
 

@@ -63,9 +63,8 @@ def _reweigh_statement(statement: Row, before: Draft, after: Draft, settings: Se
         time_text(statement["invalid_at"], statement["end_precision"], before.episode.offset),
         [entity["type"] for entity in entities],
     )
-    piece = next(
-        (piece for piece in reversed(before.pieces) if before.episode.place(piece.start) <= start), before.pieces[0]
-    )
+    earlier = (piece for piece in reversed(before.pieces) if before.episode.place(piece.start) <= start)
+    piece = next(earlier, before.pieces[0])
     old, new = (measure_support(claim, make_passage(draft, piece, settings)).score for draft in (before, after))
     if old == new or not old:
         return None

@@ -154,11 +154,8 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
     naming: list[Row] = []
     for page in list_pages((yield from read(LAST_EPISODE))[0]["last"], PAGE):
         rows = yield from read(EPISODES_PAGE, **page)
-        naming += [
-            row
-            for row in rows
-            if row["id"] not in without and pattern.search(spoken_line(row["speaker"], row["content"]))
-        ]
+        rows = [row for row in rows if pattern.search(spoken_line(row["speaker"], row["content"]))]
+        naming += [row for row in rows if row["id"] not in without]
     return naming
 
 

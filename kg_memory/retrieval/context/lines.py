@@ -23,7 +23,7 @@ from kg_memory.models.graph import (
 from kg_memory.temporal.interval import midnight, round_to_midnight
 from kg_memory.text.excerpt import LONGEST_TEXT, one_line
 from kg_memory.text.message_fields import tell_facts
-from kg_memory.text.payloads import text_to_read
+from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.tokenise import terms
 
 LONGEST_REFERENCE = 32
@@ -214,7 +214,7 @@ def text_of(value: Value) -> str:
 def tell_episode(episode: Episode) -> tuple[str, str]:
     """Return the text of an episode, and its speaker; declared facts are told in words, with who declared them."""
     if episode.kind != EpisodeKind.FACT:
-        return text_to_read(episode.content, episode.kind), episode.speaker or ""
+        return hide_payloads(episode.content, episode.kind), episode.speaker or ""
     by = episode.speaker or episode.source
     return tell_facts(episode.content), f"declared by {by}" if by else "declared"
 
