@@ -18,6 +18,8 @@ import redis
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.graph_store import GraphStore
+from kg_memory.llm.embeddings import unwrap
+from tests.scripted import HashEmbeddings
 
 FREE = b"free graph "
 INDICES = "CALL db.indexes() YIELD label, properties, types, options RETURN label, properties, types, options"
@@ -53,6 +55,8 @@ class Pool:
         def lend_or_fit(store: GraphStore, key: str, *, write: bool) -> bool:
             if not (write and self._is_new(store.database, key)):
                 return fit(store, key, write=write)
+            if not (store.vectors.length or isinstance(unwrap(store.vectors.embeddings), HashEmbeddings)):
+                return fit(store, key, write=True)  # a server's dimension is known once it has embedded something
             kind = store.vectors.dimension(), store.vectors.name
             self._lend(store.database, key, kind)
             fitted = fit(store, key, write=True)
@@ -74,8 +78,9 @@ class Pool:
     def _lend(self, database: Database, key: str, kind: Kind) -> None:
         free = self._free.get(kind)
         if free and self._takes(free.pop(), key):
-            meta = {"version": schema.VERSION, "dimension": kind[0], "model": kind[1], "words": schema.tokenise.VERSION}
+            meta = {"version": schema.VERSION, "words": schema.tokenise.VERSION}
             database.query(key, schema.WRITE_META, meta, write=True)
+            database.query(key, schema.WRITE_MODEL, {"dimension": kind[0], "model": kind[1]}, write=True)
 
     def _takes(self, name: bytes, key: str) -> bool:
         try:

@@ -151,7 +151,7 @@ def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Doc
     if results.abstains:
         return []
     ranked = [
-        (rank, place, _document(item, results.relevance))
+        (rank, place, _document(item, results))
         for place, kind in enumerate(kinds)
         for rank, item in enumerate(islice(_visible_items(results, kind), k))
     ]
@@ -162,7 +162,7 @@ def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episod
     return (item for item in getattr(results, kind) if not (isinstance(item, Episode) and item.withheld))
 
 
-def _document(item: Fact | Episode | Entity | Community, relevance: float | None) -> Document:
+def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
     """Return *item* as a document; its metadata is the rest of it, JSON-plain, and for a fact its first source."""
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:
@@ -174,7 +174,10 @@ def _document(item: Fact | Episode | Entity | Community, relevance: float | None
         case Entity() | Community():
             text = f"{item.name}: {item.summary}" if item.summary else item.name
     kind = type(item).__name__.lower()
-    return Document(page_content=text, id=item.id, metadata={**plain, "kind": kind, "relevance": relevance})
+    plain |= {"kind": kind, "relevance": results.relevance}
+    if results.degraded:
+        plain["degraded"] = results.degraded
+    return Document(page_content=text, id=item.id, metadata=plain)
 
 
 def _validate_kinds(kinds: Any) -> tuple[Kind, ...]:

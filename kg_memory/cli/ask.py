@@ -139,6 +139,8 @@ def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
 
 def _show_doubt(results: SearchResults, write: Callable[[str], None]) -> None:
     """Note that the memory may have no answer, and why."""
+    if results.degraded:
+        write(f"Degraded: {results.degraded}.")
     if results.answerable is not None and not results.answerable:
         reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
         write(f"The memory may not know this: {reason}.")

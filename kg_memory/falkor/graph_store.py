@@ -31,8 +31,6 @@ class VectorModel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def dimension(self) -> int: ...
-
 
 class GraphStore:
     """The graphs of *database*, with vectors of one model."""
@@ -79,14 +77,18 @@ class GraphStore:
 
         Errors: `EmbeddingMismatch`, `SchemaError`.
         """
-        if not write or self.vectors.name == schema.ANY_MODEL:
-            return schema.check(self.database, key, None, self.vectors.name)
-        schema.ensure(self.database, key, self.vectors.dimension(), self.vectors.name)
-        return True
+        dimension, name = self.vectors.length or None, self.vectors.name
+        if write and name != schema.ANY_MODEL:
+            schema.ensure(self.database, key, dimension, name)
+            return True
+        try:
+            return schema.check(self.database, key, dimension, name)
+        except DatabaseError:  # of a server that takes no writes, where the graph lacks the indices of its vectors
+            return schema.check(self.database, key, None, name)
 
     def state(self, key: str) -> tuple[int, ...]:
-        """Return what changes when the graph *key* must be made ready again."""
-        return self.database.state(key)
+        """Return what changes when the graph *key* must be made ready again, as when its vectors' length is known."""
+        return (*self.database.state(key), self.vectors.length)
 
     def _is_ready(self, key: str, *, write: bool) -> bool:
         state, until = self._ready.get((key, write), (None, 0.0))
@@ -94,7 +96,6 @@ class GraphStore:
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """Make the graph *key* ready."""
-        # A read does not ask the embedding model for its dimension, so a write is prepared anew after it.
         if not self._is_ready(key, write=write) and self.fit(key, write=write):
             self._ready[key, write] = self.state(key), time.monotonic() + READY_SECONDS
 

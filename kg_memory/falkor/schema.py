@@ -1,5 +1,8 @@
 """Prepare the graph of a namespace before its first write: indices, relations, a version; migrate older graphs.
 
+The vector indices follow once the dimension is known, before the first vector is written or searched for: a message is
+saved although the embedding model is away.
+
 The ``(:Meta)`` node records that a graph is prepared. Indices and relations come first because a MERGE on a label that
 does not exist yet makes duplicates under concurrency, and a MATCH on an unknown relation finds nothing. There are no
 unique constraints: with one, a server that loads its append-only file records the constraint again, also for a graph
@@ -53,6 +56,7 @@ RELATIONS = tuple(
 )
 # A query planned before a relation exists finds none of it, not even those made while the query waits to write.
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{relation}]->(m)' for relation in RELATIONS)} DELETE m"
+DROP_VECTOR_INDEX = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
 HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
@@ -124,8 +128,9 @@ RETURN m.version AS version, m.dimension AS dimension, m.model AS model, m.words
 """
 WRITE_META = """
 MERGE (m:Meta {id: 'schema'})
-ON CREATE SET m.version = $version, m.dimension = $dimension, m.model = $model, m.words = $words
+ON CREATE SET m.version = $version, m.words = $words
 """
+WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
 RAISE_VERSION = "MATCH (m:Meta {id: 'schema'}) SET m.version = $version"
 INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
 UNDER_WAY = "(being embedded anew)"
@@ -139,18 +144,16 @@ LOCK_SECONDS = 10.0
 ALREADY = ("already indexed", "already exists", "no such index")
 
 
-def ensure(database: Database, key: str, dimension: int, model: str) -> None:
-    """Prepare the graph *key* for vectors of *dimension* by the embedding *model*.
+def ensure(database: Database, key: str, dimension: int | None, model: str) -> None:
+    """Prepare the graph *key* for writing, and for vectors of *dimension* by the embedding *model* once it is known.
 
     Errors: `EmbeddingMismatch` when it has those of another; `SchemaError` when it is newer than this package.
     """
     if not check(database, key, dimension, model):
         with index_lock(database, key):
-            vector_indices = (vector_index(label, dimension) for label in EMBEDDED)
-            _run_all(database, key, (*RANGE_INDICES, *vector_indices, MAKE_RELATIONS))
+            _run_all(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
             wait(database, key)
-        meta = {"version": VERSION, "dimension": dimension, "model": model, "words": tokenise.VERSION}
-        database.query(key, WRITE_META, meta, write=True)
+        database.query(key, WRITE_META, {"version": VERSION, "words": tokenise.VERSION}, write=True)
         check(database, key, dimension, model)
 
 
@@ -166,8 +169,23 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
     refuse_newer(meta)
     refuse_other_vectors(meta, model, dimension)
     migrate(database, key, meta)
+    if meta["dimension"] is None and dimension is not None:
+        refuse_other_vectors(_index_vectors(database, key, dimension, model), model, dimension)
     wait(database, key)
     return True
+
+
+def _index_vectors(database: Database, key: str, dimension: int, model: str) -> Row:
+    """Create the vector indices of the graph *key*, unless another process was first; return its Meta node."""
+    with index_lock(database, key):
+        meta = database.query(key, READ_META, {}, write=False)
+        if not meta or meta[0]["dimension"] is not None:
+            return meta[0] if meta else {"dimension": None}  # another process deleted it
+        for label in EMBEDDED:  # a process that was killed may have left an index of another dimension
+            _run_all(database, key, (DROP_VECTOR_INDEX.format(label=label), vector_index(label, dimension)))
+        wait(database, key)
+        database.query(key, WRITE_MODEL, {"model": model, "dimension": dimension}, write=True)
+    return {"model": model, "dimension": dimension}
 
 
 def refuse_newer(meta: Row) -> None:
@@ -183,6 +201,8 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None) ->
 
     It is also raised while the graph is being re-embedded.
     """
+    if meta["dimension"] is None:
+        return  # it has no vectors yet
     if meta["model"] == UNDER_WAY:
         raise EmbeddingMismatch(
             "the graph is being re-embedded; try again when `kg-memory reembed` is done, or run it again if it was "
@@ -223,7 +243,8 @@ def migrate(database: Database, key: str, meta: Row) -> None:
             if newer == FACTS_BY_PREDICATE:
                 _add_words_of_predicates(database, key)
         # Last: vectors that are there by then are indexed at once, not one after another.
-        _run_all(database, key, (vector_index(label, meta["dimension"]) for label in EMBEDDED))
+        if (dimension := now[0]["dimension"]) is not None:
+            _run_all(database, key, (vector_index(label, dimension) for label in EMBEDDED))
         wait(database, key)
         database.query(key, RAISE_VERSION, {"version": VERSION}, write=True)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kg_memory.errors import EmbeddingMismatch, SchemaError
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.schema import index_lock, unless_there, vector_index, wait
+from kg_memory.falkor.schema import WRITE_MODEL, index_lock, unless_there, vector_index, wait
 
 VERSION = 1
 READ_META = """
@@ -21,10 +21,6 @@ RETURN m.version AS version, m.model AS model, m.dimension AS dimension
 WRITE_META = """
 MERGE (m:Meta {id: 'schema'})
 ON CREATE SET m.version = $version
-"""
-WRITE_MODEL = """
-MATCH (m:Meta {id: 'schema'})
-SET m.model = $model, m.dimension = $dimension
 """
 
 

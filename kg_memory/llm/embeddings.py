@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -29,6 +30,8 @@ Chinese or an emoji can be several tokens: only bytes limit them.
 """
 SINGLE_PRECISION = 2**-24
 """The precision of numbers in the database: a vector whose length is 1 to within this is not normalised."""
+QUERY_LIMITS = {"attempts": 2, "rejections": 2, "timeouts": 1, "longest_retry_after": 5}
+"""The limits of retrying where somebody waits for the answer to a question, which words alone answer as well."""
 NO_KEY = "none"
 """Sent to a server other than OpenAI when there is no key: the client requires one."""
 
@@ -180,6 +183,8 @@ class ReliableEmbeddings(Embeddings):
         self.model = model
         self.limiter = limiter
         self._retry_policy = retry_policy
+        least = {name: min(most, getattr(retry_policy, name)) for name, most in QUERY_LIMITS.items()}
+        self._query_policy = replace(retry_policy, **least)
         self._sleeper = sleeper
 
     def embed_documents(self, texts: list[str]) -> list[Vector]:
@@ -217,7 +222,8 @@ class ReliableEmbeddings(Embeddings):
             request = Call(*calls, span=span)
         try:
             request = within(timeout_of(self.model), request)
-            vectors = yield from with_retries(request, self._retry_policy, self.limiter, self._sleeper, tokens)
+            policy = self._query_policy if query else self._retry_policy
+            vectors = yield from with_retries(request, policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below
             failure = diagnose(error, secrets_of(self.model))
             remedies = (

@@ -56,8 +56,6 @@ CALL {
 RETURN size(gone) AS n
 """
 """Remove some links between similar entities: they were computed from the old vectors."""
-DROP = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
-WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
 
 
 def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
@@ -73,7 +71,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
     schema.refuse_newer(meta[0])
     schema.migrate(database, key, meta[0])
     dimension = driver.embedder.dimension()
-    database.query(key, WRITE_MODEL, {"model": schema.UNDER_WAY, "dimension": dimension}, write=True)
+    database.query(key, schema.WRITE_MODEL, {"model": schema.UNDER_WAY, "dimension": dimension}, write=True)
     while database.query(key, UNLINK, {"limit": LINKS_PER_QUERY}, write=True)[0]["n"]:
         pass
     counts = [database.query(key, COUNT.format(source=source), {}, write=False)[0] for source in VECTORS.values()]
@@ -81,7 +79,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
     done = 0
     for label, source in VECTORS.items():
         with schema.unless_there():
-            database.query(key, DROP.format(label=label), {}, write=True)
+            database.query(key, schema.DROP_VECTOR_INDEX.format(label=label), {}, write=True)
         for stored in _replace_vectors(driver, key, source):
             done += stored
             if progress:
@@ -91,7 +89,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
                 database.query(key, schema.vector_index(label, dimension), {}, write=True)
             schema.wait(database, key)
     name = driver.embedder.name
-    database.query(key, WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
+    database.query(key, schema.WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
     return done
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from kg_memory.falkor.queries.search import EPISODES_BY_ID
 from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.prefetch import Window, ask_ahead
 from kg_memory.ingestion.questions import all_waiting, wait
-from kg_memory.ingestion.receive import receive, validate_episode
+from kg_memory.ingestion.receive import accept, receive, validate_episode
 from kg_memory.ingestion.state import IngestionContext, on_state
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory._verb import Engine
@@ -161,8 +162,11 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 
 
 def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Read dated inputs, window by window, and count each; those before one that is refused are read first."""
-    window = Window(engine.settings.parallel)
+    """Read dated inputs, window by window, and count each; those before one that is refused are read first.
+
+    In an outage of a model all inputs are saved before the error is raised.
+    """
+    window, states = Window(engine.settings.parallel), iter(states)
     try:
         for state in states:
             try:
@@ -180,10 +184,21 @@ def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: 
             window.put(received)
             if received["interrupted"]:  # alone: the next is not begun before
                 yield from _read_window(engine, window.take(), namespace, tally)
+        yield from _read_window(engine, window.take(), namespace, tally)
+    except OUTAGES:
+        yield from save_rest(engine, states, namespace)
+        raise
     except Exception:
         yield from _read_window(engine, window.take(), namespace, tally)
         raise
-    yield from _read_window(engine, window.take(), namespace, tally)
+
+
+def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[None]:
+    """Save those of the dated inputs *states* that are new and valid, to be read after an outage."""
+    for state in states:
+        if "saved_id" not in state:
+            with suppress(InputError):
+                yield from accept({**state, "namespace": namespace}, engine.settings)
 
 
 def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:

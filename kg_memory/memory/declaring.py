@@ -16,10 +16,19 @@ from kg_memory.errors import EpisodeAborted, InputError
 from kg_memory.falkor.queries.premises import STORED
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_content, validate_fact
+from kg_memory.ingestion.interrupted import OUTAGES
 from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory._verb import Engine
-from kg_memory.memory.adding import State, Tally, finish_received, receive_input, result_of_failure, to_result
+from kg_memory.memory.adding import (
+    State,
+    Tally,
+    finish_received,
+    receive_input,
+    result_of_failure,
+    save_rest,
+    to_result,
+)
 from kg_memory.memory.mapping import EPISODE_FIELDS, FACT_FIELDS, FactMapping, RecordMapping
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import read_labels
@@ -104,7 +113,11 @@ def declare_many(
     yield from check_premises(declarations)
     refused = None
     for start in range(0, len(declarations), WINDOW):
-        refused = yield from declare_window(engine, declarations[start : start + WINDOW], namespace, tally)
+        try:
+            refused = yield from declare_window(engine, declarations[start : start + WINDOW], namespace, tally)
+        except OUTAGES:
+            yield from save_rest(engine, (rest.state for rest in declarations[start + WINDOW :]), namespace)
+            raise
         if refused is not None:
             break
     yield from without_model(refresh(since=0, before=(yield from now())))

@@ -17,7 +17,7 @@ from kg_memory.falkor.replica import Replicated
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.budget import make_meter
 from kg_memory.llm.cross_encoders import CheckedCrossEncoder, CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
-from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, vector_model_name
+from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, unwrap, vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.offline import OfflineModel
 from kg_memory.offline.embeddings import LocalEmbeddings
@@ -264,6 +264,8 @@ def open_driver(
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
+    if isinstance(unwrap(embeddings), LocalEmbeddings):
+        embedder.length = LocalEmbeddings.dimension
     store, checked = GraphStore(database, embedder), CheckedCrossEncoder(scorer or ModelCrossEncoder(model))
     return Driver(model, embedder, store, checked, meter=meter, clock=clock, side_by_side=side_by_side)
 

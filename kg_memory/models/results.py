@@ -81,7 +81,7 @@ class SearchResults(Value):
     `relevance`, 0 to 1, is the probability that the memory holds an answer, if half of all questions have one, and
     `answerable` what follows from it, with the reason. A search without words has neither. `explanations` covers each
     result and what was left out, if the search was asked to explain. `skipped` are the retrievers that a recipe with
-    `route` left out.
+    `route` left out. `degraded` is why the search went by words and graph alone, where the embedding model failed.
     """
 
     question: str
@@ -94,6 +94,7 @@ class SearchResults(Value):
     answerable: Answerable | None = None
     explanations: tuple[Explanation, ...] = ()
     skipped: tuple[str, ...] = ()
+    degraded: str | None = None
 
     @property
     def abstains(self) -> bool:

@@ -77,7 +77,7 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit, fillers) for kind in KINDS}
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, beside, request, search)
     answerable = judge(search.relevance, search.doubt, settings.abstain_below)
-    known = {"time": search.time, "relevance": search.relevance, "answerable": answerable}
+    known = {"time": search.time, "relevance": search.relevance, "answerable": answerable, "degraded": search.degraded}
     skipped = skipped_retrievers(request.recipe)
     results = SearchResults(question=request.question, **known, **values, skipped=skipped)
     if search.past or _filters_episodes_or_facts(request):

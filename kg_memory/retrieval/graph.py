@@ -96,7 +96,8 @@ def decode_search(state: RetrievalState) -> Search:
     instants, time = Instants(**state["instants"]), QueryTime(**state["time"])
     hits = {kind: Hits(**plain) for kind, plain in state["hits"].items()}
     unread, relevance, doubt = state.get("unread", ()), state["relevance"], state.get("doubt", "")
-    return Search(instants, time, state["past"], hits, state["named"], unread, relevance, doubt)
+    degraded = state.get("degraded")
+    return Search(instants, time, state["past"], hits, state["named"], unread, relevance, doubt, degraded=degraded)
 
 
 STEPS = (search, rerank, construct)

@@ -62,7 +62,8 @@ class Search(QuestionTime):
 
     `named` are the ids of the entities that the question names; `unread` those of episodes that are saved and not read
     yet, which are found by their words alone; `relevance` is how likely the memory holds an answer, by the `evidence`,
-    which a search without words does not know, and `doubt` is why it may hold none.
+    which a search without words does not know, and `doubt` is why it may hold none. `degraded` is why it did not search
+    by meaning, where the embedding model failed.
     """
 
     hits: Mapping[Kind, Hits]
@@ -71,6 +72,7 @@ class Search(QuestionTime):
     relevance: float | None = 0.0
     doubt: str = EMPTY
     evidence: Evidence | None = None
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ class RetrievalState(RetrievalInput, total=False):
     search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.results.QueryTime`; `past`,
     whether it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids
     of the entities that the question names; `unread`, those of episodes that are not read yet; `relevance`, by the
-    `evidence`, with the `doubt`.
+    `evidence`, with the `doubt`; `degraded`, why there was no search by meaning where the embedding model failed.
     rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
     each stage in `stages` as ``[stage, score]``.
     construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
@@ -161,6 +163,7 @@ class RetrievalState(RetrievalInput, total=False):
     relevance: float | None
     doubt: str
     evidence: Plain | None
+    degraded: str | None
     ranked: dict[Kind, list[Scored]]
     stages: dict[Kind, dict[str, list[Stage]]]
     results: Plain

@@ -41,6 +41,8 @@ _PAIR = re.compile(r"\b(?P<one>[A-Z][\w'-]+) (?:and|or) (?P<other>[A-Z][\w'-]+)\
 def find_in_scopes(request: Request, time: QuestionTime) -> Flow[Search]:
     """Return the candidates of the question, fused with those of its parts where the recipe has it split."""
     whole = yield from find_candidates(request, time)
+    if whole.degraded:
+        log.warning("%s", whole.degraded)
     parts = yield from split_question(request)
     if not parts:
         return whole

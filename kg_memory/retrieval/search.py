@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from kg_memory.errors import InputError
+from kg_memory.errors import EmbeddingError, EmbeddingMismatch, InputError, SettingsError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
@@ -74,6 +74,7 @@ class Lookup:
     origins: Origins
     names: Names
     any_unread: bool
+    degraded: str | None
 
 
 def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
@@ -117,7 +118,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
         )
     )
     named = [row["id"] for row in lookup.named]
-    found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="")
+    found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="", degraded=lookup.degraded)
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return found
     evidence = weigh(asked, hits, tellers, speakers, near, *results[2 * len(scopes) :])
@@ -157,7 +158,7 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
         unused = set(words) - set(terms(text))
     words = [word for word in words if word not in unused]
     counts = counts_of(rows[0])
-    vector, episode_vector = yield from _embed(text, named, counts["episodes"], recipe)
+    vector, episode_vector, degraded = yield from _embed_if_possible(text, named, counts["episodes"], recipe)
     origins = Origins(named, recent, {part["id"]: part["parts"] for part in parts}, counts["episodes"])
     frequencies = frequencies_of(rows, unused)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
@@ -173,7 +174,26 @@ def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | N
         origins,
         names,
         any(row["unread"] for row in rows),
+        degraded,
     )
+
+
+def _embed_if_possible(
+    text: str, named: Sequence[Row], episodes: int, recipe: Recipe
+) -> Flow[tuple[Vector | None, Vector | None, str | None]]:
+    """Return the vectors of `_embed`, or none and the reason where the embedding model fails.
+
+    Errors: that of the model where the recipe searches by meaning alone, and `EmbeddingMismatch`.
+    """
+    try:
+        return (*(yield from _embed(text, named, episodes, recipe)), None)
+    except EmbeddingMismatch:
+        raise
+    except (EmbeddingError, SettingsError) as error:
+        weights = map(recipe.weights, recipe.kinds)
+        if not any(weight.words or weight.graph for weight in weights):
+            raise
+        return None, None, f"searched by words and graph alone: {error}"
 
 
 def _embed(text: str, named: Sequence[Row], episodes: int, recipe: Recipe) -> Flow[tuple[Vector | None, Vector | None]]:

@@ -97,7 +97,7 @@ class Embedder:
         self.embeddings = embeddings
         self.vectors = BoundedCache[tuple[str, Role], Vector](CACHED_VECTORS)
         self.length = 0
-        """The length of the vectors, once one is known."""
+        """The length of the vectors, once it is known."""
         self._name_of, self._encode = name_of, encode
 
     @property
@@ -128,7 +128,7 @@ class Embedder:
 
     def dimension(self) -> int:
         """Return the length of the vectors, by embedding a text if need be."""
-        return len(self.embed(("dimension",))[0])
+        return self.length or len(self.embed(("dimension",))[0])
 
     def _look_up(self, texts: Sequence[str], role: Role) -> tuple[dict[str, Vector], list[str]]:
         """Return the cached vectors by text, and the texts that have none, once each."""

@@ -175,7 +175,7 @@ def test_a_graph_of_version_1_is_brought_forward_when_it_is_embedded_anew(old, d
     if broken_off:
         old.write("DROP VECTOR INDEX FOR (n:Entity) ON (n.embedding)")
         old.write("MATCH (n:Entity {name: 'Ann'}) SET n.embedding = vecf32($short)", short=[1.0] * 32)
-        old.write(reembedding.WRITE_MODEL, model=schema.UNDER_WAY, dimension=32)
+        old.write(schema.WRITE_MODEL, model=schema.UNDER_WAY, dimension=32)
     other = open_driver(Scripted(), HashEmbeddings(32, "small"), database)
     assert reembedding.reembed(other, old.namespace) == 3 + 2 + 2
     assert nearest(old, other.embedder.embeddings.embed_query("Paris")) == ("Paris", pytest.approx(1.0, abs=1e-6))

@@ -58,7 +58,7 @@ QUERIES = {
     "schema.READ_META": schema.READ_META,
     "schema.WRITE_META": schema.WRITE_META,
     "schema.RAISE_VERSION": schema.RAISE_VERSION,
-    "reembedding.WRITE_MODEL": reembedding.WRITE_MODEL,
+    "schema.WRITE_MODEL": schema.WRITE_MODEL,
     **{
         f"reembedding.{name}_{label}": getattr(reembedding, name).format(source=source)
         for name in ("PAGE", "STORE")

@@ -226,10 +226,8 @@ def follow(replica: Node, primary: Node) -> None:
     until(lambda: replica.redis.info("replication")["master_link_status"] == "up")
 
 
-def test_a_replica_that_refuses_is_left_alone_for_a_while(
-    drive, database, primary, replica, embeddings, namespace, caplog
-):
-    vector = embeddings.embed_query("x")
+def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, database, primary, replica, namespace, caplog):
+    [vector] = drive(embed(["x"]))
     drive(write("CREATE (:Episode {id: 'a', embedding: vecf32($v)})", v=vector))
     primary.redis.wait(1, 5000)
     replica.redis.replicaof("NO", "ONE")

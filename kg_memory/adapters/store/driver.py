@@ -35,9 +35,6 @@ class ItemStore(GraphStore):
     def key(self, namespace: str) -> str:
         return graph_key(namespace, self._kind.prefix)
 
-    def state(self, key: str) -> tuple[int, ...]:
-        return (*super().state(key), self.vectors.length)  # the length is known once something was embedded
-
     def fit(self, key: str, *, write: bool) -> bool:
         if write:
             store_schema.ensure(self.database, key, self._kind)

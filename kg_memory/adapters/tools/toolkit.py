@@ -122,7 +122,7 @@ def search(
 def answer_results(results: SearchResults) -> Answer:
     """Return the facts and the episodes of *results* as a model reads them, none where the memory abstains."""
     shown = results.model_copy(update={"facts": (), "episodes": ()}) if results.abstains else results
-    fields = {"question", "time", "facts", "episodes", "answerable"}
+    fields = {"question", "time", "facts", "episodes", "answerable", "degraded"}
     return render_results(results), shown.model_dump(mode="json", include=fields)
 
 

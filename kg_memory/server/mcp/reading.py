@@ -57,6 +57,8 @@ async def recall(call: ToolCall, asked: Recall) -> Answer:
         data["answerable"] = dump(results.answerable)
     if results.time is not None:
         data["time"] = results.time.reading
+    if results.degraded:
+        data["degraded"] = results.degraded
     return Answer(render_results(results), data)
 
 

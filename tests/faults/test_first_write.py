@@ -1,0 +1,266 @@
+"""The embedding server is away when a process writes first: all that is accepted is saved, and read once it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware, KGRetriever, remember_node
+from kg_memory.errors import EmbeddingMismatch, EmbeddingUnavailable, KGMemoryError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.embedded import Server
+from kg_memory.llm.embeddings import make_reliable, open_embedding_model
+from kg_memory.llm.retry import RetryPolicy
+from kg_memory.memory.open import without_models
+from kg_memory.models.graph import EpisodeStatus
+from kg_memory.server.service import Options
+from tests.chat_server import chat_server
+from tests.faults.test_embedding_failures import Vectors, gone, refusing
+from tests.scripted import HashEmbeddings, Scripted
+from tests.server.conftest import Serving
+
+SAID, FACT = "I moved to Oslo.", "Ann lives in Oslo"
+GIVEN: dict[str, Any] = {"content": SAID, "speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
+TIMEOUT = 1.0
+
+
+def hang(_: Any) -> None:
+    time.sleep(2 * TIMEOUT)
+
+
+AWAY: dict[str, Callable[[Any], Any]] = {
+    "503": refusing(503), "401": refusing(401), "404": refusing(404), "hangs": hang, "cut": gone,
+}  # fmt: skip
+
+
+class World:
+    """An embedding server, and memories whose process has embedded nothing yet."""
+
+    def __init__(self, server: Server, vectors: Vectors, models: str) -> None:
+        self.vectors, self.models, self._server = vectors, models, server
+
+    def open(self, url: str | None = None) -> GraphMemory:
+        settings = Settings(url=self._server.url, merge_threshold=0.98, ask_threshold=0.6)
+        model = open_embedding_model("hash", url or self.models, api_key="k", timeout=TIMEOUT).model
+        policy = RetryPolicy(attempts=2, rejections=2, timeouts=1, first=0.01)
+        return GraphMemory(settings, model=Scripted(), embeddings=make_reliable(model, policy))
+
+
+@pytest.fixture(scope="module")
+def away(server: Server) -> Iterator[World]:
+    vectors = Vectors()
+    with chat_server(vectors) as models:
+        yield World(server, vectors, models)
+
+
+@pytest.fixture
+def world(away: World) -> Iterator[World]:
+    away.vectors.spoil(AWAY["503"])
+    yield away
+    away.vectors.mend()
+
+
+def add(memory: GraphMemory, namespace: str) -> None:
+    memory.add(**GIVEN, namespace=namespace)
+
+
+async def aadd(memory: GraphMemory, namespace: str) -> None:
+    await memory.aadd(**GIVEN, namespace=namespace)
+
+
+def add_many(memory: GraphMemory, namespace: str) -> None:
+    memory.add_many([GIVEN], namespace=namespace)
+
+
+def save(memory: GraphMemory, namespace: str) -> None:
+    memory.episodes.save([GIVEN], namespace=namespace)
+
+
+def submit(memory: GraphMemory, namespace: str) -> None:
+    with BackgroundMemory(memory, retry_policy=RetryPolicy(attempts=1)) as background:
+        background.submit([GIVEN], namespace=namespace)
+
+
+def remember(memory: GraphMemory, namespace: str) -> None:
+    graph = StateGraph(MessagesState)
+    graph.add_node("remember", remember_node(memory, namespace, user="Ann"))
+    graph.add_edge(START, "remember").add_edge("remember", END)
+    graph.compile().invoke({"messages": [HumanMessage(SAID, id="m1")]})
+
+
+def use_middleware(memory: GraphMemory, namespace: str) -> None:
+    from langchain.agents import create_agent  # noqa: PLC0415 - optional
+    from langchain_core.language_models import GenericFakeChatModel  # noqa: PLC0415
+
+    middleware = KGMemoryMiddleware(memory, namespace, user="Ann", remember="inline")
+    agent = create_agent(GenericFakeChatModel(messages=iter([AIMessage("Fine.")])), middleware=[middleware])
+    agent.invoke({"messages": [HumanMessage(SAID, id="m1")]})
+
+
+def post(memory: GraphMemory, namespace: str) -> None:
+    with Serving(memory, Options(read=False)) as serving, httpx.Client(base_url=serving.url, timeout=60) as client:
+        place = client.base_url.join(f"/v1/namespaces/{namespace.encode().hex()}/episodes")
+        assert client.post(place, json=GIVEN).status_code == 202
+
+
+WRITERS: dict[str, Callable[[GraphMemory, str], Any]] = {
+    each.__name__: each for each in (add, aadd, add_many, save, submit, remember, use_middleware)
+}
+
+
+@pytest.mark.parametrize("fault", AWAY)
+@pytest.mark.parametrize("writer", ["add", "save"])
+def test_first_message_is_saved_whatever_fails(world: World, namespace: str, writer: str, fault: str) -> None:
+    world.vectors.spoil(AWAY[fault])
+    with world.open() as memory:
+        with suppress(KGMemoryError):
+            WRITERS[writer](memory, namespace)
+        check_found_by_words(memory, namespace)
+    world.vectors.mend()
+    check_read(world, namespace)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_first_message_is_saved_with_no_server(world: World, namespace: str, writer: str) -> None:
+    with socket.socket() as taken:  # bound, and does not listen
+        taken.bind(("127.0.0.1", 0))
+        with world.open(f"http://127.0.0.1:{taken.getsockname()[1]}/v1") as memory, suppress(KGMemoryError):
+            done = WRITERS[writer](memory, namespace)
+            if asyncio.iscoroutine(done):
+                asyncio.run(done)
+        with world.open() as memory:
+            check_found_by_words(memory, namespace)
+    world.vectors.mend()
+    check_read(world, namespace)
+
+
+def check_found_by_words(memory: GraphMemory, namespace: str) -> None:
+    found = memory.search("Who moved to Oslo?", namespace=namespace)
+    assert [episode.content for episode in found.episodes if "Oslo" in episode.content] == [SAID]
+    assert "the embedding model" in (found.degraded or "")
+    context = memory.context("Who moved to Oslo?", namespace=namespace)
+    assert SAID in context
+    assert context.results.degraded == found.degraded
+    [document, *_] = KGRetriever(memory=memory, namespace=namespace).invoke("Who moved to Oslo?")
+    assert document.metadata["degraded"] == found.degraded
+
+
+def check_read(world: World, namespace: str) -> None:
+    with world.open() as memory:
+        memory.episodes.resume(namespace=namespace)
+        assert {episode.status for episode in memory.episodes.list(namespace=namespace)} == {EpisodeStatus.DONE}
+        found = memory.search("Where does Ann live?", namespace=namespace)
+        assert ([fact.sentence for fact in found.facts], found.degraded) == ([FACT], None)
+        options = memory.driver.store.database.query(
+            graph_key(namespace), "CALL db.indexes() YIELD label, types, options RETURN label, types, options", {},
+            write=False,
+        )  # fmt: skip
+        indexed = {
+            row["label"]: row["options"]["embedding"]["dimension"] for row in options if "embedding" in row["types"]
+        }
+        assert indexed == dict.fromkeys(("Episode", "Fact", "Meaning", "Community"), 64)
+
+
+def test_http_accepts_and_answers_by_words(world: World) -> None:
+    with world.open() as memory, Serving(memory, Options()) as serving, httpx.Client(base_url=serving.url) as client:
+        place = "/v1/namespaces/first-write-http"
+        accepted = client.post(f"{place}/episodes", json=GIVEN)
+        found = client.post(f"{place}/search", json={"question": "Who moved to Oslo?"}).json()
+        assert (accepted.status_code, found["episodes"][0]["content"]) == (202, SAID)
+        assert "the embedding model" in found["degraded"]
+        world.vectors.mend()
+        deadline = time.monotonic() + 60
+        while client.get(f"{place}/episodes").json()["items"][0]["status"] != "done":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def test_declared_facts_are_saved_and_read_later(world: World, namespace: str) -> None:
+    rows = [("Ann", "lives in", "Oslo"), ("Bob", "lives in", "Rome")]
+    with world.open() as memory:
+        with pytest.raises(EmbeddingUnavailable):
+            memory.facts.add("Cy", "lives in", "Paris", namespace=namespace)
+        with pytest.raises(EmbeddingUnavailable):
+            memory.facts.add_many(rows, namespace=namespace)
+        world.vectors.mend()
+        memory.episodes.resume(namespace=namespace)
+        assert {fact.subject for fact in memory.facts.list(namespace=namespace)} == {"Ann", "Bob", "Cy"}
+
+
+def test_add_many_saves_all_before_it_raises(world: World, namespace: str) -> None:
+    given = [{**GIVEN, "content": f"I know Bob{number}.", "thread": str(number)} for number in range(40)]
+    with world.open() as memory:
+        with pytest.raises(EmbeddingUnavailable):
+            memory.add_many(given, namespace=namespace)
+        assert memory.stats(namespace=namespace).episodes == 40
+
+
+def test_a_namespace_without_vectors_is_exported_and_forgotten(world: World, namespace: str, tmp_path: Any) -> None:
+    file = tmp_path / "memory.jsonl"
+    with world.open() as memory:
+        save(memory, namespace)
+        memory.data.export(file, namespace=namespace)
+        [episode] = memory.episodes.list(namespace=namespace)
+        receipt = memory.privacy.forget(episode=episode.id, namespace=namespace)
+        assert (receipt.residue, memory.episodes.list(namespace=namespace)) == ((), [])
+        world.vectors.mend()
+        memory.data.import_(file, namespace=namespace, replace=True)
+    check_read(world, namespace)
+
+
+def test_a_memory_without_models_reads_what_was_saved(world: World, namespace: str) -> None:
+    with world.open() as memory:
+        save(memory, namespace)
+        options = without_models(memory.settings, "it only looks")
+    with GraphMemory.open(**options) as looking:
+        assert [episode.content for episode in looking.episodes.list(namespace=namespace)] == [SAID]
+
+
+def test_processes_that_save_at_once_leave_one_schema(world: World, namespace: str) -> None:
+    memories = [world.open() for _ in range(6)]
+    world.vectors.mend()
+    start = threading.Barrier(len(memories))
+
+    def write(place: int) -> None:
+        start.wait()
+        memories[place].add(f"I know Bob{place}.", speaker="Ann", thread=str(place), namespace=namespace)
+
+    with ThreadPoolExecutor(len(memories)) as pool:
+        list(pool.map(write, range(len(memories))))
+    add(memories[0], namespace)
+    for memory in memories:
+        memory.close()
+    check_read_any(world, namespace)
+
+
+def check_read_any(world: World, namespace: str) -> None:
+    with world.open() as memory:
+        assert {episode.status for episode in memory.episodes.list(namespace=namespace)} == {EpisodeStatus.DONE}
+        [meta] = memory.driver.store.database.query(
+            graph_key(namespace), "MATCH (m:Meta) RETURN m.model AS model, m.dimension AS dimension", {}, write=False
+        )
+        assert meta == {"model": "hash", "dimension": 64}
+
+
+def test_the_model_is_chosen_by_the_first_that_embeds(world: World, server: Server, namespace: str) -> None:
+    with world.open() as memory:
+        save(memory, namespace)
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings(32, "other")) as other:
+        other.episodes.resume(namespace=namespace)
+        assert [fact.sentence for fact in other.facts.list(namespace=namespace)] == [FACT]
+    world.vectors.mend()
+    with world.open() as memory, pytest.raises(EmbeddingMismatch, match=r"'other' \(32 dimensions\), not of 'hash'"):
+        add(memory, namespace)
