@@ -177,7 +177,7 @@ def test_another_dimension_is_refused_by_reading_and_by_searching(driver, databa
     other.close()
     assert rows("MATCH (e:Episode) RETURN e.status AS status ORDER BY status") == [
         {"status": "done"},
-        {"status": "waiting"},
+        {"status": "working"},
     ]
 
 

@@ -194,7 +194,7 @@ UNWIND CASE WHEN size($reopened) = 0 THEN [NULL] ELSE $reopened END AS row
 OPTIONAL MATCH (b:Belief {id: row.id})
 WITH changed, added, read, count(b) AS there
 MATCH (e:Meta {id: 'schema'})
-WHERE changed + added + read = 0 AND there = size($reopened) AND e.model = $model
+WHERE changed + added + read = 0 AND there = size($reopened) AND coalesce(e.model, $model) = $model
 SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1,
   e.outbox = CASE WHEN $note IS NULL THEN e.outbox ELSE coalesce(e.outbox, []) + [$note] END
 WITH e
