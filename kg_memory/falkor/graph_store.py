@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
+import redis
+
 from kg_memory.errors import DatabaseError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
@@ -37,8 +39,8 @@ class GraphStore:
 
     def __init__(self, database: Database, vectors: VectorModel) -> None:
         self.database, self.vectors = database, vectors
-        self._ready: dict[tuple[str, bool], tuple[tuple[int, ...], float]] = {}
-        """The state of the database in which a graph was ready to be read, or written, and until when it counts."""
+        self._ready: dict[str, tuple[tuple[int, ...], float]] = {}
+        """The state of the database in which a graph was there and ready, and until when it counts."""
 
     @property
     def closed(self) -> bool:
@@ -58,7 +60,7 @@ class GraphStore:
         """Run *query* on the graph *key*, and return its rows."""
         first = query.queries[0] if isinstance(query, Reads) else query
         yield from self.database.connect()  # first, as it tells whether the server is still the one that was ready
-        if not self._is_ready(key, write=first.write):
+        if not self._is_ready(key):
             yield in_thread(partial(self._prepare, key, write=first.write))
         try:
             return (yield from _send(self.database.stale if first.stale else self.database, key, query))
@@ -83,21 +85,24 @@ class GraphStore:
             return True
         try:
             return schema.check(self.database, key, dimension, name)
-        except DatabaseError:  # of a server that takes no writes, where the graph lacks the indices of its vectors
+        except DatabaseError as error:
+            if not isinstance(error.__cause__, redis.ReadOnlyError):
+                raise
+            # A replica takes no writes: the graph stays without the indices of its vectors, as it has none.
             return schema.check(self.database, key, None, name)
 
     def state(self, key: str) -> tuple[int, ...]:
         """Return what changes when the graph *key* must be made ready again, as when its vectors' length is known."""
         return (*self.database.state(key), self.vectors.length)
 
-    def _is_ready(self, key: str, *, write: bool) -> bool:
-        state, until = self._ready.get((key, write), (None, 0.0))
+    def _is_ready(self, key: str) -> bool:
+        state, until = self._ready.get(key, (None, 0.0))
         return state == self.state(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """Make the graph *key* ready."""
-        if not self._is_ready(key, write=write) and self.fit(key, write=write):
-            self._ready[key, write] = self.state(key), time.monotonic() + READY_SECONDS
+        if not self._is_ready(key) and self.fit(key, write=write):
+            self._ready[key] = self.state(key), time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
         """Return once *query*, which was refused and so changed nothing, may be run again; raise if it may not.
@@ -105,8 +110,7 @@ class GraphStore:
         It may after somebody deleted the graph, and after its vectors were made anew. A graph that has no Meta node
         is one that was deleted and written again, or is just being made: here it is made whole, even for a read.
         """
-        for write in (True, False):
-            self._ready.pop((key, write), None)
+        self._ready.pop(key, None)
         meta = self.database.query(key, schema.READ_META, {}, write=False)
         if meta and VECTOR_SEARCH not in str(refused) and not isinstance(refused, EmbeddingMismatch):
             raise refused

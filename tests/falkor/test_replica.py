@@ -247,6 +247,15 @@ def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, database, prima
         follow(replica, primary)
 
 
+def test_a_replica_as_url_reads_a_graph_without_vectors(primary, replica, namespace, settings):
+    with GraphMemory(settings.with_(url=primary.url()), model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        memory.episodes.save(["Ann lives in Oslo"], namespace=namespace)
+    primary.redis.wait(1, 5000)
+    with GraphMemory(settings.with_(url=replica.url()), model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        memory.driver.embedder.embed(["Oslo"])  # from now on the indices of vectors could be made
+        assert [episode.content for episode in memory.episodes.list(namespace=namespace)] == ["Ann lives in Oslo"]
+
+
 def test_a_query_that_is_wrong_is_an_error_with_a_replica_too(drive):
     drive(write(MAKE))
     with pytest.raises(QueryError, match="refused"):

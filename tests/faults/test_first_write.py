@@ -154,9 +154,9 @@ def check_found_by_words(memory: GraphMemory, namespace: str) -> None:
     assert "the embedding model" in (found.degraded or "")
     context = memory.context("Who moved to Oslo?", namespace=namespace)
     assert SAID in context
-    assert context.results.degraded == found.degraded
+    assert "the embedding model" in (context.results.degraded or "")
     [document, *_] = KGRetriever(memory=memory, namespace=namespace).invoke("Who moved to Oslo?")
-    assert document.metadata["degraded"] == found.degraded
+    assert "the embedding model" in document.metadata["degraded"]
 
 
 def check_read(world: World, namespace: str) -> None:
