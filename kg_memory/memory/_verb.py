@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from functools import cached_property, wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from kg_memory.falkor.graph_store import FalkorDriver
@@ -20,6 +23,18 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 G = TypeVar("G", bound="Group")
+_LATE = (
+    "kg_memory.ingestion.graph",
+    "kg_memory.retrieval.graph",
+    "kg_memory.communities.graph",
+    "kg_memory.maintenance.review.graph",
+    "kg_memory.maintenance.transfer.drawing",
+    "kg_memory.maintenance.transfer.imports",
+    "kg_memory.memory.importing",
+    "langchain_core.tracers.context",
+    "langchain_core.tracers.stdout",
+)
+"""The modules that flows import when they first need them."""
 
 
 class Engine:
@@ -30,6 +45,11 @@ class Engine:
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
         self.driver, self.settings = driver, settings
+
+    async def load(self) -> None:
+        """Import in a thread the modules that flows import late: an import reads files, and would block the loop."""
+        if missing := [name for name in _LATE if name not in sys.modules]:
+            await asyncio.to_thread(lambda: list(map(import_module, missing)))
 
     @cached_property
     def ingestion(self) -> Pipeline:
@@ -126,6 +146,7 @@ def verb(
     async def arun(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._span(name, args, kwargs) as tell:
             namespace = validate_namespace(kwargs.get("namespace", DEFAULT_NAMESPACE))
+            await self._engine.load()
             return tell(await self._engine.driver.arun(flow(self, *args, **kwargs), namespace))
 
     _describe(run, flow, name)

@@ -169,12 +169,12 @@ def is_lasting(name: str) -> bool:
 @cache
 def canonical_predicates() -> tuple[str, ...]:
     """Return the canonical names of the table, each once."""
-    return tuple(dict.fromkeys(predicate.name for predicate in _table().exact.values()))
+    return tuple(dict.fromkeys(predicate.name for predicate in _TABLE.exact.values()))
 
 
 def _look_up(name: str) -> Predicate | None:
     """Return what *name* means. Each rule removes a word and looks up the rest, so this ends."""
-    if exact := _table().exact.get(name):
+    if exact := _TABLE.exact.get(name):
         return exact
     framed = f"_{name}_"
     rules = (_expand_contraction, _read_negation, _strip_adverbs, _read_former, _read_plan, _read_start, _read_mark)
@@ -182,7 +182,7 @@ def _look_up(name: str) -> Predicate | None:
         applies, predicate = rule(framed)
         if applies:
             return predicate
-    joined = _read_inflection(name) or _table().joined.get(_join(name))
+    joined = _read_inflection(name) or _TABLE.joined.get(_join(name))
     return joined or _read_favorite(name) or _read_chinese(name) or _read_field(name)
 
 
@@ -202,7 +202,7 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
     if mark in _DENIALS and base.name.startswith(tuple(f"{denial}_" for denial in _DENIALS)):
         return None
     name = f"{mark}_{base.name}"
-    return _table().exact.get(name) or Predicate(name, single_valued=False, family=base.family)
+    return _TABLE.exact.get(name) or Predicate(name, single_valued=False, family=base.family)
 
 
 def _lasts(base: Predicate | None) -> bool:
@@ -277,16 +277,16 @@ def _read_inflection(name: str) -> Predicate | None:
     rest = words[len(helpers) :]
     if not helpers:
         noun = len(words) == 1 and not {name, name.removesuffix("S")}.isdisjoint(_NOUNS)
-        return None if noun else _table().stems.get(_stem_first(words))
+        return None if noun else _TABLE.stems.get(_stem_first(words))
     if not rest:
         return None
-    exact, after = _table().exact, "_".join(rest)
+    exact, after = _TABLE.exact, "_".join(rest)
     if not _BE.isdisjoint(helpers):
-        progressive = exact.get(after) or _table().stems.get(_stem_first(rest))
+        progressive = exact.get(after) or _TABLE.stems.get(_stem_first(rest))
         return exact.get(f"IS_{after}") or (progressive if rest[0].endswith("ING") else None)
     if helpers[-1] in ("DO", "DOES", "DID"):
-        return exact.get(after) or _table().stems.get(_stem_first(rest))
-    had = _table().stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in IRREGULAR else None
+        return exact.get(after) or _TABLE.stems.get(_stem_first(rest))
+    had = _TABLE.stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in IRREGULAR else None
     return exact.get(f"HAS_{after}") or exact.get(after) or had
 
 
@@ -349,9 +349,8 @@ def _join(name: str) -> str:
     return name.replace("_", "")
 
 
-@cache
-def _table() -> _Table:
-    """Return the table, read once."""
+def _read_table() -> _Table:
+    """Return the table of the package's file."""
     families = tomllib.loads(files(__package__).joinpath("predicates.toml").read_text(encoding="utf-8"))
     exact: dict[str, Predicate] = {}
     stems: dict[str, Predicate | None] = {}
@@ -391,3 +390,7 @@ def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predi
 def is_present(name: str) -> bool:
     """Return whether the canonical *name* is in the present tense: LIVES_IN."""
     return name.partition("_")[0].endswith("S")
+
+
+_TABLE = _read_table()
+"""The table, read at import: reading a file later would block an event loop."""

@@ -34,6 +34,7 @@ MAX_WORDS = 10_000
 MAX_CHARACTERS = 500
 """The most characters of a name, a word or a description."""
 _LISTS = ("predicates", "families", "words")
+_DEFAULT = tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def read_schema(value: object, *, strict: bool) -> list[Schema]:
 @cache
 def default_schema() -> Schema:
     """Return the default topics."""
-    return parse_schema(tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8")))
+    return parse_schema(_DEFAULT)
 
 
 def parse_schema(value: object) -> Schema:

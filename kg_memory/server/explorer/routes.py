@@ -103,21 +103,21 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _add_page(router: APIRouter) -> None:
+    story = files("kg_memory.cli").joinpath("story.jsonl").read_text("utf-8")
+    pages = StaticFiles(directory=STATIC)
+
     @router.get("/explorer", include_in_schema=False)
     async def open_page() -> Response:
         return RedirectResponse("explorer/")
 
     @router.get("/explorer/story.jsonl", include_in_schema=False)
     async def read_story(_: KnownKey) -> Response:
-        story = files("kg_memory.cli").joinpath("story.jsonl").read_text("utf-8")
         return Response(story, 200, HEADERS, "application/jsonl")
 
     @router.get("/explorer/moment", include_in_schema=False)
     async def read_moment(_: KnownKey, text: Annotated[str, Query(min_length=1, max_length=200)]) -> Moment:
         """Return the first instant of a time in words."""
         return Moment(at=parse_moment("text", text, _now()) // 1000)
-
-    pages = StaticFiles(directory=STATIC)
 
     @router.get("/explorer/{path:path}", include_in_schema=False)
     async def read_page(path: str, request: Request) -> Response:
