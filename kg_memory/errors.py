@@ -30,7 +30,8 @@ Each message ends with a remedy.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,6 +57,17 @@ class MissingExtra(KGMemoryError, ImportError):
 
 class InputError(KGMemoryError, ValueError):
     """An argument is invalid: it cannot be stored, or the question cannot be asked."""
+
+
+@contextmanager
+def renaming(**names: str) -> Iterator[None]:
+    """Let an `InputError` that begins with an argument of the verb begin with that of its caller, by *names*."""
+    try:
+        yield
+    except InputError as error:
+        first, space, rest = str(error).partition(" ")
+        error.args = (f"{names.get(first, first)}{space}{rest}",)
+        raise
 
 
 class NotFound(InputError):

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server import episodes, events, forgetting, graph, transfer
 from kg_memory.server.access import KnownKey
-from kg_memory.server.endpoints import add_route, describe
+from kg_memory.server.endpoints import LenientRoute, add_route, describe
 from kg_memory.server.explorer import routes as explorer
 from kg_memory.server.gate import Gate
 from kg_memory.server.keys import ApiKey
@@ -63,6 +63,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
         )
     add_handlers(app, paths, {"data.namespaces": "GET /v1/namespaces", **BY_VERB})
     describe_problems(app)
+    app.router.route_class = LenientRoute
     _add_routes(app.router, service)
     if options.alone:
         app.router.routes.append(Route("/", lambda _: RedirectResponse("explorer/")))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+
+from kg_memory.models.arguments import Arguments
 
 T = TypeVar("T")
 MOST_ROWS = 1000
@@ -27,7 +29,7 @@ Many = Annotated[list[T], Field(max_length=MOST_ROWS, fail_fast=True)]
 """A list that is validated up to its first wrong item."""
 
 
-class StrictBody(BaseModel):
+class StrictBody(Arguments):
     """A body without unknown fields, whose texts have a limit."""
 
     model_config = ConfigDict(extra="forbid", str_max_length=LONGEST_TEXT)

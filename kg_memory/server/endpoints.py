@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import linecache
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi.routing import APIRoute
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, create_model
 from starlette.responses import Response
 
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models import arguments as models
 from kg_memory.models.results import Context, Paged
 from kg_memory.server.access import Access, require
 from kg_memory.server.bodies import StrictBody
@@ -67,6 +70,25 @@ class Route:
     whole: bool = False
     heavy: bool = False
     example: Mapping[str, Any] | None = None
+
+
+class LenientRoute(APIRoute):
+    """A route whose optional parameters in the query may be empty or ``null``: they count as left out."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of requests."""
+        linecache.getlines(inspect.getfile(self.endpoint))  # or FastAPI reads it on the event loop, to know the line
+        handle = super().get_route_handler()
+        optional = {field.alias for field in self.dependant.query_params if not field.field_info.is_required()}
+
+        async def answer(request: Request) -> Response:
+            given = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            kept = [(name, value) for name, value in given if name not in optional or not models.is_left_out(value)]
+            if len(kept) < len(given):
+                request.scope["query_string"] = urlencode(kept).encode()
+            return await handle(request)
+
+        return answer
 
 
 @dataclass(frozen=True, slots=True)

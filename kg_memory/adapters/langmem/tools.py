@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore, SearchItem
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.langmem.items import Record
 from kg_memory.adapters.langmem.place import Labels, Namespace, Store, store_here, validate_store
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
+from kg_memory.models.arguments import Arguments
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -46,13 +47,19 @@ class Here(NamedTuple):
     labels: Labels
 
 
-class SearchArguments(BaseModel):
+class SearchArguments(Arguments):
     """A query, and how much of the answer to show."""
 
     query: str = Field(description="What to look for: a question or key words, with names.")
     limit: int = Field(default=10, description="How many memories at most.")
     offset: int = Field(default=0, description="How many of the best to skip, for the next page.")
     filter: Record | None = Field(default=None, description="Fields that a memory must have; mostly none.")
+
+
+class _ManageText(Arguments):
+    """The arguments of ``manage_memory`` for memories that are texts, which may be ``"null"``."""
+
+    texts: ClassVar[frozenset[str]] = frozenset({"content"})
 
 
 def create_manage_memory_tool(
@@ -103,7 +110,8 @@ def create_manage_memory_tool(
     actions: Any = Literal[permitted]
     arguments = create_model(
         "ManageMemory",
-        __config__=ConfigDict(arbitrary_types_allowed=True),
+        __base__=_ManageText if schema is str else Arguments,
+        __cls_kwargs__={"arbitrary_types_allowed": True},
         content=(schema | None, Field(default=None, description="The memory; not for delete.")),
         action=(actions, Field(default=default, description="What to do.")),
         id=(str | None, Field(default=None, description="The id of the memory; for update and delete only.")),

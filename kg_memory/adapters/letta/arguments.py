@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from kg_memory.models.arguments import Arguments
 
 LABEL = "Which block, such as 'human' for what you know of the user."
 DATE = "ISO 8601, such as '2024-01-15' or '2024-01-15T14:30'."
 
 
-class CoreMemoryAppend(BaseModel):
+class CoreMemoryAppend(Arguments):
     """Add a line to a block of your core memory, which is always in your context.
 
     Use it for the few things that every answer needs. All else belongs into archival memory.
@@ -20,7 +22,7 @@ class CoreMemoryAppend(BaseModel):
     content: str = Field(description="What to add, in a short sentence.")
 
 
-class CoreMemoryReplace(BaseModel):
+class CoreMemoryReplace(Arguments):
     """Replace words wherever a block of your core memory says them; with nothing new they are removed."""
 
     label: str = Field(description=LABEL)
@@ -28,7 +30,7 @@ class CoreMemoryReplace(BaseModel):
     new_content: str = Field(description="What it says instead; empty to remove them.")
 
 
-class MemoryReplace(BaseModel):
+class MemoryReplace(Arguments):
     """Replace one passage of a block, which must say it only once. For large changes use memory_rethink."""
 
     label: str = Field(description=LABEL)
@@ -36,7 +38,7 @@ class MemoryReplace(BaseModel):
     new_string: str = Field(description="What stands there instead; empty to remove it.")
 
 
-class MemoryInsert(BaseModel):
+class MemoryInsert(Arguments):
     """Insert lines at a place in a block."""
 
     label: str = Field(description=LABEL)
@@ -44,7 +46,7 @@ class MemoryInsert(BaseModel):
     insert_line: int = Field(default=-1, description="The line after which it goes: 0 for the beginning, -1 the end.")
 
 
-class MemoryRethink(BaseModel):
+class MemoryRethink(Arguments):
     """Rewrite a whole block: to reorganise it, to shorten it, or to bring much that is new into it.
 
     For small edits use memory_replace or memory_insert. What you leave out is gone from the block.
@@ -54,11 +56,11 @@ class MemoryRethink(BaseModel):
     new_memory: str = Field(description="All that the block says from now on.")
 
 
-class MemoryFinishEdits(BaseModel):
+class MemoryFinishEdits(Arguments):
     """Say that you have finished editing your blocks; call it after the last edit."""
 
 
-class ArchivalMemoryInsert(BaseModel):
+class ArchivalMemoryInsert(Arguments):
     """Store something in archival memory, which is without limits and is searched, not shown.
 
     Use it for what may matter later: facts, notes, summaries, events. What it contradicts there is ended by it.
@@ -68,7 +70,7 @@ class ArchivalMemoryInsert(BaseModel):
     tags: list[str] | None = Field(default=None, description="Words to file it under, such as 'meetings'.")
 
 
-class ArchivalMemorySearch(BaseModel):
+class ArchivalMemorySearch(Arguments):
     """Search archival memory, by meaning and words: facts with the time in which they hold, and stored texts."""
 
     query: str = Field(description="What to look for: a question or key words, with names.")
@@ -79,7 +81,7 @@ class ArchivalMemorySearch(BaseModel):
     end_datetime: str | None = Field(default=None, description=f"Only what was said until then. {DATE}")
 
 
-class ConversationSearch(BaseModel):
+class ConversationSearch(Arguments):
     """Search earlier messages of this user's conversations; they are shown word for word.
 
     By meaning and words, or, without a query, all of some time or role, the latest first.

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.letta.block import Block, Version
@@ -23,6 +23,7 @@ from kg_memory.adapters.rendering import DATA, NOTHING
 from kg_memory.adapters.tools.toolkit import Answer, Here, most_of, search, tool
 from kg_memory.errors import NotFound
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import Episode
 from kg_memory.retrieval.context.lines import escape_brackets, escape_line, time_in_figures
 from kg_memory.runtime.flow import Flow
@@ -43,7 +44,7 @@ SCANNED = 20_000
 AT_ONCE = 1000
 
 
-class Grep(BaseModel):
+class Grep(Arguments):
     """Find the lines of all files that match a regular expression, whatever the case, 20 at a time.
 
     A file is a conversation or a document, with a line for each line of its messages.
@@ -55,14 +56,14 @@ class Grep(BaseModel):
     offset: int = Field(default=0, description="How many matches to skip: 20 for the second page.")
 
 
-class SearchFiles(BaseModel):
+class SearchFiles(Arguments):
     """Find the files about something, by meaning and words."""
 
     query: str = Field(description="What to look for: a question or key words, with names.")
     limit: int = Field(default=5, description="How many results at most.")
 
 
-class OpenFile(BaseModel):
+class OpenFile(Arguments):
     """Open a file and show a page of its lines. It stays open, and in your context, until you close it."""
 
     file_name: str = Field(description="The name of the file, as grep and search_files show it.")
@@ -70,7 +71,7 @@ class OpenFile(BaseModel):
     length: int = Field(default=PAGE_LINES, description=f"How many lines to show, {MOST_LINES} at most.")
 
 
-class CloseFile(BaseModel):
+class CloseFile(Arguments):
     """Close a file that is open, so that it takes no room in your context any more."""
 
     file_name: str = Field(description="The name of the file.")

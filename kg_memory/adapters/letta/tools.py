@@ -20,7 +20,7 @@ from kg_memory.adapters.letta.blocks import Blocks
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.rendering import render_episode, section
 from kg_memory.adapters.tools.toolkit import Answer, Here, answer_results, most_of, remember, search, tool
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, renaming
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.flow import Flow
@@ -118,8 +118,9 @@ def _archive(
     most: int,
 ) -> Flow[Answer]:
     limit = most if top_k is None else top_k
-    where = _tagged(tags or [], tag_match_mode, _said(start_datetime, end_datetime))
-    results = yield from search(here, query, limit, of_each=2, where=where)
+    where = _tagged(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
+    with renaming(limit="top_k"):
+        results = yield from search(here, query, limit, of_each=2, where=where)
     texts = [episode for episode in results.episodes if episode.kind is not EpisodeKind.MESSAGE]
     return answer_results(results.model_copy(update={"facts": results.facts[:limit], "episodes": tuple(texts[:limit])}))
 
@@ -131,20 +132,18 @@ def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
     return {**said, "labels.tags": tags} if tags else said
 
 
-def _said(start: str | None, end: str | None) -> dict[str, Any]:
-    """Return the filter of what was said from *start* to *end*; an end without a time of day is the whole day."""
-    times = {"$gte": _parse_date(start, time.min), "$lte": _parse_date(end, time.max)}
-    said = {operator: moment for operator, moment in times.items() if moment is not None}
+def _said(**ends: str | None) -> dict[str, Any]:
+    """Return the filter of what was said from a start to an end; an end without a time of day is the whole day."""
+    how = zip(ends.items(), (("$gte", time.min), ("$lte", time.max)), strict=True)
+    said = {operator: _parse_date(name, text, of_day) for (name, text), (operator, of_day) in how if text}
     return {"said_at": said} if said else {}
 
 
-def _parse_date(text: str | None, of_day: time) -> datetime | None:
-    if not text:
-        return None
+def _parse_date(name: str, text: str, of_day: time) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(f"a date must be ISO 8601, such as 2024-01-15 or 2024-01-15T14:30, got {text!r:.50}") from None
+        raise InputError(f"{name} must be ISO 8601, such as 2024-01-15 or 2024-01-15T14:30, got {text!r:.50}") from None
     if len(text) <= len("2024-01-15"):
         moment = datetime.combine(moment, of_day)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -167,7 +166,7 @@ def _recall(
 ) -> Flow[Answer]:
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size
-    where = {"kind": "message", **_said(start_date, end_date), **_spoken(roles or [], assistant)}
+    where = {"kind": "message", **_said(start_date=start_date, end_date=end_date), **_spoken(roles or [], assistant)}
     if not query:
         return _answer_messages((yield from here.call("episodes.list", where=where, limit=size, skip=skip)))
     results = yield from search(here, query, skip + size, where=where)

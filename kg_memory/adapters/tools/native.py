@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
@@ -20,13 +20,14 @@ from kg_memory.adapters.rendering import MOST, render_history
 from kg_memory.adapters.tools.toolkit import Answer, Here, answer_results, forget, most_of, remember, search, tool
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import Fact
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.message_fields import USER
 
 
-class SearchMemory(BaseModel):
+class SearchMemory(Arguments):
     """Search the long-term memory of this user: dated facts and what was said, with sources.
 
     Use it before you answer anything that earlier conversations may have told: the user's life, people, work,
@@ -42,7 +43,7 @@ class SearchMemory(BaseModel):
     limit: int | None = Field(default=None, description=f"At most so many lines of each kind, {MOST} at most.")
 
 
-class Remember(BaseModel):
+class Remember(Arguments):
     """Remember something for later conversations.
 
     Use it when the user asks you to remember something, or tells something lasting about themselves or their world: a
@@ -55,7 +56,7 @@ class Remember(BaseModel):
     )
 
 
-class ForgetMemory(BaseModel):
+class ForgetMemory(Arguments):
     """Forget one message with all that was learned from it, or one fact with every message that tells it, for good.
 
     Use it only when the user asks to have something forgotten; it cannot be undone. Search first, for the id.
@@ -66,7 +67,7 @@ class ForgetMemory(BaseModel):
     reason: str = Field(default="", description="Why it is to be forgotten, in a few words.")
 
 
-class MemoryHistory(BaseModel):
+class MemoryHistory(Arguments):
     """Look up how something was over time: all known periods of a person, place or thing, newest first, with sources.
 
     Use it for "since when", "where before", "how often", "what changed". Do not use it for a single present fact.
@@ -126,7 +127,5 @@ def _forget(here: Here, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A00
 
 
 def _history(here: Here, name: str, relation: str | None = None, *, believed_at: Time | None = None) -> Flow[Answer]:
-    facts: list[Fact] = yield from here.call(
-        "facts.history", name, relation or None, limit=MOST, believed_at=believed_at
-    )
+    facts: list[Fact] = yield from here.call("facts.history", name, relation, limit=MOST, believed_at=believed_at)
     return render_history(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}

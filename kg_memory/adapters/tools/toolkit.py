@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, place_of
 from kg_memory.adapters.rendering import MOST, parse_id, render_added, render_receipt, render_results
-from kg_memory.errors import InputError, MemoryPaused
+from kg_memory.errors import InputError, MemoryPaused, renaming
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.models.operations import AddResult, ForgetReceipt
@@ -113,9 +113,10 @@ def search(
     *options* are those of `GraphMemory.search`.
     """
     most = of_each * most_of(limit)
-    results: SearchResults = yield from here.call(
-        "search", query, limit=most, during=during or None, thread=here.thread, **options
-    )
+    with renaming(question="query", during="as_of"):
+        results: SearchResults = yield from here.call(
+            "search", query, limit=most, during=during, thread=here.thread, **options
+        )
     return results
 
 

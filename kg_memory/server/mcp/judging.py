@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from kg_memory.adapters.rendering import DATA, MOST, render_fact
-from kg_memory.errors import InputError, NotFound
+from kg_memory.errors import InputError, NotFound, renaming
 from kg_memory.models.graph import Fact
 from kg_memory.models.operations import Preview
 from kg_memory.server.mcp.tool import Answer, Arguments, Tool, ToolCall
@@ -65,7 +65,7 @@ async def compare(call: ToolCall, asked: Compare) -> Answer:
     """Compare two facts, or two times."""
     if ID.fullmatch(fact_id(asked.first)) and ID.fullmatch(fact_id(asked.second)):
         return await _compare_facts(call, asked)
-    before, after = [await _believed_at(call, asked, time) for time in (asked.first, asked.second)]
+    before, after = [await _believed_at(call, asked, which) for which in ("first", "second")]
     gone, new = _without(before, after), _without(after, before)
     lines = [f"- {_line(fact)}" for fact in gone[:MOST]]
     lines += [f"+ {_line(fact)}" for fact in new[:MOST]]
@@ -94,10 +94,11 @@ async def _compare_facts(call: ToolCall, asked: Compare) -> Answer:
     return Answer("\n".join(lines), {"differences": differing, "verdicts": verdicts})
 
 
-async def _believed_at(call: ToolCall, asked: Compare, time: str) -> list[Fact]:
+async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]:
     facts = call.memory.facts
-    how: dict[str, Any] = {"believed_at": time, "namespace": call.namespace, "limit": MOST_FACTS}
-    found = await (facts.aabout(asked.name, **how) if asked.name else facts.alist(**how))
+    how: dict[str, Any] = {"believed_at": getattr(asked, which), "namespace": call.namespace, "limit": MOST_FACTS}
+    with renaming(believed_at=which):
+        found = await (facts.aabout(asked.name, **how) if asked.name else facts.alist(**how))
     if len(found) == MOST_FACTS:
         raise InputError(f"more than {MOST_FACTS} facts were believed then; give a name to compare those about it")
     return found

@@ -7,6 +7,7 @@ from mcp_types import INVALID_PARAMS, GetPromptResult, Prompt, PromptArgument, P
 
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.report_values import Report
+from kg_memory.models.arguments import is_left_out
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.text.context_markers import REMEMBERED
 
@@ -42,6 +43,7 @@ async def get_prompt(memory: GraphMemory, caller: Caller, name: str, arguments: 
     names = [prompt.name for prompt in PROMPTS]
     if name not in names or not caller.key.has("read"):
         raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:50]!r} here; use {', '.join(names)}")
+    arguments = {argument: text for argument, text in arguments.items() if not is_left_out(text)}
     if name == "brief":
         question = arguments.get("topic") or f"What matters to {caller.user} now?"
         context = await memory.acontext(question, namespace=caller.namespace, asker=caller.user)

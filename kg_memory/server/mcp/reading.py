@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pydantic import Field
 
 from kg_memory.adapters.rendering import DATA, MOST, render_fact, render_results
+from kg_memory.errors import renaming
 from kg_memory.models.graph import Change, Fact
 from kg_memory.models.results import FactExplanation
 from kg_memory.retrieval.context.lines import date_in_words, time_in_figures
@@ -42,13 +43,14 @@ class Recall(Arguments):
 
 async def recall(call: ToolCall, asked: Recall) -> Answer:
     """Search."""
-    results = await call.memory.asearch(
-        asked.question,
-        namespace=call.namespace,
-        limit=min(asked.limit, MOST),
-        during=asked.as_of or None,
-        asker=call.caller.user,
-    )
+    with renaming(during="as_of"):
+        results = await call.memory.asearch(
+            asked.question,
+            namespace=call.namespace,
+            limit=min(asked.limit, MOST),
+            during=asked.as_of,
+            asker=call.caller.user,
+        )
     data: dict[str, object] = {"facts": [], "episodes": []}
     if not results.abstains:
         data["facts"] = list(map(view_fact, results.facts))
@@ -72,13 +74,14 @@ class Facts(Arguments):
 
 async def facts(call: ToolCall, asked: Facts) -> Answer:
     """List facts."""
-    found = await call.memory.facts.aabout(
-        asked.name,
-        namespace=call.namespace,
-        as_of=asked.as_of or asked.believed_at or datetime.now(UTC),
-        believed_at=asked.believed_at or None,
-        limit=MOST,
-    )
+    with renaming(as_of="as_of" if asked.as_of else "believed_at"):
+        found = await call.memory.facts.aabout(
+            asked.name,
+            namespace=call.namespace,
+            as_of=asked.as_of or asked.believed_at or datetime.now(UTC),
+            believed_at=asked.believed_at,
+            limit=MOST,
+        )
     nothing = f"Nothing holds of {quote(asked.name)!r} then; history has the past, and recall finds other names."
     return Answer(render_facts(found, nothing), {"facts": list(map(view_fact, found))})
 
@@ -94,11 +97,7 @@ class History(Arguments):
 async def history(call: ToolCall, asked: History) -> Answer:
     """List periods."""
     found = await call.memory.facts.ahistory(
-        asked.name,
-        asked.relation or None,
-        namespace=call.namespace,
-        believed_at=asked.believed_at or None,
-        limit=MOST,
+        asked.name, asked.relation, namespace=call.namespace, believed_at=asked.believed_at, limit=MOST
     )
     nothing = f"Nothing in memory about {quote(asked.name)!r}; recall finds names by other words."
     return Answer(render_facts(found, nothing), {"facts": list(map(view_fact, found))})
@@ -151,9 +150,7 @@ class Changes(Arguments):
 
 async def changes(call: ToolCall, asked: Changes) -> Answer:
     """List changes."""
-    made = await call.memory.facts.achanges(
-        asked.since, asked.until or None, namespace=call.namespace, limit=MOST_CHANGES
-    )
+    made = await call.memory.facts.achanges(asked.since, asked.until, namespace=call.namespace, limit=MOST_CHANGES)
     data = {"changes": list(map(view_change, made))}
     if not made:
         return Answer("Nothing changed then.", data)

@@ -10,10 +10,11 @@ from typing import Any
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolRequestParams, ToolAnnotations
 from mcp_types import Tool as ListedTool
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models import arguments
 from kg_memory.server.keys import Scope
 from kg_memory.server.mcp.caller import PROFILES, Caller, Profile
 
@@ -24,7 +25,7 @@ LONGEST = 50_000
 """Characters of an argument, at most."""
 
 
-class Arguments(BaseModel):
+class Arguments(arguments.Arguments):
     """The arguments of a tool; the docstring tells the model what it is for."""
 
     model_config = ConfigDict(extra="forbid", str_max_length=LONGEST)
@@ -98,10 +99,10 @@ class Tool:
     async def call(self, call: ToolCall) -> Answer:
         """Check the arguments of *call*, and answer it. Errors: those of the memory; `InputError` for arguments."""
         try:
-            arguments = self.arguments.model_validate(call.params.arguments or {})
+            asked = self.arguments.model_validate(call.params.arguments or {})
         except ValidationError as error:
             raise InputError(self._explain(error)) from None
-        return await self.handle(call, arguments)
+        return await self.handle(call, asked)
 
     def _explain(self, error: ValidationError) -> str:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])

@@ -133,8 +133,8 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "no date": ("conversation_search", {"start_date": "soon"}, "must be ISO 8601"),
     "no page": ("conversation_search", {"page": -1}, "page must be a whole number from 0"),
     "no words": ("core_memory_replace", {"label": "human", "old_content": "", "new_content": "x"}, "does not say ''"),
-    "no question": ("archival_memory_search", {"query": ""}, "question must be a non-empty string"),
-    "no results": ("archival_memory_search", {"query": "tea", "top_k": 0}, "limit must be a whole number"),
+    "no question": ("archival_memory_search", {"query": ""}, "query must be a non-empty string"),
+    "no results": ("archival_memory_search", {"query": "tea", "top_k": 0}, "top_k must be a whole number"),
     "nothing to insert": ("archival_memory_insert", {"content": " "}, "the content is empty"),
     "no messages": ("conversation_search", {"query": "tea", "limit": -1}, "limit must be a whole number"),
 }

@@ -1,0 +1,69 @@
+"""Arguments as models and other programs write them in JSON: values that mean "left out", and values of other types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+LEFT_OUT = frozenset({"", "null", "none", "undefined", "n/a"})
+
+
+def is_left_out(value: object) -> bool:
+    """Return whether *value*, of an optional argument, means that it is left out: null, blank, or ``"null"``."""
+    return value is None or (isinstance(value, str) and value.strip().casefold() in LEFT_OUT)
+
+
+class Arguments(BaseModel):
+    """The arguments of a tool, or the body of a request.
+
+    An optional argument that `is_left_out` has its default; a required text is kept as it is. Where no text is
+    expected, a text may be a number, a list or an object in JSON, or the only item of a list.
+    """
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+    texts: ClassVar[frozenset[str]] = frozenset()
+    """The optional arguments that may be a text such as ``"null"``."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, given: Any) -> Any:
+        return dict(cls._read_each(given)) if isinstance(given, dict) else given
+
+    @classmethod
+    def _read_each(cls, given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        for name, value in given.items():
+            field = cls.model_fields.get(name)
+            read = value if field is None else _read_value(field.annotation, value)
+            if field is not None and not field.is_required() and not (value and name in cls.texts):
+                read = [item for item in read if not is_left_out(item)] if isinstance(read, list) else read
+                if is_left_out(read) or (value and read == []):
+                    continue
+            yield name, read
+
+
+def _read_value(annotation: Any, value: Any) -> Any:
+    """Return the *value* of an argument of the type *annotation*; a text is JSON or an item of a list where it fits."""
+    if not isinstance(value, str):
+        return value
+    kinds = {get_origin(kind) or kind for kind in _alternatives(annotation)}
+    if str in kinds or Any in kinds:
+        return value
+    if value.strip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return [value] if list in kinds and not is_left_out(value) else value
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        for kind in get_args(annotation):
+            yield from _alternatives(kind)
+    else:
+        yield get_args(annotation)[0] if origin is Annotated else annotation

@@ -1,0 +1,117 @@
+"""Optional arguments that models fill with null, "" or "null" are left out; errors name the argument that was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from kg_memory import GraphMemory
+from kg_memory.adapters import memory_tools
+from kg_memory.adapters.langmem import create_manage_memory_tool, create_search_memory_tool
+from kg_memory.adapters.letta import Files, file_tools, letta_tools
+
+LEFT_OUT = (None, "", " ", "null", "None", "NULL", "undefined", "N/A")
+GIVEN: dict[str, dict[str, Any]] = {
+    "search_memory": {"query": "Where does Ann live?"},
+    "memory_history": {"name": "Ann"},
+    "archival_memory_search": {"query": "Oslo"},
+    "conversation_search": {},
+    "grep": {"pattern": "Oslo"},
+    "search_files": {"query": "Oslo"},
+    "open": {"file_name": "(no thread)"},
+}
+"""The tools that only look, each with what it needs."""
+
+
+@pytest.fixture
+def tools(memory: GraphMemory, namespace: str) -> dict[str, BaseTool]:
+    own = [*memory_tools(memory, namespace), *letta_tools(memory, namespace), *file_tools(Files(memory, namespace))]
+    return {tool.name: tool for tool in own}
+
+
+def call(tool: BaseTool, arguments: dict[str, Any]) -> Any:
+    """Return the message that answers a call of a model."""
+    return tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": arguments})
+
+
+def test_optional_arguments_of_tools_may_be_null(memory, namespace, tools):
+    memory.add("Ann lives in Oslo.", speaker="Ann", namespace=namespace)
+    tried = 0
+    for name, given in GIVEN.items():
+        expected = call(tools[name], given)
+        assert expected.status == "success"
+        for optional in tools[name].args.keys() - given.keys():
+            for value in LEFT_OUT:
+                answer = call(tools[name], {**given, optional: value})
+                assert (answer.status, answer.content) == ("success", expected.content), (name, optional, value)
+                tried += 1
+    assert tried >= 16 * len(LEFT_OUT)
+
+
+@pytest.mark.parametrize("value", LEFT_OUT)
+def test_optional_arguments_of_writing_tools_may_be_null(memory, namespace, tools, value):
+    content = f"Ann likes tea {value!r}."
+    added = call(tools["archival_memory_insert"], {"content": content, "tags": value})
+    assert added.status == "success"
+    [episode] = memory.episodes.list(namespace=namespace)
+    assert not episode.labels
+    gone = call(tools["forget_memory"], {"id": f"episode:{episode.id}", "reason": value})
+    assert gone.status == "success"
+    assert memory.episodes.list(namespace=namespace) == []
+
+
+def test_values_of_other_json_types_are_read(memory, namespace, tools):
+    memory.add("Ann lives in Oslo.", speaker="Ann", namespace=namespace)
+    call(tools["archival_memory_insert"], {"content": "Ann's cabin is red.", "tags": "cabins"})
+    call(tools["archival_memory_insert"], {"content": "Ann's boat is blue.", "tags": '["boats", "cabins"]'})
+    for tags, found in (("boats", 1), (["boats", None], 1), ('["cabins"]', 2)):
+        answer = call(tools["archival_memory_search"], {"query": "Ann", "tags": tags, "top_k": "5"})
+        assert len(answer.artifact["episodes"]) == found, tags
+    assert "Oslo" in call(tools["search_memory"], {"query": "Ann", "limit": "1"}).content
+    assert "Oslo" in call(tools["conversation_search"], {"roles": "user", "limit": 3.0}).content
+    assert call(tools["search_memory"], {"query": "Ann", "as_of": 2030}).status == "success"
+
+
+def test_a_required_text_that_says_null_is_kept(memory, namespace, tools):
+    assert call(tools["remember"], {"content": "null"}).status == "success"
+    assert [episode.content for episode in memory.episodes.list(namespace=namespace)] == ["null"]
+    assert "'null'" in call(tools["memory_history"], {"name": "null"}).content
+    with pytest.raises(ValueError, match="query"):
+        call(tools["search_memory"], {"query": None})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "named"),
+    [
+        ("search_memory", {"query": " "}, "query must"),
+        ("search_memory", {"query": "x", "as_of": "blorb"}, "as_of must"),
+        ("search_memory", {"query": "x", "limit": 0}, "limit must"),
+        ("archival_memory_search", {"query": "x", "top_k": 0}, "top_k must"),
+        ("archival_memory_search", {"query": "x", "end_datetime": "soon"}, "end_datetime must"),
+        ("conversation_search", {"start_date": "soon"}, "start_date must"),
+        ("conversation_search", {"query": "x", "page": -1}, "page must"),
+    ],
+)
+def test_errors_name_the_argument_that_was_given(tools, name, arguments, named):
+    answer = call(tools[name], arguments)
+    assert answer.status == "error"
+    assert answer.content.startswith(named)
+
+
+def test_langmem_tools_take_null_for_optional_arguments(memory, namespace):
+    name = namespace.replace(".", "-")
+    manage = create_manage_memory_tool(("ann", name), store=memory)
+    find = create_search_memory_tool(("ann", name), store=memory)
+    for value in LEFT_OUT:
+        assert (
+            "created memory" in call(manage, {"content": f"Ann likes {value}.", "id": value, "action": value}).content
+        )
+    expected = call(find, {"query": "Ann"}).content
+    for optional in ("limit", "offset", "filter"):
+        for value in LEFT_OUT:
+            assert call(find, {"query": "Ann", optional: value}).content == expected
+    assert "created memory" in call(manage, {"content": "null"}).content
+    for value in (None, ""):
+        assert call(manage, {"content": value}).content == "a new memory needs a content"
