@@ -508,11 +508,7 @@ def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], expla
 def run(conversation: Conversation, plan: str, url: str, base_url: str | None, folder: Path) -> Graph:
     """Read *conversation* by *plan* into a memory of its own, and return the graph."""
     namespace = f"{conversation.name}-{plan}"
-    how = (
-        {}
-        if plan == "offline"
-        else {"base_url": base_url, "api_key": "recorded", "plan": plan, "model_timeout": 3600.0}
-    )
+    how = {} if plan == "offline" else {"base_url": base_url, "api_key": "none", "plan": plan, "model_timeout": 3600.0}
     model = "offline" if plan == "offline" else "recorded"
     settings = Settings(url=url, **how)
     with GraphMemory.open(settings=settings, model=model, embeddings="offline") as memory:
@@ -553,6 +549,8 @@ def main() -> None:
                 read = partial(run, plan=plan, url=url, base_url=base_url, folder=Path(name))
                 with ThreadPoolExecutor(len(conversations) if chosen.hand else 1) as pool:
                     graphs = list(pool.map(read, conversations))
+                if recordings and recordings.missing:
+                    raise SystemExit(f"{plan}: no recorded answer for {len(recordings.missing)} prompts, see above")
             for conversation, graph in zip(conversations, graphs, strict=True):
                 by_name[conversation.name] = score(conversation, graph, judged, explain)
                 unjudged += list_unjudged(conversation, graph, judged)

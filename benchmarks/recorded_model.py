@@ -39,6 +39,8 @@ class Recordings:
         self._entries = {entry["key"]: entry for entry in map(json.loads, lines)}
         self._data = {entry["data"]: entry["version"] for entry in self._entries.values()}
         self.used: set[str] = set()
+        self.missing: list[str] = []
+        """The keys of prompts that had no answer: also of those without which a message is read all the same."""
         self._number = 0
         if hand is not None:
             for folder in ("req", "res"):
@@ -56,6 +58,7 @@ class Recordings:
             recorded = {**entry, "answer": self._ask(self._hand, prompt, schema)}
             self._add(recorded)
         if recorded is None:
+            self.missing.append(entry["key"])
             version = self._data.get(entry["data"])
             reason = f"it was recorded for version {version} of the prompt" if version else "it was never recorded"
             raise LookupError(

@@ -1,0 +1,26 @@
+"""The recorded answers of a model still fit what it is asked: some conversations are read from them alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.reading import DATA, choose_conversations, recorded_answers, run
+from kg_memory.falkor import embedded
+
+REPLAYED = (("standard", "json1"), ("standard", "text1"), ("standard", "zh1"), ("thorough", "json1"))
+
+
+@pytest.mark.parametrize(("plan", "name"), REPLAYED)
+def test_recorded_answers_are_found_for_every_question(
+    server: embedded.Server, tmp_path: Path, plan: str, name: str
+) -> None:
+    """A prompt that changed, or a new question, is recorded anew: see `benchmarks/reading_data/README.md`."""
+    [conversation] = choose_conversations(DATA / "set", "both", name)
+    with recorded_answers(plan, DATA / "recordings", None) as (base_url, recordings):
+        graph = run(conversation, plan, server.url, base_url, tmp_path)
+    assert recordings
+    assert recordings.missing == []
+    assert graph.facts
+    assert len(recordings.used) >= len(conversation.messages)
