@@ -280,7 +280,7 @@ def test_it_sees_what_another_process_does_and_ends_by_ctrl_c(memory, namespace,
     _until(lambda: lines[-1]["event"] == "counts" and lines[-1]["episodes"] == 1)
     assert {"episode", "fact", "counts"} == {each["event"] for each in lines}
     live.send_signal(signal.SIGINT)
-    assert live.wait(30) == 130
+    assert live.wait(120) == 130
     error = live.stderr.read()
     assert "Traceback" not in error
     assert "Stopped." in error

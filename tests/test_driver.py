@@ -229,7 +229,7 @@ def test_a_forked_child_does_not_wait_for_locks_of_its_parents_threads(driver, d
 
 async def test_questions_are_embedded_side_by_side_and_each_gets_its_own_vector(namespace, database, model):
     class Slow(HashEmbeddings):
-        both = threading.Barrier(2, timeout=20)
+        both = threading.Barrier(2, timeout=60)
 
         def embed_query(self, text):
             self.both.wait()  # ends only when the other question is being embedded too
@@ -343,7 +343,7 @@ def test_queries_under_way_when_it_is_closed_say_so(server, namespace):
     driver.close()
     database.close()
     for each in threads:
-        each.join(20)
+        each.join(60)
     assert [type(each) for each in ended] == [DatabaseClosed] * 3
     assert {str(each) for each in ended} == {"this memory was closed; open another"}
 

@@ -182,7 +182,7 @@ def test_an_error_of_one_of_every_flow_can_be_handled_by_the_flow_that_asked(dri
 
 
 def test_a_pool_runs_every_flow_at_the_same_time():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def waiting(_: Any) -> str:
         both.wait()

@@ -57,7 +57,7 @@ def test_what_is_submitted_is_saved_at_once_and_read_at_the_flush(background, ad
         "Ann lives in Oslo",
     ]
     assert (background.pending, model.asked, future.done()) == (2, [], False)
-    assert background.flush(10)
+    assert background.flush(60)
     assert [each.facts for each in future.result(0)] == [("Ann lives in Oslo",), ("Ann knows Bob",)]
     assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}
     assert (background.pending, background.failures, memory.stats(namespace=namespace).waiting) == (0, (), 0)
@@ -87,7 +87,7 @@ def test_a_conversation_is_read_at_once_when_enough_tokens_wait_there(memory, na
 
 def test_an_episode_without_a_date_is_read_as_the_one_that_was_saved(add, background, memory, namespace):
     future = add(["Ann lives in Oslo", {"content": "Ann knows Bob"}], thread="t")
-    assert background.flush(10)
+    assert background.flush(60)
     assert [each.new for each in future.result(0)] == [False, False]
     stored = memory.episodes.list(namespace=namespace)
     assert [each.thread for each in stored] == ["t", "t"]
@@ -119,7 +119,7 @@ def test_a_thread_that_never_pauses_is_read_after_the_longest_wait(memory, names
 def test_one_thread_is_read_in_its_order(add, background, model):
     for number in range(6):
         add([said(f"Ann knows Friend{number}", number=number)])
-    assert background.flush(20)
+    assert background.flush(60)
     read = [each["episode"]["content"] for each in model.asks("extract_message")]
     assert read == [f"Ann knows Friend{number}" for number in range(6)]
 
@@ -130,7 +130,7 @@ def test_an_outage_is_waited_for(add, background, model):
         unavailable(fields) if next(down, False) else {"entities": [{"name": "Ann", "type": "Person"}]}
     )
     future = add([said("Ann sings")])
-    assert background.flush(10)
+    assert background.flush(60)
     assert future.result(0)[0].entities == ("Ann",)
     assert background.failures == ()
 
@@ -141,7 +141,7 @@ def test_an_outage_that_lasts_is_told_and_the_next_submission_reads_what_waits(m
     model.rules["extract_message"] = unavailable
     future = background.submit([said("Ann lives in Oslo"), said("Ann knows Bob")], namespace=namespace)
     with pytest.raises(ModelUnavailable):
-        future.result(10)
+        future.result(60)
     until(lambda: len(told) == 2)
     assert tuple(told) == background.failures
     ids = {each.id for each in memory.episodes.list(namespace=namespace)}
@@ -164,7 +164,7 @@ def test_an_episode_that_cannot_be_read_is_told_once_and_does_not_hold_up_the_ot
 
     model.rules["extract_message"] = some
     future = add([said("a bad one"), said("a good one")])
-    assert background.flush(10)
+    assert background.flush(60)
     bad, good = future.result(0)
     assert "no usable answer" in bad.error
     assert good.error is None
@@ -199,7 +199,7 @@ def test_what_an_earlier_process_left_is_read_at_the_first_submission(memory, na
 def test_a_cancelled_submission_stays_saved_and_unread(add, background, memory, namespace):
     future = add([said("Ann lives in Oslo")])
     assert future.cancel()
-    assert background.flush(10)
+    assert background.flush(60)
     assert memory.stats(namespace=namespace).waiting == 1
 
 
@@ -227,7 +227,7 @@ def test_flush_tells_when_the_time_was_too_short(add, background, model):
     assert background.flush(0.05) is False
     assert background.pending == 1
     wait.set()
-    assert background.flush(10)
+    assert background.flush(60)
 
 
 def test_what_is_submitted_during_a_flush_does_not_postpone_it(add, background, model):
@@ -268,7 +268,7 @@ def test_after_the_memory_was_closed_it_says_so_at_once(server, model, embedding
     memory.close()
     with pytest.raises(KGMemoryError, match="closed"):
         background.submit([said("Ann")], namespace=namespace)
-    assert background.flush(5)
+    assert background.flush(60)
     background.close()
 
 
@@ -296,7 +296,7 @@ def test_no_thread_runs_while_nothing_waits(memory, namespace):
     background = BackgroundMemory(memory, after_seconds=0)
     assert workers() == []
     background.submit([said("Ann lives in Oslo")], namespace=namespace)
-    assert background.flush(10)
+    assert background.flush(60)
     until(lambda: not workers())
     background.submit([said("Ann knows Bob")], namespace=namespace)
     background.close(10)
@@ -321,14 +321,14 @@ def test_many_threads_and_two_backgrounds_lose_and_double_nothing(memory, namesp
 
 def test_at_the_exit_many_wait_no_longer_than_one(memory, model, namespace, monkeypatch):
     go_on = threading.Event()
-    model.rules["extract_message"] = lambda _: go_on.wait(10) and {"entities": []}
-    many = [BackgroundMemory(memory, after_seconds=60, exit_seconds=0.2) for _ in range(6)]
+    model.rules["extract_message"] = lambda _: go_on.wait(60) and {"entities": []}
+    many = [BackgroundMemory(memory, after_seconds=60, exit_seconds=2) for _ in range(6)]
     for number, each in enumerate(many):
         each.submit([said(f"Ann sings {number}")], namespace=namespace)
     monkeypatch.setattr(background_module, "_unfinished", set(many))
     began = time.monotonic()
     background_module._read_on()
-    assert time.monotonic() - began < 0.8
+    assert time.monotonic() - began < 10
     go_on.set()
     for each in many:
         each.close(20)
@@ -344,7 +344,7 @@ async def test_asubmit_saves_reads_and_keeps_the_loop_free(memory, model, namesp
             await asyncio.sleep(0.002)
         assert not future.done()
         wait.set()
-        assert await background.aflush(10)
+        assert await background.aflush(60)
         [added] = await asyncio.wrap_future(future)
         assert added.error is None
         with pytest.raises(InputError):
@@ -359,9 +359,9 @@ def test_a_forked_child_has_a_queue_of_its_own(add, background, memory, namespac
     def work():
         child = background.pending == 0
         future = background.submit([said("Ann knows Bob")], namespace=namespace, after_seconds=0)
-        return child and bool(future.result(10)) and background.flush(10)
+        return child and bool(future.result(60)) and background.flush(60)
 
     assert ends_well_in_a_child(work)
     assert background.pending == 1
-    assert background.flush(10)
+    assert background.flush(60)
     assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}

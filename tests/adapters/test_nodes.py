@@ -382,7 +382,7 @@ def test_in_the_background_messages_are_handed_over_and_read_later(run, memory, 
         run(graph, said("Ann lives in Oslo"), config)
         assert len(remembered(memory, namespace)) == 2
         assert not model.asked
-        assert background.flush(20)
+        assert background.flush(60)
     assert [each.sentence for each in memory.facts.about("Ann", namespace=namespace)] == ["Ann lives in Oslo"]
 
 

@@ -83,7 +83,7 @@ async def test_a_worker_reads_what_is_saved_on_any_server(memory, spread):
         await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=name)
         outbox.wake(name)
     await asyncio.to_thread(until, lambda: all(found(memory, name) == [SAID] for name in spread))
-    await outbox.stop(10)
+    await outbox.stop(60)
     reading.stop()
     await working
 

@@ -158,9 +158,9 @@ def test_a_new_link_moves_less_from_where_all_was_before():
 def test_a_graph_of_two_thousand_with_many_hubs_ends(seed):
     dice = random.Random(seed)
     links = [(int(2000 * dice.random() ** 3), int(2000 * dice.random() ** 3)) for _ in range(8000)]
-    began = time.monotonic()
+    began = time.process_time()
     found = propagate(links)
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert sum(map(len, found)) > 1000
 
 

@@ -77,7 +77,7 @@ def answers(node: Node) -> bool:
 
 
 def until(true: Any) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.02)

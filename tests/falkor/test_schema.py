@@ -274,7 +274,7 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
     until(lambda: not embedded.is_running(tmp_path / "db"))
 
 
-def until(happened: Callable[[], bool], seconds: float = 20) -> None:
+def until(happened: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "it did not happen in time"

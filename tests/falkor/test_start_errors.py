@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     until(lambda: not (path.is_dir() and embedded.is_running(path)))
 
 
-def until(happened: Callable[[], bool], seconds: float = 10) -> None:
+def until(happened: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "it did not happen in time"

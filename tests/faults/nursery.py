@@ -56,7 +56,7 @@ class Nursery:
 
     def kill(self) -> None:
         """Kill the child that is alive, with no last word."""
-        assert self._born.wait(20)
+        assert self._born.wait(120)
         os.kill(self._child, 9)
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class Nursery:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin
         self._process.stdin.close()
-        assert self._process.wait(20) == 0
+        assert self._process.wait(120) == 0
 
     def _told(self) -> str:
         assert self._process.stdout

@@ -62,7 +62,7 @@ def test_the_command_ingest_goes_on_after_it_and_the_server_were_killed(tmp_path
         database = Database(At(again))
         assert flaws(lambda cypher: database.query(graph_key("default"), cypher, {}, write=False)) == []
         database.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the server did not end"
         time.sleep(0.02)

@@ -143,6 +143,6 @@ def test_what_is_forgotten_while_it_is_queued_does_not_come_back(world, rows):
         future = background.submit([{"content": "I know Zebulon.", "speaker": "Ann"}], namespace=world.namespace)
         world.privacy.forget(episode=world.episodes.list()[0].id)
         background.flush()
-        assert [each.skipped for each in future.result(10)] == [FORGOTTEN]
+        assert [each.skipped for each in future.result(60)] == [FORGOTTEN]
         assert background.failures == ()
     assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []

@@ -71,11 +71,11 @@ def test_all_else_is_left_as_it_is(before: str, mark: Any, inside: str) -> None:
 
 
 def test_a_text_full_of_beginnings_is_looked_through_at_once() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     for mark in BOTH_ENDS:
         said = mark.begin * (1_000_000 // len(mark.begin))
         assert without_contexts(said) == said
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_the_rest_of_a_message_is_read_and_its_quotes_are_found_in_the_whole(

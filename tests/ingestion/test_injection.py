@@ -125,6 +125,6 @@ def test_any_text_gets_known_flags_in_their_order(text: str) -> None:
     "part", ["a", "ignore ", "i g ", "<<<", "user: ", "忽略", "send ", "![", "![a](http://a", "user: x\nassistant: y\n", "\u200b"]
 )  # fmt: skip
 def test_the_longest_content_is_looked_through_in_seconds(part: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     injection_flags(part * (100_000 // len(part)))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -55,9 +55,9 @@ def test_a_short_text_is_told_whole() -> None:
 
 
 def test_a_huge_text_takes_no_long_time() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert len(one_line("\x00 <b>word</b>\n" * 1_000_000)) <= 504
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_those_that_say_the_same_are_told_once_with_the_sources_of_all() -> None:

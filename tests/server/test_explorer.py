@@ -208,7 +208,7 @@ def caches(monkeypatch: pytest.MonkeyPatch) -> list[ColumnCache]:
 
 def until_kept(cache: ColumnCache, *namespaces: str) -> None:
     """Wait until the columns of just these are kept."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while cache.namespaces != [*namespaces]:
         assert time.monotonic() < deadline, cache.namespaces
         time.sleep(0.05)

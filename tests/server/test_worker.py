@@ -76,13 +76,13 @@ async def test_nothing_is_lost_doubled_or_out_of_order_when_a_worker_is_killed(m
         for namespace in NAMESPACES:
             memory.episodes.save(messages(SAID), namespace=namespace)
             outbox.wake(namespace)
-        await outbox.stop(10)
+        await outbox.stop(60)
         await until(lambda: any(done(memory, namespace) for namespace in NAMESPACES))
         first.kill()
         await until(lambda: all(done(memory, namespace) == SAID for namespace in NAMESPACES))
         await until(lambda: not database.command("XLEN", STREAM))
         second.send_signal(signal.SIGTERM)
-        assert second.wait(30) == 0
+        assert second.wait(120) == 0
     alone = memory.add_many(messages(SAID), namespace="alone")
     assert {result.status for result in alone} == {"done"}
     expected = periods(memory, "alone")
@@ -123,7 +123,7 @@ async def test_a_reader_waits_for_another_process_and_reads_what_that_left(memor
         await asyncio.sleep(0.5)
         assert done(memory, "ann") == 0
     await until(lambda: done(memory, "ann") == 3)
-    await reader.stop(10)
+    await reader.stop(60)
 
 
 async def test_a_hint_is_enough_and_stays_until_what_it_tells_of_is_read(memory):

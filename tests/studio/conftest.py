@@ -40,7 +40,7 @@ class Server:
         """Interrupt it as a person at the terminal does, and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
 
 def unsure(fields: Any) -> Any:

@@ -89,9 +89,9 @@ def test_what_is_redacted_once_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("part", ["a", "1", "1 ", "a.", "a@", "password: ", "sk-", "-----BEGIN PRIVATE KEY-----", "+1 ", "eyJ", "AB12 "])  # fmt: skip
 def test_a_long_text_is_redacted_in_seconds(name: str, part: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     redact(part * (100_000 // len(part)), name)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_json_stays_json() -> None:
