@@ -66,7 +66,8 @@ def demo(arguments: Namespace, screen: Screen) -> int:
         answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
         then = memory.search(_THEN_ASKED, namespace=namespace, limit=_LINES, as_of=_THEN)
         counts = memory.stats(namespace=namespace)
-    facts = sorted({fact.id: fact for fact in facts if fact.expired_at is None}.values(), key=_began)
+    believed = {fact.id: fact for fact in facts if fact.expired_at is None}
+    facts = sorted(believed.values(), key=_began)
     if screen.as_json:
         screen.json(
             {

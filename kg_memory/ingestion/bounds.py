@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from kg_memory.llm.prompts.answers import Reading
+from kg_memory.llm.prompts.lenient import Reading
 from kg_memory.settings import Settings
 
 T = TypeVar("T")

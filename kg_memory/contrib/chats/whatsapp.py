@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -199,7 +199,7 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
         if (found := [at for at in dated if at is not None]) and len(found) == len(dated):
             times[order] = found
     times = {order: each for order, each in times.items() if max(each) < latest} or times
-    fewest = {order: sum(b < a - timedelta(hours=2) for a, b in pairwise(each)) for order, each in times.items()}
+    fewest = {order: _count_steps_back(each) for order, each in times.items()}
     times = {order: each for order, each in times.items() if fewest[order] == min(fewest.values())}
     named = {order: _count_named(said, each) for order, each in times.items()}
     times = {order: each for order, each in times.items() if named[order] == max(named.values())}
@@ -216,6 +216,11 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
 
 def _count_backwards(times: list[datetime]) -> int:
     """Return how many messages are much earlier than the one before them."""
+    return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
+
+
+def _count_steps_back(times: Sequence[datetime]) -> int:
+    """Return how often a time is two hours or more before the one in front of it."""
     return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
 
 

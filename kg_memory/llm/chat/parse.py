@@ -15,7 +15,7 @@ from annotated_types import MaxLen
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.llm.prompts import replace_all_controls
-from kg_memory.llm.prompts.answers import Reading, field_name, lists_of
+from kg_memory.llm.prompts.lenient import Reading, field_name, lists_of
 
 _THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
 _MAX_CANDIDATES = 50
@@ -247,10 +247,8 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
         except ValueError:
             return None
     if isinstance(value, list) and value and depth:
-        parts = [part for part in (_find_object(item, names, 0) for item in value) if part]
-        return (
-            {name: [item for part in parts for item in _to_items(part.get(name))] for name in names} if parts else None
-        )
+        parts = list(filter(None, (_find_object(item, names, 0) for item in value)))
+        return {name: _join_items(parts, name) for name in names} if parts else None
     if not isinstance(value, dict):
         return None
     named = {field_name(str(key)): item for key, item in value.items()}
@@ -267,6 +265,10 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
         counts = [len(items) - len(_find_invalid(kind, name, items)[0]) for items in groups]
         if counts and (most := max(counts)):
             lists[name] = groups.pop(counts.index(most))
+
+
+def _join_items(parts: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
+    return [item for part in parts for item in _to_items(part.get(name))]
 
 
 def _to_items(value: Any) -> list[Any]:

@@ -7,12 +7,22 @@ and descriptions of the answers are part of the prompts: some providers pass the
 
 from __future__ import annotations
 
-import math
-import re
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field
+
+from kg_memory.llm.prompts.lenient import (
+    AnswerItem,
+    Certainty,
+    Id,
+    Name,
+    Reading,
+    Time,
+    clamp_to_ten,
+    to_end,
+    to_list,
+    to_quote,
+)
 
 MOST = 100
 """The most items of an answer: small models may not stop by themselves."""
@@ -50,131 +60,6 @@ def _to_verdict(value: Any) -> Any:
 def _to_side(value: Any) -> Any:
     """Return the side that is meant, by default the new one."""
     return "known" if str(value).strip().lower() == "known" else "new"
-
-
-def _clamp_to_one(value: Any) -> Any:
-    """Return the number *value* clamped to 0..1; 0.5 if it is not a number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return 0.5
-    return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.5
-
-
-def _clamp_to_ten(value: Any) -> Any:
-    """Return the number *value* clamped to 0..10.
-
-    Raises: `ValueError` if it is not a number: a wrong score would be worse than none.
-    """
-    number = float(value)
-    if math.isnan(number):
-        raise ValueError("a relevance is a number from 0 to 10")
-    return min(10.0, max(0.0, number))
-
-
-NULLS = ("", "null", "none", "n/a", "unknown")
-"""The words that mean null."""
-
-
-def _to_null(value: Any) -> Any:
-    """Return None for the words that mean it."""
-    return None if isinstance(value, str) and value.strip().lower() in NULLS else value
-
-
-def _to_list(value: Any) -> Any:
-    """Return a single item as a list, and null as an empty one; nulls in a list are left out."""
-    items = value if isinstance(value, list | tuple) else [value]
-    return [item for item in items if _to_null(item) is not None]
-
-
-def _to_end(value: Any) -> Any:
-    """Return the name or id of an entity that is given as an object: ``{"name": "Ann"}``."""
-    if isinstance(value, dict):
-        return next((value[key] for key in ("name", "id", "entity", "text", "value") if key in value), value)
-    return value
-
-
-def _to_text(value: Any) -> Any:
-    """Return a number as text, as for an entity called 1984 or a year."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _to_time(value: Any) -> Any:
-    """Return a year as text, and None for values that are no time."""
-    text = _to_text(_to_null(_to_end(value)))
-    return text if isinstance(text, str) else None
-
-
-def _to_quote(value: Any) -> Any:
-    """Return the first of several quotes, and null as none."""
-    value = value[0] if isinstance(value, list) and value else value
-    return value if isinstance(value, str) else ""
-
-
-Time = Annotated[str | None, BeforeValidator(_to_time)]
-Id = Annotated[int | None, BeforeValidator(_to_null)]
-Name = Annotated[str, BeforeValidator(_to_text), Field(max_length=512)]
-Certainty = Annotated[float, BeforeValidator(_clamp_to_one)]
-OTHER_NAMES = {
-    "name": "entity entity_name text title label",
-    "type": "entity_type category class label kind",
-    "subject": "source source_entity source_entity_name source_name source_node from head subj entity",
-    "predicate": "relation relation_type relationship relationship_type edge property verb type label name",
-    "objects": "object target target_entity target_entity_name target_name target_node to tail obj value",
-    "sentence": "fact text description statement content summary",
-    "quote": "evidence source_text span excerpt quotation",
-    "valid_at": "valid_from start start_date start_time since from_date date time when",
-    "invalid_at": "valid_to valid_until end end_date end_time until to_date",
-    "confidence": "score certainty probability",
-    "message": "message_id message_number index",
-    "verdict": "relation relationship label decision",
-    "entity": "id new",
-    "same_as": "candidate match existing",
-}
-"""Other names that models give to a field, the likeliest first."""
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def field_name(key: str) -> str:
-    """Return *key* in snake_case: ``validAt`` and ``valid-at`` are ``valid_at``."""
-    return _HUMP.sub("_", key.strip()).lower().replace("-", "_").replace(" ", "_")
-
-
-class Reading(BaseModel):
-    """An object of lists that are read from text; `lost` are its invalid items: the name of the list, and the words."""
-
-    lost: SkipJsonSchema[list[tuple[str, str]]] = []
-
-
-def lists_of(kind: type[BaseModel]) -> list[str]:
-    """Return the names of the lists of an answer of *kind*."""
-    return [name for name in kind.model_fields if name != "lost"]
-
-
-class AnswerItem(BaseModel):
-    """An item of an answer, whose fields may go by other names."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _correct(cls, value: Any) -> Any:
-        return cls.from_other(value)
-
-    @classmethod
-    def from_other(cls, value: Any) -> Any:
-        """Return *value*, which a model gave, with the names of our fields; a text alone is a name."""
-        fields = cls.model_fields
-        if isinstance(value, str) and "name" in fields:
-            return {"name": value}
-        if not isinstance(value, dict):
-            return value
-        named = {field_name(str(key)): item for key, item in value.items()}
-        used = fields.keys() & named.keys()
-        for field in fields:
-            others = (name for name in OTHER_NAMES.get(field, "").split() if name in named and name not in used)
-            if field not in named and (other := next(others, None)):
-                used.add(other)
-                named[field] = named[other]
-        return named
 
 
 class ExtractedEntity(AnswerItem):
@@ -216,14 +101,14 @@ End = TypeVar("End")
 
 
 class _Fact(AnswerItem, Generic[End]):
-    subject: Annotated[End, BeforeValidator(_to_end)] = Field(description="the entity that the fact is about")
+    subject: Annotated[End, BeforeValidator(to_end)] = Field(description="the entity that the fact is about")
     predicate: str = Field(description="the relation in SCREAMING_SNAKE_CASE", max_length=64)
-    objects: Annotated[list[Annotated[End, BeforeValidator(_to_end)]], BeforeValidator(_to_list)] = Field(
+    objects: Annotated[list[Annotated[End, BeforeValidator(to_end)]], BeforeValidator(to_list)] = Field(
         default=[], description="the other entities, usually one", max_length=10
     )
     kind: Annotated[StatedKind, BeforeValidator(_to_kind)] = "state"
     sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
-    quote: Annotated[str, BeforeValidator(_to_quote)] = Field(
+    quote: Annotated[str, BeforeValidator(to_quote)] = Field(
         default="", description="the words of the episode that state it, copied exactly", max_length=4000
     )
     valid_at: Time = Field(default=None, description="when it began or took place, or null")
@@ -241,7 +126,7 @@ class _Fact(AnswerItem, Generic[End]):
             value = dict(zip(("subject", "predicate", "objects"), value, strict=True))
         value = super().from_other(value)
         if isinstance(value, dict) and not value.get("sentence"):
-            ends = [_to_end(end) for end in (value.get("subject"), *_to_list(value.get("objects")))]
+            ends = [to_end(end) for end in (value.get("subject"), *to_list(value.get("objects")))]
             words = str(value.get("predicate")).replace("_", " ").lower()
             if all(isinstance(end, str) for end in ends):
                 value["sentence"] = " ".join([ends[0], words, ", ".join(ends[1:])]).strip()
@@ -346,7 +231,7 @@ class TextScore(BaseModel):
     """How well one text answers the question."""
 
     text: int = Field(description="the id of the text")
-    relevance: Annotated[float, BeforeValidator(_clamp_to_ten)] = Field(description="0 to 10")
+    relevance: Annotated[float, BeforeValidator(clamp_to_ten)] = Field(description="0 to 10")
 
 
 class Scores(BaseModel):
@@ -358,7 +243,7 @@ class Scores(BaseModel):
 class Selection(BaseModel):
     """The lines that bear on a question."""
 
-    lines: Annotated[list[int], BeforeValidator(_to_list)] = Field(
+    lines: Annotated[list[int], BeforeValidator(to_list)] = Field(
         description="the ids of the lines, the most helpful first", max_length=200
     )
 
@@ -366,7 +251,7 @@ class Selection(BaseModel):
 class Parts(BaseModel):
     """The questions that a question consists of."""
 
-    questions: Annotated[list[str], BeforeValidator(_to_list)] = Field(
+    questions: Annotated[list[str], BeforeValidator(to_list)] = Field(
         description="2 to 4 questions, or none", max_length=20
     )
 
@@ -419,7 +304,7 @@ class Changes(BaseModel):
 class Queries(BaseModel):
     """What to search a memory for."""
 
-    queries: Annotated[list[str], BeforeValidator(_to_list)] = Field(
+    queries: Annotated[list[str], BeforeValidator(to_list)] = Field(
         description="1 to 5 queries, the most useful first", max_length=5
     )
 
@@ -442,7 +327,7 @@ class Lessons(BaseModel):
 class RewrittenPrompt(BaseModel):
     """A prompt that follows the lessons."""
 
-    prompts: Annotated[list[str], BeforeValidator(_to_list)] = Field(
+    prompts: Annotated[list[str], BeforeValidator(to_list)] = Field(
         description="one text, the whole new prompt", max_length=1
     )
 
@@ -450,7 +335,7 @@ class RewrittenPrompt(BaseModel):
 class ChosenPrompts(BaseModel):
     """Which of several prompts are to be improved."""
 
-    names: Annotated[list[str], BeforeValidator(_to_list)] = Field(description="names of prompts", max_length=MOST)
+    names: Annotated[list[str], BeforeValidator(to_list)] = Field(description="names of prompts", max_length=MOST)
 
 
 Item = Annotated[str, Field(max_length=500)]
