@@ -27,7 +27,7 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
-from kg_memory.runtime.telemetry import describe_error
+from kg_memory.runtime.telemetry import describe_error, mask
 from kg_memory.temporal.interval import instant
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_namespace, validate_seconds
@@ -202,7 +202,7 @@ class BackgroundMemory(Closing):
             for task in left:
                 task.future.cancel()
             count = sum(len(task.ids) for task in left)
-            names = sorted({task.namespace for task in left})
+            names = sorted({mask(task.namespace) for task in left})
             logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
 
     # Taking in
@@ -215,7 +215,7 @@ class BackgroundMemory(Closing):
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
         """Return *episodes* as a task; they are dated here, so that saving and reading give them the same id."""
         count_inputs(episodes)
-        dated = (date_input(episode, self.memory.driver.clock) for episode in episodes)
+        dated = (date_input(episode, self.memory.driver.today) for episode in episodes)
         inputs = [{**episode, "thread": episode.get("thread") or thread} for episode in dated]
         return _Task(validate_namespace(namespace), inputs=inputs)
 
@@ -351,7 +351,7 @@ class BackgroundMemory(Closing):
         self._failures.append(failure)
         what = "what an earlier process left" if id_ is None else f"episode {id_}"
         why = describe_error(error) if isinstance(error, Exception) else "kg-memory episodes --state failed tells why"
-        logger.warning("%s in %r is saved but not read (%d attempts): %s", what, namespace, attempts, why)
+        logger.warning("%s in %s is saved but not read (%d attempts): %s", what, mask(namespace), attempts, why)
         if self._on_failure is not None:
             try:
                 self._on_failure(failure)

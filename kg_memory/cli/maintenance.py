@@ -221,7 +221,7 @@ def import_(arguments: Namespace, screen: Screen) -> int:
 def _bring(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
     progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
     if arguments.origin == "kg-memory":
-        target = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
+        target: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
         embeddings = not arguments.no_embeddings
         return memory.data.import_(
             arguments.file, **target, replace=arguments.replace, embeddings=embeddings, progress=progress

@@ -158,6 +158,7 @@ FORMER_PRIMARY = (redis.ReadOnlyError, redis.exceptions.ClusterDownError)
 _OTHER_DIMENSION = "Vector dimension mismatch"
 _TIMED_OUT = "Query timed out"
 _NO_WRITES = "MISCONF"
+_BUSY = ("MASTERDOWN", "NOREPLICAS", "BUSY ", "Max pending queries exceeded")
 
 
 def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryError:
@@ -179,8 +180,6 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
             state, remedy = "has moved the graph to another server of the cluster", "try again"
         case redis.exceptions.ClusterDownError() | redis.exceptions.TryAgainError():
             state, remedy = "is a cluster that does not serve this graph at present", "try again after the failover"
-        case redis.ResponseError() if message.startswith(_NO_WRITES):
-            state, remedy = "takes no writes", "free some space on its disk; it then goes on by itself"
         case redis.ResponseError():
             return _translate_refusal(message)
         case _:
@@ -194,6 +193,12 @@ def _translate_refusal(message: str) -> KGMemoryError:
             f"the graph was built with another setting of the embedding model ({message}); open it with that "
             "one, or run `kg-memory reembed` to change it"
         )
+    if message.startswith(_NO_WRITES):
+        return DatabaseUnavailable(
+            f"FalkorDB takes no writes ({message}); free some space on its disk; it then goes on by itself"
+        )
+    if message.startswith(_BUSY):
+        return DatabaseUnavailable(f"FalkorDB does not serve at present ({message}); try again in a moment")
     if _TIMED_OUT in message:
         return QueryError(
             f"FalkorDB ended a query that took too long ({message}), and wrote nothing of it; raise TIMEOUT_DEFAULT "

@@ -74,6 +74,7 @@ class Data(Group):
         namespace: str = FROM_EXPORT,
         replace: bool = False,
         embeddings: bool = True,
+        memory_only: bool = False,
         progress: Progress | None = None,
     ) -> Flow[ImportResult]:
         """Import what `export` wrote, into *namespace*, or that of the export; nobody sees half of it.
@@ -81,12 +82,13 @@ class Data(Group):
         A namespace that holds something is refused, unless it may be *replaced*: then all of it goes at the moment at
         which all of the new is there. In another namespace ids are made anew, so that the same message is still the
         same episode. Without *embeddings* those of the file are not taken: all are made anew, as they are where the
-        file has none. *progress* is called with how many bytes of how many were read. Errors: `InputError` for a wrong
-        line, with its number; `EmbeddingMismatch` where the vectors are of another model; `DatabaseError`.
+        file has none. *memory_only* refuses an export of a `KGStore`. *progress* is called with how many bytes of how
+        many were read. Errors: `InputError` for a wrong line, with its number; `EmbeddingMismatch` where the vectors
+        are of another model; `DatabaseError`.
         """
         from kg_memory.maintenance.transfer.imports import ImportOptions, import_export  # noqa: PLC0415
 
-        options = ImportOptions(namespace or None, replace, embeddings, self._engine.settings.max_content)
+        options = ImportOptions(namespace or None, replace, embeddings, self._engine.settings.max_content, memory_only)
         return work(lambda: import_export(self._engine.driver, source, options, progress))
 
     import_, aimport_ = verb(_import_)

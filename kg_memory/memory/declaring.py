@@ -244,7 +244,7 @@ def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: 
         **episode,
         "content": to_content(facts, record),
         "kind": EpisodeKind.FACT.value,
-        "at": (at.isoformat() if isinstance(at, date) else at) or iso_or_text(instant(engine.driver.clock())),
+        "at": (at.isoformat() if isinstance(at, date) else at) or iso_or_text(instant(engine.driver.today())),
         "expires_at": iso_or_text(episode.get("expires_at")),
         "trust": 1.0 if trust is None else trust,
         "labels": dict(read_labels(episode.get("labels"))) or None,

@@ -104,7 +104,7 @@ class Episodes(Group):
         Errors: `InputError`, and so `NotFound` for *based_on*; `DatabaseError`.
         """
         tally = Tally()
-        for dated in date_inputs(episodes, namespace, self._engine.driver.clock):
+        for dated in date_inputs(episodes, namespace, self._engine.driver.today):
             state = {**dated, "based_on": [] if based_on is None else [based_on]}
             tally.count(result_of_saving((yield from accept(state, self._engine.settings))))
         return tally.added
@@ -143,7 +143,7 @@ class Episodes(Group):
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
         episode = {"content": content, "speaker": speaker, "at": at, "thread": thread}
-        state = {**date_input(episode, self._engine.driver.clock), "namespace": namespace}
+        state = {**date_input(episode, self._engine.driver.today), "namespace": namespace}
         return preview_input(state, self._engine.settings)
 
     preview, apreview = verb(_preview)

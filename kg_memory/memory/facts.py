@@ -180,7 +180,7 @@ class Facts(Group):
         settings = self._engine.settings
         policy = ConflictPolicy.from_settings(settings)
         if episode is None:
-            said = date_input({"content": with_text, "speaker": by}, self._engine.driver.clock)
+            said = date_input({"content": with_text, "speaker": by}, self._engine.driver.today)
             added = to_result((yield from run_graph(self._engine.ingestion, {**said, "namespace": namespace})))
             try:
                 return (yield from replace_fact(fact, added.episode, (by, reason), policy, namespace))

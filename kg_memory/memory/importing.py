@@ -120,7 +120,7 @@ def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None
 
 def _to_state(engine: Engine, record: Record) -> State:
     if isinstance(record.value, EpisodeInput):
-        return date_input(record.value, engine.driver.clock)
+        return date_input(record.value, engine.driver.today)
     return declaration_of(record.value, engine).state
 
 

@@ -240,7 +240,7 @@ class GraphMemory(Group, Closing):
         One that the models cannot read does not block the others: its `AddResult` has a `problem`.
         """
         tally = Tally(count_inputs(episodes), progress)
-        clock = self.driver.clock
+        clock = self.driver.today
         return add_inputs(self._engine, (date_input(episode, clock) for episode in episodes), namespace, tally)
 
     add_many, aadd_many = verb(_add_many)

@@ -77,7 +77,7 @@ def summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, name
         "source": SESSION_SOURCE,
     }
     sources = [message.id for message in (*new, *([last] if last else []))]
-    state = {**date_input(episode, engine.driver.clock), "namespace": namespace, "based_on": sources}
+    state = {**date_input(episode, engine.driver.today), "namespace": namespace, "based_on": sources}
     try:
         saved = yield from accept(state, engine.settings)
     except NotFound:

@@ -104,7 +104,7 @@ class UsageReports(Group):
         stored.
         """
         driver = self._engine.driver
-        states = date_inputs(episodes, namespace, driver.clock)
+        states = date_inputs(episodes, namespace, driver.today)
         return estimate_inputs(states, self._engine.settings, driver.model_name)
 
     estimate, aestimate = verb(_estimate)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FieldSerializationInfo, field_serializer
 
-from kg_memory.models.labels import Labels, LabelValue, check_most, merge_labels
+from kg_memory.models.labels import LabelField, Labels, merge_labels
 
 Kind = Literal["facts", "entities", "communities", "episodes"]
 """The kinds of things that a memory stores and a search returns."""
@@ -31,9 +30,8 @@ Disputes = Literal["serve", "withhold"]
 """The treatment of a fact that may contradict an earlier one: it is served beside that one, both marked as disputed, or
 withheld until a person decides."""
 ConflictStrategy = Literal["recency", "confidence", "model", "trust", "incumbent"]
-"""The rule for which of two conflicting facts is believed (C54): the one of the more trusted episode (``trust``), the
-one stated last, the more confident one or the model's choice, and if they are equal the one stated last. ``incumbent``
-is ``trust``, but of equals the one stated first is believed."""
+"""The rule for which of two conflicting facts is believed: the one of the more trusted episode (``trust``), the more
+confident one, the model's choice, or else the one stated last; by ``incumbent``, of equals the one stated first."""
 UndatedStart = Literal["told", "reference"]
 """The start of a state that is told without one: none, or when it was said."""
 FactKind = Literal["state", "event", "plan"]
@@ -42,16 +40,14 @@ SOURCES = 5
 """The most sources of a fact that are returned, the earliest first."""
 
 
-LabelField = Annotated[Mapping[str, LabelValue], BeforeValidator(check_most), AfterValidator(Labels)]
-"""Labels, of which a hashable copy is kept."""
-
-
 class Value(BaseModel):
     """A frozen value."""
 
     model_config = ConfigDict(frozen=True)
 
 
+FOR_AGENTS, WITHHELD = {"for": "agents"}, "(withheld: it looks like a prompt injection)"
+"""The context of a serialization for agents, and the text of withheld episodes in it."""
 SESSION_SOURCE = "session summary"
 """The source of the summaries that `memory.episodes.summarise` keeps."""
 
@@ -164,6 +160,10 @@ class Episode(Value):
     def withheld(self) -> bool:
         """Whether contexts and tools leave it out: it has flags, and its source is not a trusted one."""
         return bool(self.flags) and self.status is not EpisodeStatus.DONE
+
+    @field_serializer("content")
+    def _content(self, content: str, info: FieldSerializationInfo) -> str:
+        return WITHHELD if self.withheld and info.context == FOR_AGENTS else content
 
 
 class EpisodeInput(Value):

@@ -13,7 +13,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from reprlib import repr as short
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
 
 from kg_memory.errors import InputError
 
@@ -56,6 +58,10 @@ def check_most(labels: Any) -> Any:
         if count > 10 * MOST_LABELS:
             raise ValueError(f"labels must have at most {MOST_LABELS} values, got {count}")
     return labels
+
+
+LabelField = Annotated[Mapping[str, LabelValue], BeforeValidator(check_most), AfterValidator(Labels)]
+"""Labels, of which a hashable copy is kept."""
 
 
 def check_key(key: object) -> str:

@@ -204,8 +204,9 @@ class ForgetReceipt(Value):
 
     The work took so many `parts`, each of them atomic. `residue` are the traces found by searching so many `searched`
     properties afterwards: empty if all is well, and None if nobody searched. `erased` tells whether the server's files
-    are free of it too; if not, `advice` says what to do. `checkpoints` are the threads whose checkpoints were deleted.
-    In the audit log it has the id `receipt`, and its entry the hash `head`.
+    are free of it too; if not, `advice` says what to do. `cleared` is the number of caches and buffers of this process
+    that were emptied, such as those of its streams of events. `checkpoints` are the threads whose checkpoints were
+    deleted. In the audit log it has the id `receipt`, and its entry the hash `head`.
     """
 
     kind: str = "episode"
@@ -226,6 +227,7 @@ class ForgetReceipt(Value):
     searched: int = 0
     erased: bool | None = None
     advice: str = ""
+    cleared: int = 0
     checkpoints: tuple[str, ...] = ()
     receipt: str = ""
     head: str = ""

@@ -180,6 +180,8 @@ class Driver(Generic[S]):
     ) -> None:
         self.model, self.embedder, self.store, self.scorer = model, embedder, store, scorer
         self.clock = clock or Clock()
+        self.today: Callable[[], int] = getattr(self.clock, "today", self.clock)
+        """Returns the date of a new message; see `Clock`."""
         self.scores = BoundedCache[tuple[str, str, str], float](CACHED_SCORES)
         self.tables = BoundedCache[tuple[str, str], tuple[Hashable, Any]](CACHED_TABLES)
         self._meter = meter

@@ -13,6 +13,8 @@ from threading import Lock
 from typing import Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
+SET_BACK = 1_000_000
+"""Microseconds by which the system's clock goes back where it was set, and not merely corrected."""
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -84,7 +86,7 @@ def renew_in_children(value: Forkable) -> None:
 
 
 class Cache(Protocol):
-    """Keeps texts of users at hand."""
+    """Holds texts of users in memory."""
 
     def clear(self) -> None:
         """Keep none of them any more."""
@@ -98,10 +100,12 @@ def clear_with_all(cache: Cache) -> None:
     _caches.add(cache)
 
 
-def clear_caches() -> None:
-    """Clear all that this process keeps at hand of users' texts."""
-    for cache in list(_caches):
+def clear_caches() -> int:
+    """Clear every cache and buffer of users' texts of this process, and return how many there are."""
+    caches = list(_caches)
+    for cache in caches:
         cache.clear()
+    return len(caches)
 
 
 def _renew_all() -> None:
@@ -172,10 +176,13 @@ class BoundedCache(Generic[K, V]):
 
 
 class Clock:
-    """The system's clock in microseconds, made strictly increasing: what is recorded later has a later time."""
+    """The system's clock in microseconds, made strictly increasing: what is recorded later has a later time.
+
+    If the system's clock is set back, it therefore stays ahead; `today` does not.
+    """
 
     def __init__(self) -> None:
-        self._last = 0
+        self._last = self._today = 0
         self.renew()
         renew_in_children(self)
 
@@ -187,3 +194,10 @@ class Clock:
         with self._lock:
             self._last = max(self._last + 1, time.time_ns() // 1000)
             return self._last
+
+    def today(self) -> int:
+        """Return the time by which new messages are dated: it increases too, unless the clock is set back by far."""
+        with self._lock:
+            time_now = time.time_ns() // 1000
+            self._today = time_now if self._today - time_now > SET_BACK else max(self._today + 1, time_now)
+            return self._today

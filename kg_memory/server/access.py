@@ -156,10 +156,16 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
 
 
 def is_local(request: Request) -> bool:
-    """Return whether a request comes from this machine, to a name of this machine, and through no proxy."""
-    client = request.client.host if request.client else ""
-    forwarded = any(name in request.headers for name in FORWARDED)
-    return is_loopback(client) and is_loopback(request.url.hostname or "") and not forwarded
+    """Return whether a request comes from this machine, by the address of its socket, to a name of this machine.
+
+    One with a header of proxies does not, unless a proxy is trusted: then what that proxy added decides.
+    """
+    clients = [request.client.host if request.client else "", request.url.hostname or ""]
+    if request.app.state.service.options.trust_proxy:
+        clients.append(request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip())
+    elif any(name in request.headers for name in FORWARDED):
+        return False
+    return all(map(is_loopback, clients))
 
 
 def is_loopback(host: str) -> bool:

@@ -61,6 +61,8 @@ def _add_serve(command: ArgumentParser) -> None:
     command.add_argument("--allow-origin", action="append", default=[], metavar="URL", help=about)
     about = "save episodes, and let kg-memory worker or another server read them"
     command.add_argument("--no-read", action="store_true", help=about)
+    about = "a proxy on this machine tells in X-Forwarded-For where requests come from"
+    command.add_argument("--trust-proxy", action="store_true", help=about)
     about = "requests a second that one key may make (default: 100)"
     command.add_argument("--rate", type=float, default=100.0, metavar="N", help=about)
     _add_log_level(command)

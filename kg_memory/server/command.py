@@ -55,6 +55,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         origins=tuple(arguments.allow_origin),
         rate=arguments.rate,
         read=not arguments.no_read,
+        trust_proxy=arguments.trust_proxy,
         alone=True,
     )
     app = create_app(memory, options, close_memory=True)
@@ -64,6 +65,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         port=arguments.port,
         log_level="warning",  # its log of requests would have the names of namespaces and entities
         server_header=False,
+        proxy_headers=False,  # the address of the socket counts
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     screen.note(

@@ -7,7 +7,6 @@ import json
 import linecache
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -18,8 +17,10 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, create_model
 from starlette.responses import Response
 
+from kg_memory.falkor.rows import to_datetime
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models import arguments as models
+from kg_memory.models.graph import FOR_AGENTS
 from kg_memory.models.results import Context, Paged
 from kg_memory.server.access import Access, require
 from kg_memory.server.bodies import StrictBody
@@ -138,7 +139,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
     verb = _Verb.find(service.memory, route.verb)
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
-    answer = _Answer(verb, route)
+    answer = _Answer(verb, route, service.memory.driver.clock)
     queried = ({*offered, "cursor"} if verb.item is not None else {*offered}) if route.method == "GET" else set()
 
     async def endpoint(request: Request, access: Access, **values: Any) -> Response:
@@ -151,15 +152,16 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             arguments.setdefault("by", access.key.name)
         if "namespace" in verb.parameters:
             arguments["namespace"] = access.namespace
+        shown = route.verb == "episodes.get" and access.key.has("review")  # for the person who decides
         if route.heavy:
             asked = repr((route.verb, arguments, place, request.headers.get("if-none-match")))
             return await service.jobs.run(
-                request, access.namespace, asked, lambda _: answer(request, arguments, place), cancel=True
+                request, access.namespace, asked, lambda _: answer(request, arguments, place, shown=shown), cancel=True
             )
         if "read" not in verb.parameters or service.options.read:
-            return await answer(request, arguments, place)
+            return await answer(request, arguments, place, shown=shown)
         try:
-            return await answer(request, {**arguments, "read": False}, place)
+            return await answer(request, {**arguments, "read": False}, place, shown=shown)
         finally:
             service.reader.wake(access.namespace)  # who reads for this server reads that too
 
@@ -205,13 +207,14 @@ def _refuse_unknown(request: Request, known: Collection[str]) -> None:
 class _Answer:
     """Calls a verb, and answers with its result as JSON."""
 
-    def __init__(self, verb: _Verb, route: Route) -> None:
-        self._verb, self._route, result = verb, route, verb.hints["return"]
+    def __init__(self, verb: _Verb, route: Route, clock: Callable[[], int]) -> None:
+        self._verb, self._route, self._clock, result = verb, route, clock, verb.hints["return"]
         self._paged = verb.item is not None
         self.model: Any = Page[verb.item] if self._paged else ContextView if result is Context else result  # type: ignore[name-defined]
         self._adapter = TypeAdapter(self.model)
 
-    async def __call__(self, request: Request, arguments: Arguments, place: Place) -> Response:
+    async def __call__(self, request: Request, arguments: Arguments, place: Place, *, shown: bool) -> Response:
+        """Answer; the text of withheld episodes only where it is *shown*."""
         if self._paged:
             value: Any = await self._page(arguments, place)
         else:
@@ -219,13 +222,14 @@ class _Answer:
             if value is None:
                 raise ProblemError(404, "there is no such thing in this namespace")
             value = view_context(value) if isinstance(value, Context) else value
-        return json_response(request, self._adapter.dump_json(value), self._route.status)
+        context = None if shown else FOR_AGENTS
+        return json_response(request, self._adapter.dump_json(value, context=context), self._route.status)
 
     async def _page(self, arguments: Arguments, place: Place) -> Page[Any]:
         """Return a page; all pages of a list are of what was believed when the first was read."""
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
-            pinned = place.believed_at or arguments.get("believed_at") or datetime.now(UTC).isoformat()
+            pinned = place.believed_at or arguments.get("believed_at") or to_datetime(self._clock()).isoformat()
             place, arguments = replace(place, believed_at=pinned), {**arguments, "believed_at": pinned}
         if "after" in parameters:
             listed = await self._verb.call({**arguments, "limit": limit, "after": place.after})

@@ -47,16 +47,17 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.InputError, 422),
     (errors.MemoryPaused, 423),
     (errors.BudgetSpent, 429),
-    (errors.DatabaseUnavailable, 503),
-    (errors.DatabaseClosed, 503),
-    (errors.DatabaseForbidden, 503),
+    (errors.EpisodeAborted, 409),
+    (errors.DatabaseError, 503),
+    (errors.MissingExtra, 503),
+    (errors.SettingsError, 503),
     (errors.ModelUnavailable, 503),
     (errors.EmbeddingUnavailable, 503),
     (errors.EmbeddingMismatch, 409),
     (errors.ModelError, 502),
     (errors.EmbeddingError, 502),
 )
-"""The status of each kind of error; the first that fits counts, and the rest are 500."""
+"""The status of each kind of error; the first that fits counts."""
 
 
 class Problem(BaseModel):

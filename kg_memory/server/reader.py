@@ -8,7 +8,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
-from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, KGMemoryError, ModelUnavailable
+from kg_memory.errors import (
+    DatabaseStartError,
+    DatabaseUnavailable,
+    EmbeddingUnavailable,
+    KGMemoryError,
+    ModelUnavailable,
+)
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeStatus
@@ -17,7 +23,8 @@ from kg_memory.server.leases import Lease, Leases
 
 logger = logging.getLogger("kg_memory.server")
 
-OUTAGES = (DatabaseUnavailable, ModelUnavailable, EmbeddingUnavailable)
+DATABASE_AWAY = (DatabaseUnavailable, DatabaseStartError)
+OUTAGES = (*DATABASE_AWAY, ModelUnavailable, EmbeddingUnavailable)
 """Errors after which reading is tried again."""
 LONGEST_PAUSE = 60.0
 GATHERING = 0.05
@@ -131,7 +138,7 @@ class Reader:
                     pause = await self._take_turn(namespace)
                 except OUTAGES as error:
                     failures += 1
-                    away = isinstance(error, DatabaseUnavailable)
+                    away = isinstance(error, DATABASE_AWAY)
                     pause = pause_after(failures) if away else pause_after(failures, 2, 2)
                     logger.warning("reading is tried again in %.1f s: %s", pause, describe_error(error))
                     self._due.add(namespace)

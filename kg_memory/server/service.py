@@ -10,7 +10,11 @@ from kg_memory.server.access import Guard, RateLimit
 from kg_memory.server.jobs import Jobs
 from kg_memory.server.keys import KeyRing
 from kg_memory.server.reader import Reader, Waker
+from kg_memory.server.shares import SESSIONS, STREAMS, SUBSCRIPTIONS, Shares
 from kg_memory.server.worker import Outbox
+
+MOST_SESSIONS = 10_000
+"""Sessions and subscriptions over MCP at once, of all keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,16 @@ class Options:
     """Bytes of an import."""
     max_streams: int = 200
     """Streams of events at once."""
+    max_streams_of_key: int = 50
+    """Streams of events of one key at once."""
+    max_sessions_of_key: int = 50
+    """Sessions over MCP of one key at once."""
+    max_subscriptions_of_key: int = 100
+    """Subscriptions over MCP of one key at once: a resource, or a stream without any."""
+    session_seconds: float = 600.0
+    """Seconds after which a session over MCP ends that makes no request and has no stream."""
+    trust_proxy: bool = False
+    """Whether a proxy on this machine passes requests on, and adds in ``X-Forwarded-For`` where they come from."""
     rate: float = 100.0
     """Requests a second of a key; of those that it did not use it may make those of four seconds at once."""
     read: bool = True
@@ -48,6 +62,7 @@ class Service:
     options: Options
     guard: Guard = field(init=False)
     reader: Waker = field(init=False)
+    shares: Shares = field(init=False)
     stopping: bool = False
     listeners: Counter[str] = field(default_factory=Counter)
     jobs: Jobs = field(default_factory=Jobs)
@@ -57,4 +72,12 @@ class Service:
         database = self.memory.driver.store.database
         ring = KeyRing(database)
         self.guard = Guard(ring, RateLimit(self.options.rate))
+        options = self.options
+        self.shares = Shares(
+            {
+                STREAMS: (options.max_streams_of_key, options.max_streams),
+                SESSIONS: (options.max_sessions_of_key, MOST_SESSIONS),
+                SUBSCRIPTIONS: (options.max_subscriptions_of_key, MOST_SESSIONS),
+            }
+        )
         self.reader = Reader(self.memory) if self.options.read else Outbox(database)

@@ -1,20 +1,19 @@
-"""Export and import as streams: each passes a file of its own, so nobody gets or stores a half."""
+"""Export and import as streams: each passes a file without a name, so nobody gets, stores or leaves a half."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import IO, Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
-from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
 
 from kg_memory.errors import KGMemoryError
 from kg_memory.memory.data import Form
@@ -24,9 +23,13 @@ from kg_memory.server.access import Access, Ruling
 from kg_memory.server.endpoints import NAMESPACE, PathText, describe, json_response
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
+from kg_memory.server.shares import Held
 
 TYPES = {"jsonl": "application/x-ndjson", "graphml": "application/xml", "cytoscape": "application/json"}
 T = TypeVar("T")
+CHUNK = 2**16
+FILES = Path("/proc/self/fd") if sys.platform == "linux" else None
+"""The folder of the open files of this process, by which one without a name can be opened again; `None` elsewhere."""
 FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
@@ -37,7 +40,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     data = service.memory.data
 
-    @router.get(NAMESPACE + "/export", response_class=FileResponse, **describe("data.export", {200: exported}))
+    @router.get(NAMESPACE + "/export", response_class=StreamingResponse, **describe("data.export", {200: exported}))
     async def export(
         request: Request,
         *,
@@ -46,16 +49,16 @@ def add_routes(router: APIRouter, service: Service) -> None:
         embeddings: Annotated[bool, Query(description="Whether to include the vectors.")] = True,
     ) -> Response:
         """Return all that the namespace holds, as it is at one moment, as a file that `import` takes."""
-        folder = await asyncio.to_thread(tempfile.mkdtemp)
-        path = Path(folder) / "export"
-        remove = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        file = await asyncio.to_thread(tempfile.TemporaryFile)
         try:
             how: dict[str, Any] = {"namespace": access.namespace, "form": form, "embeddings": embeddings}
-            await _apart(service, request, access, path, partial(data.export, path, **how))
+            await _apart(service, request, access, file, partial(data.export, file, **how))
+            size = await asyncio.to_thread(file.tell)
+            await asyncio.to_thread(file.seek, 0)
         except BaseException:
-            await remove()
+            file.close()
             raise
-        return FileResponse(path, media_type=TYPES[form], background=remove)
+        return Held(StreamingResponse(_read(file), 200, {"Content-Length": str(size)}, TYPES[form]), closing(file))
 
     _add_imports(router, service)
 
@@ -75,7 +78,8 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         """Import a file of `export`, compressed or not; nobody sees a half of it."""
         async with _receive(request, service.options.max_import) as path:
             how: dict[str, Any] = {"namespace": access.namespace, "replace": replace, "embeddings": embeddings}
-            result: ImportResult = await _apart(service, request, access, path, partial(data.import_, path, **how))
+            call = partial(data.import_, path, memory_only=True, **how)
+            result: ImportResult = await _apart(service, request, access, path, call)
         return json_response(request, result.model_dump_json().encode())
 
     @router.post(
@@ -100,29 +104,32 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         return json_response(request, result.model_dump_json().encode())
 
 
-async def _apart(service: Service, request: Request, access: Access, path: Path, call: Callable[..., T]) -> T:
-    """Return the result of *call* about the file *path*, which blocks and is told to stop by its progress."""
+async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
+    """Return the result of *call* about *file*, which blocks and is told to stop by its progress."""
     return await service.jobs.run(
-        request, access.namespace, path, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False
+        request, access.namespace, file, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False
     )
 
 
 @asynccontextmanager
 async def _receive(request: Request, most: int) -> AsyncIterator[Path]:
-    """Yield a file with the body of *request*, of at most so many bytes, and remove it."""
-    folder = await asyncio.to_thread(tempfile.mkdtemp)
-    try:
-        path, size = Path(folder) / "import", 0
-        with await asyncio.to_thread(path.open, "wb") as file:
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > most:
-                    raise ProblemError(413, f"an import must have at most {most} bytes")
-                await asyncio.to_thread(file.write, chunk)
+    """Yield a file with the body of *request*, of at most so many bytes; it is gone afterwards, however that ends."""
+    size = 0
+    with await asyncio.to_thread(tempfile.TemporaryFile if FILES else tempfile.NamedTemporaryFile) as file:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > most:
+                raise ProblemError(413, f"an import must have at most {most} bytes")
+            await asyncio.to_thread(file.write, chunk)
+        await asyncio.to_thread(file.flush)
+        path = FILES / str(file.fileno()) if FILES else Path(file.name)
         try:
             yield path
         except KGMemoryError as error:
             error.args = (str(error).replace(str(path), "the file"), *error.args[1:])
             raise
-    finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while chunk := await asyncio.to_thread(file.read, CHUNK):
+        yield chunk

@@ -27,6 +27,7 @@ from kg_memory.errors import (
 )
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.retry import Sleeper
+from kg_memory.runtime.telemetry import mask
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
 from tests.scripted import HashEmbeddings
 
@@ -64,7 +65,7 @@ def test_an_episode_that_is_read_has_one_line(memory, namespace, lines, way):
     [line] = lines()
     assert line.levelno == logging.INFO
     assert vars(line).keys() >= FIELDS
-    assert (line.namespace, line.episode, line.status) == (namespace, added.episode, "done")
+    assert (line.namespace, line.episode, line.status) == (mask(namespace), added.episode, "done")
     assert line.seconds > 0
     assert f"episode={added.episode} status=done seconds=" in line.getMessage()
 
@@ -129,7 +130,7 @@ def test_a_namespace_cannot_forge_a_line(memory, log, lines):
     memory.add("I live in Oslo.", namespace='a\nepisode read status=done "x"', **SAID)
     [line] = lines()
     assert "\n" not in line.getMessage()
-    assert line.getMessage().count(" status=") == 2  # one of them within the quotes
+    assert line.getMessage().count(" status=") == 1, "the namespace is masked"
 
 
 def test_the_fields_are_there_for_a_formatter_of_json(memory, namespace):

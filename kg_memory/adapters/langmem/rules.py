@@ -105,7 +105,7 @@ class Rules:
             "rule": text if len(text.encode()) <= LONGEST_NAME else f"{text[:LONGEST_RULE]}...",
             "sentence": f"{agent}{_SAYS}{text}",
             "reason": lesson.reason,
-            "at": iso_or_text(instant(self._memory.driver.clock())),
+            "at": iso_or_text(instant(self._memory.driver.today())),
             "trajectories": shown or list(trajectories),
         }
 

@@ -6,7 +6,6 @@ What is proposed is the latest version of a block beside the other one, so it is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -20,6 +19,7 @@ from kg_memory.memory.open import model as open_model
 from kg_memory.models.graph import Fact, Precision
 from kg_memory.runtime.effects import Ask, Model
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import instant
 
 MOST_FACTS = 200
 TIDIER = "tidy"
@@ -46,7 +46,12 @@ def _tidy(
     block, namespace = blocks.block(label), blocks.namespace_of(label, context)
     before: Version = yield from call(blocks, "get", label, context)
     facts: list[Fact] = yield from call(
-        blocks.memory.facts, "list", about=about, as_of=datetime.now(UTC), limit=MOST_FACTS, namespace=namespace
+        blocks.memory.facts,
+        "list",
+        about=about,
+        as_of=instant(blocks.memory.driver.clock()),
+        limit=MOST_FACTS,
+        namespace=namespace,
     )
     if not facts:
         raise InputError(f"nothing is known now about {about!r} in this namespace; name an entity with facts")

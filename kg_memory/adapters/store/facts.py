@@ -17,6 +17,7 @@ from kg_memory.models.graph import EpisodeInput, EpisodeKind, Fact
 from kg_memory.models.operations import AddResult
 from kg_memory.runtime.effects import embed
 from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.telemetry import mask
 
 logger = logging.getLogger("kg_memory")
 
@@ -108,7 +109,7 @@ def warn(namespace: str, added: Iterable[AddResult]) -> None:
     """Log texts that were saved but could not be read; `GraphMemory.resume` tries again."""
     for result in added:
         if result.error is not None:
-            logger.warning("an item in %r is stored, and saved as episode %s, but not read", namespace, result.episode)
+            logger.warning("an item in %s is stored as episode %s, but not read", mask(namespace), result.episode)
 
 
 def _vectors(query: str, sentences: Sequence[str]) -> Flow[list[list[float]]]:

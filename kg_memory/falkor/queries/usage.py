@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.wire import Params
+from kg_memory.models.graph import WITHHELD
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 NEVER = 10**9
@@ -72,8 +73,9 @@ ORDER BY day DESC
 
 
 _WATCHED_EPISODE = f"""e {{.id, .speaker, .thread, .source_id, .at, .created_at, .status, .reason, .step, .plan,
-  offset: coalesce(e.offset, 0), attempts: coalesce(e.attempts, 0), .took,
-  content: {part.truncate("e.content")}}}"""
+  offset: coalesce(e.offset, 0), attempts: coalesce(e.attempts, 0), .took, content:
+  CASE WHEN size(coalesce(e.flags, [])) > 0 AND e.status <> 'done' THEN '{WITHHELD}'
+  ELSE {part.truncate("e.content")} END}}"""
 
 COUNT_EPISODES = """
 MATCH (e:Episode)

@@ -182,15 +182,20 @@ def _try_command(key: str, *words: str) -> Flow[Any]:
 # This process
 
 
-def clear_process_caches() -> Flow[None]:
-    """Clear the vectors, scores, answers and words that this process caches; those of others last until they end."""
-    yield from work(_clear)
+def clear_process_caches() -> Flow[int]:
+    """Clear the vectors, scores, answers, words and buffers of this process, and return the number of these caches.
+
+    Those of other processes last until they end.
+    """
+    return (yield from work(_clear))
 
 
-def _clear() -> None:
-    clear_caches()
-    for function in find_cached_functions():
+def _clear() -> int:
+    re.purge()  # patterns may have names
+    functions = find_cached_functions()
+    for function in functions:
         function.cache_clear()
+    return clear_caches() + len(functions)
 
 
 def find_cached_functions() -> list[Any]:

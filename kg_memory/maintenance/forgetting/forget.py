@@ -130,11 +130,11 @@ def forget(
     if request.search:
         yield from _search(run, traces)
     receipt = yield from _finish(run)
-    yield from clear_process_caches()
+    cleared = yield from clear_process_caches()
     with suppress(EmbeddingMismatch):  # `resume` makes the summaries later
         for time in run.deleted.times:
             yield from refresh(since=time, before=time - LEFT)
-    return receipt
+    return receipt.model_copy(update={"cleared": cleared})
 
 
 def forget_everything(
@@ -163,13 +163,13 @@ def forget_everything(
     yield from audit.put_note(run.key, note)
     yield from audit.point_to(run.key, note, run.since)
     yield from work(delete)
-    yield from clear_process_caches()
+    cleared = yield from clear_process_caches()
     is_there = yield from command("EXISTS", run.key, at=run.key)
     search = Search(Traces(), searched=1)
     if is_there:  # somebody writes to it again
         search.traces.ids.update(run.deleted.episodes)
     run.searches.append(search)
-    return (yield from _finish(run))
+    return (yield from _finish(run)).model_copy(update={"cleared": cleared})
 
 
 def _begin(run: Run) -> Flow[None]:

@@ -65,7 +65,13 @@ def _open(path: Path) -> closing[sqlite3.Connection]:
     """Open the store for reading. Errors: `InputError` for a file that is none, or is encrypted."""
     if not path.is_file():
         raise InputError(f"{path} is no file; pass memvara's store, such as memvara.db")
-    store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    if path.is_relative_to("/proc/self/fd"):  # an open file without a name, which SQLite cannot open
+        store = sqlite3.connect(":memory:", check_same_thread=False)
+        data = bytearray(path.read_bytes())
+        data[18:20] = b"\1\1"  # without a write-ahead log, which is another file
+        store.deserialize(data)
+    else:
+        store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
     store.row_factory = sqlite3.Row
     try:
         [version] = store.execute("PRAGMA user_version").fetchone()

@@ -61,13 +61,14 @@ class ImportOptions:
     """The target of an import: a namespace, by default the export's own, and whether to replace its contents.
 
     Without *embeddings* the vectors of the export are ignored, and computed again. An episode may have *max_content*
-    characters.
+    characters. With *memory_only* an export of a `KGStore` is refused.
     """
 
     namespace: str | None = None
     replace: bool = False
     embeddings: bool = True
     max_content: int | None = None
+    memory_only: bool = False
 
 
 def import_export(
@@ -80,6 +81,8 @@ def import_export(
     """
     with open_lines(source) as reader:
         header = reader.header()
+        if options.memory_only and header.holds != "memory":
+            raise InputError(f"the export must hold a memory, got {header.holds!r}: import a store with the command")
         _check_header(driver, header, reader.name, embeddings=options.embeddings)
         target = validate_namespace(header.namespace if options.namespace is None else options.namespace)
         key = graph_key(target, PREFIXES[header.holds])

@@ -9,6 +9,7 @@ from html import escape
 from typing import Protocol
 
 from kg_memory.models.graph import (
+    WITHHELD,
     Community,
     Entity,
     Episode,
@@ -203,7 +204,7 @@ def text_of(value: Value) -> str:
         case Fact():
             text = value.sentence
         case Episode():
-            text, _ = tell_episode(value)
+            text = WITHHELD if value.withheld else tell_episode(value)[0]
         case Entity() | Community():
             text = value.name
         case _:

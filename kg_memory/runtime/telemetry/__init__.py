@@ -8,6 +8,7 @@ failure, without a word of any message: its fields stand in the line as ``key=va
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Generator, Mapping, Sequence
@@ -182,6 +183,11 @@ def describe_error(error: BaseException) -> str:
     return error_kind(error) if cause is None else f"{error_kind(error)} ({error_kind(cause)})"
 
 
+def mask(namespace: str) -> str:
+    """Return what stands for *namespace* in a log: it may be a name or an address."""
+    return hashlib.sha256(namespace.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
 def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
     """Log that the episode of *state* is read and saved; *last* is the usage of the last step."""
     count_episode(state["status"], {})
@@ -208,7 +214,7 @@ def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[st
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     episode = state.get("episode") or {}
     return {
-        "namespace": namespace,
+        "namespace": mask(namespace),
         "episode": episode.get("id"),
         "status": state.get("status"),
         "seconds": round(sum(step.seconds for step in steps), 3),

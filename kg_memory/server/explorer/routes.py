@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from kg_memory.errors import KGMemoryError
 from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.runtime.lifecycle import clear_with_all
 from kg_memory.server.access import KnownKey, Reading, is_local
 from kg_memory.server.endpoints import NAMESPACE
 from kg_memory.server.explorer.columns import FAR, ColumnCache
@@ -53,8 +53,9 @@ class Moment(BaseModel):
 
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the page and its routes to *router*."""
-    _add_page(router)
+    _add_page(router, service)
     cache = ColumnCache()
+    clear_with_all(cache)
     driver = service.memory.driver
     sweeping: asyncio.Task[None] | None = None
 
@@ -102,7 +103,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         return {id_: since // 1000 for id_, since in doubts.items()}
 
 
-def _add_page(router: APIRouter) -> None:
+def _add_page(router: APIRouter, service: Service) -> None:
     story = files("kg_memory.cli").joinpath("story.jsonl").read_text("utf-8")
     pages = StaticFiles(directory=STATIC)
 
@@ -117,7 +118,7 @@ def _add_page(router: APIRouter) -> None:
     @router.get("/explorer/moment", include_in_schema=False)
     async def read_moment(_: KnownKey, text: Annotated[str, Query(min_length=1, max_length=200)]) -> Moment:
         """Return the first instant of a time in words."""
-        return Moment(at=parse_moment("text", text, _now()) // 1000)
+        return Moment(at=parse_moment("text", text, service.memory.driver.clock()) // 1000)
 
     @router.get("/explorer/{path:path}", include_in_schema=False)
     async def read_page(path: str, request: Request) -> Response:
@@ -125,7 +126,3 @@ def _add_page(router: APIRouter) -> None:
         response = await pages.get_response(path or "index.html", request.scope)
         response.headers.update(HEADERS)
         return response
-
-
-def _now() -> int:
-    return int(datetime.now(UTC).timestamp() * 1_000_000)

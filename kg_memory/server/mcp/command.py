@@ -35,14 +35,12 @@ async def _serve(memory: GraphMemory, caller: Caller) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
 
     from kg_memory.server.mcp.server import MemoryServer  # noqa: PLC0415
+    from kg_memory.server.mcp.subscriptions import Host  # noqa: PLC0415
     from kg_memory.server.reader import Reader  # noqa: PLC0415
 
     reader = Reader(memory)
 
-    async def is_valid(_: Caller) -> bool:
-        return True
-
-    server = MemoryServer(memory, lambda _: caller, reader.wake, is_valid).build()
+    server = MemoryServer(memory, lambda _: caller, reader.wake, Host()).build()
     reader.start(caller.namespace)
     try:
         async with stdio_server() as (received, sent):

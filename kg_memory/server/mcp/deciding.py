@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from kg_memory.adapters.rendering import MOST, parse_id, render_receipt
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Fact, IdentityDecision, Review
+from kg_memory.models.graph import WITHHELD, Fact, IdentityDecision, Review
 from kg_memory.models.operations import PLANNED, ForgetReceipt
 from kg_memory.retrieval.context.lines import period_in_words
 from kg_memory.server.mcp.asking import ask, can_ask
@@ -99,7 +99,7 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> Answer:
     kind, own = parse_id(asked.id)
     how: dict[str, Any] = {kind: own, "by": call.caller.key.name, "reason": asked.reason, "namespace": call.namespace}
     plan = await call.memory.privacy.aforget(**how, dry_run=True)
-    question = _describe_plan(plan, with_texts=call.caller.key.has("read"))
+    question = await _describe_plan(call, plan)
     if not can_ask(call):
         text = (
             f"Nothing is forgotten: this client cannot ask its user, who can do it with: kg-memory forget. {question}"
@@ -125,10 +125,13 @@ def _parts(plan: ForgetReceipt) -> list[object]:
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 
-def _describe_plan(plan: ForgetReceipt, *, with_texts: bool) -> str:
+async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
     counts = f"{len(plan.episodes)} messages, {len(plan.facts)} facts, {len(plan.entities)} people and things"
-    texts = [f"- {quote(text)}" for text in plan.texts.values()][:SHOWN] if with_texts else []
-    return "\n".join([f"Forget this for good? It cannot be undone. In all: {counts}.", *texts])
+    lines = [f"Forget this for good? It cannot be undone. In all: {counts}."]
+    for id_, text in list(plan.texts.items())[:SHOWN] if call.caller.key.has("read") else ():
+        episode = await call.memory.episodes.aget(id_, namespace=call.namespace) if id_ in plan.episodes else None
+        lines.append(f"- {WITHHELD if episode is not None and episode.withheld else quote(text)}")
+    return "\n".join(lines)
 
 
 TOOLS = (

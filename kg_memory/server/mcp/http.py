@@ -7,12 +7,15 @@ namespace: ``/v1/mcp?namespace=ann&profile=read-only&user=Ann``.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
 from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -21,9 +24,11 @@ from kg_memory.server.access import OPEN, authorize, find_secret
 from kg_memory.server.keys import ApiKey
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.server.mcp.server import MemoryServer
+from kg_memory.server.mcp.subscriptions import Host
 from kg_memory.server.mcp.subscriptions import Request as McpRequest
 from kg_memory.server.problems import ProblemError
 from kg_memory.server.service import Service
+from kg_memory.server.shares import SESSIONS, SUBSCRIPTIONS, Shares
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 PATH = "/v1/mcp"
@@ -32,20 +37,37 @@ LOOK = 0.25
 """Seconds between two looks whether the server is about to stop."""
 
 
-class Endpoint:
+class _Sessions(StreamableHTTPSessionManager):
+    """The sessions, of which a key has only its share."""
+
+    shares: Shares
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        if requestor is not None:
+            own = sum(owner["client_id"] == requestor["client_id"] for owner in self._session_owners.values())
+            self.shares.check(SESSIONS, own + 1)
+        return super()._admit_session(requestor)
+
+
+class Endpoint(Host):
     """The ASGI application at `PATH`, while it runs."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._sessions: StreamableHTTPSessionManager | None = None
+        self._sessions: _Sessions | None = None
+        self._streams: Counter[str] = Counter()
+        """The open streams by session."""
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Answer requests until the end, or until the service is about to stop, which ends open streams."""
         service = self._service
-        server = MemoryServer(service.memory, _caller_of, service.reader.wake, self._is_valid).build()
+        server = MemoryServer(service.memory, _caller_of, service.reader.wake, self).build()
         # The gate checks hosts and origins.
-        sessions = StreamableHTTPSessionManager(server, max_request_body_size=service.options.max_body)
+        sessions = _Sessions(
+            server, max_request_body_size=service.options.max_body, session_idle_timeout=service.options.session_seconds
+        )
+        sessions.shares = service.shares
         ready, end = asyncio.Event(), asyncio.Event()
 
         async def serve() -> None:
@@ -72,11 +94,27 @@ class Endpoint:
             raise ProblemError(503, "the server is about to stop; try again later", headers={"Retry-After": "5"})
         caller = await self._find_caller(Request(scope))
         token = AccessToken(token="", client_id=caller.key.id, scopes=list(caller.key.scopes), subject=caller.namespace)
-        # A session can be used only by the key and for the namespace that began it.
-        await self._sessions.handle_request({**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send)
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "") if scope["method"] == "GET" else ""
+        self._streams[session] += 1
+        try:
+            # A session can be used only by the key and for the namespace that began it.
+            await self._sessions.handle_request(
+                {**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send
+            )
+        finally:
+            self._streams -= Counter([session])
 
-    async def _is_valid(self, caller: Caller) -> bool:
+    async def is_valid(self, caller: Caller) -> bool:
+        """Return whether *caller* may still subscribe."""
         return not self._service.stopping and await self._service.guard.is_valid(caller.key)
+
+    def hold(self, caller: Caller, many: int) -> AbstractContextManager[None]:
+        """Return the share of so many subscriptions of *caller*."""
+        return self._service.shares.hold(SUBSCRIPTIONS, caller.key.id, many)
+
+    def is_heard(self, session: str) -> bool:
+        """Return whether *session* has an open stream, on which notifications arrive."""
+        return session in self._streams
 
     async def _find_caller(self, request: Request) -> Caller:
         key = await self._service.guard.authenticate(find_secret(request.headers), request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from pydantic import Field
 
@@ -24,6 +23,7 @@ from kg_memory.server.mcp.views import (
     view_fact,
     view_review,
 )
+from kg_memory.temporal.interval import instant
 
 NAME = "A person, place or thing."
 TIME = "Such as 2024-05, last March."
@@ -78,7 +78,7 @@ async def facts(call: ToolCall, asked: Facts) -> Answer:
         found = await call.memory.facts.aabout(
             asked.name,
             namespace=call.namespace,
-            as_of=asked.as_of or asked.believed_at or datetime.now(UTC),
+            as_of=asked.as_of or asked.believed_at or instant(call.memory.driver.clock()),
             believed_at=asked.believed_at,
             limit=MOST,
         )

@@ -18,11 +18,16 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
 
 from kg_memory.errors import InputError, KGMemoryError, NotFound
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import FOR_AGENTS
 
 URI = re.compile(r"kg://([^/]+)/(?:(entity|profile|episode|timeline)/(.+)|(reviews))", re.DOTALL)
 TYPE = "application/json"
 INTERVAL = 1.0
 """Seconds between two looks at the resources that somebody subscribed to."""
+UNHEARD = 60.0
+"""Seconds for which subscriptions wait for a client to open its stream again."""
+GONE = hashlib.sha256().hexdigest()
+"""The digest of a resource that is not there."""
 MOST_WATCHED = 50
 """Resources that one client may subscribe to at once."""
 ABOUT = {
@@ -40,7 +45,7 @@ TEMPLATES = [
 ]
 
 
-to_json = methodcaller("model_dump", mode="json")
+to_json = methodcaller("model_dump", mode="json", context=FOR_AGENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +112,19 @@ async def watch(
     namespace: str,
     publish: Callable[[str], Awaitable[None]],
     is_valid: Callable[[], Awaitable[bool]],
+    is_heard: Callable[[], bool],
 ) -> None:
     """Call *publish* with the URI of each resource that differs from its digest, as long as the client *is_valid*.
 
-    Other processes write too, so the resources themselves are looked at.
+    Other processes write too, so the resources themselves are looked at. A resource that is gone is watched no more,
+    nor is anything once the client has had no stream for `UNHEARD` seconds.
     """
-    while True:
+    unheard, watches = 0.0, bool(digests)
+    while unheard < UNHEARD and bool(digests) == watches:
         await asyncio.sleep(INTERVAL)
+        unheard = 0.0 if is_heard() else unheard + INTERVAL
+        if unheard:
+            continue
         with suppress(KGMemoryError):  # the database may be back at the next look
             if not await is_valid():
                 return
@@ -121,6 +132,8 @@ async def watch(
                 if digests[uri] != digest:
                     digests[uri] = digest
                     await publish(uri)
+                    if digest == GONE:
+                        del digests[uri]
 
 
 async def take_digests(memory: GraphMemory, uris: Iterable[str], namespace: str) -> dict[str, str]:

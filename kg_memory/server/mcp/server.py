@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server import Server
@@ -35,7 +35,7 @@ from kg_memory.server.mcp.asking import AnswerNeeded
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.server.mcp.prompts import PROMPTS, get_prompt
 from kg_memory.server.mcp.resources import TEMPLATES, TYPE, list_resources, parse_uri, read_resource, to_protocol
-from kg_memory.server.mcp.subscriptions import Request, Subscriptions
+from kg_memory.server.mcp.subscriptions import Host, Request, Subscriptions
 from kg_memory.server.mcp.tool import Tool, ToolCall
 
 logger = logging.getLogger("kg_memory.server")
@@ -60,7 +60,7 @@ FAULT = "the memory met a fault of its own; its log says more"
 class MemoryServer:
     """Serves *memory* to the callers that *find_caller* tells; *wake* has a namespace read in the background.
 
-    *is_valid* tells whether a caller may still subscribe.
+    *host* limits what a caller may subscribe to.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class MemoryServer:
         memory: GraphMemory,
         find_caller: FindCaller,
         wake: Callable[[str], None],
-        is_valid: Callable[[Caller], Awaitable[bool]],
+        host: Host,
     ) -> None:
         self._memory, self._find_caller, self._wake = memory, find_caller, wake
-        self._subscriptions = Subscriptions(memory, find_caller, is_valid)
+        self._subscriptions = Subscriptions(memory, find_caller, host)
 
     def build(self) -> Server[Any]:
         """Return the server of the SDK."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kg_memory.adapters.rendering import DATA, render_fact, section
-from kg_memory.models.graph import Change, Episode, Fact, Review, Value
+from kg_memory.models.graph import FOR_AGENTS, Change, Episode, Fact, Review, Value
 from kg_memory.retrieval.context.lines import escape_line
 
 Data = dict[str, Any]
@@ -48,7 +48,7 @@ def fact_id(text: str) -> str:
 
 def dump(value: Value, fields: set[str] | None = None) -> Data:
     """Return *fields* of *value*, or all of them, as JSON; what is empty is left out."""
-    plain = value.model_dump(mode="json", include=fields, exclude_none=True)
+    plain = value.model_dump(mode="json", include=fields, exclude_none=True, context=FOR_AGENTS)
     return {name: part for name, part in plain.items() if part not in ("", [], {})}
 
 

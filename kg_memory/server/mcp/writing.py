@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
 from pydantic import Field
 
@@ -12,6 +11,7 @@ from kg_memory.models.operations import AddResult
 from kg_memory.server.mcp.tool import Answer, Arguments, Tool, ToolCall
 from kg_memory.server.mcp.views import dump
 from kg_memory.server.reader import OUTAGES
+from kg_memory.temporal.interval import instant
 
 SOURCE = "mcp"
 RESULT = {"episode", "status", "facts", "ended", "pending", "error", "skipped"}
@@ -28,7 +28,7 @@ class Remember(Arguments):
 
 async def remember(call: ToolCall, asked: Remember) -> Answer:
     """Save the content, which nothing loses then, and read it; what cannot be read now is read later."""
-    at = asked.at or datetime.now(UTC)  # one date, so that both steps mean the same episode
+    at = asked.at or instant(call.memory.driver.today())  # one date, so that both steps mean the same episode
     episode = {"content": asked.content, "speaker": call.caller.user, "at": at, "source": SOURCE}
     (saved,) = await call.memory.episodes.asave([episode], namespace=call.namespace)
     await call.report(1, 2, "saved")
