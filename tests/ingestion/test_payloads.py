@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from kg_memory.ingestion.postings import MOST_TERMS, index_words
 from kg_memory.text.tokenise import terms
 
 BASE64 = base64.b64encode(Random(3).randbytes(3000)).decode()
@@ -40,3 +41,9 @@ def test_a_quote_is_of_the_original_behind_a_payload(memory, namespace, before):
     assert source.quote == content[source.start : source.end]
     assert "Oslo" in source.quote
     assert BASE64[:40] not in source.quote
+
+
+def test_the_word_index_has_a_bounded_number_of_words_of_an_episode():
+    text = " ".join(f"w{n}x" for n in range(MOST_TERMS + 5000))
+    _, rows = index_words({"id": "a", "kind": "text", "speaker": None, "content": text, "at": 0}, [], [])
+    assert len(rows) == MOST_TERMS
