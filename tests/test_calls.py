@@ -75,7 +75,6 @@ MANY = [
     [
         ModelError("the context is too long: lower chunk_size"),
         AnswerError("no usable answer: try another model"),
-        ModelRefusal("declined: say it otherwise"),
         EmbeddingError("the vector is all zeros: use another model"),
     ],
     ids=lambda error: type(error).__name__,
@@ -94,6 +93,14 @@ def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, erro
     mend()
     assert [each.error for each in verbs.episodes.retry()] == [None]
     assert (verbs.stats().waiting, verbs.stats().failed) == (0, 0)
+
+
+def test_a_declined_episode_is_skipped_and_blocks_no_other(verbs, memory):
+    spoil(memory, ModelRefusal("declined: say it otherwise"))
+    added = verbs.add_many(MANY)
+    assert [(each.status.value, each.error) for each in added] == [("done", None), ("skipped", None), ("done", None)]
+    assert verbs.episodes.retry() == []
+    assert len(verbs.facts.about("Ann")) == 2
 
 
 @pytest.mark.parametrize(

@@ -157,11 +157,11 @@ def test_what_could_not_be_read_is_told_and_the_exit_code_says_so(
     with monkeypatch.context() as patch, openai_wire() as wire:
         patch.setenv("KG_MEMORY_MODEL", "test-model")
         patch.setenv("KG_MEMORY_BASE_URL", BASE_URL)
-        wire.post("/chat/completions").return_value = completion(refusal="I had rather not.")
+        wire.post("/chat/completions").return_value = completion("I had rather not.")
         code, out, err = run("ingest", good, bad, "-n", "unread")
         assert code == 1
         assert "3 episodes: 2 new, 1 there already, skipped" in out
-        assert "2 episodes saved but not read: test-model declined to answer" in err
+        assert "2 episodes saved but not read: test-model gave no valid answer" in err
         code, out, err = run("ingest", good, bad, "-n", "unread", "--json")
         told = json.loads(out)
         assert (code, told["new"], told["known"], told["finished"], len(told["unread"])) == (1, 0, 1, 0, 2)

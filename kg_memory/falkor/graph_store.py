@@ -101,8 +101,10 @@ class GraphStore:
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """Make the graph *key* ready."""
+        length = self.vectors.length  # another thread may learn it meanwhile: then the indices are still to be made
         if not self._is_ready(key) and self.fit(key, write=write):
-            self._ready[key] = self.state(key), time.monotonic() + READY_SECONDS
+            state = (*self.database.state(key), length)
+            self._ready[key] = state, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
         """Return once *query*, which was refused and so changed nothing, may be run again; raise if it may not.

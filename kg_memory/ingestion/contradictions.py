@@ -281,15 +281,14 @@ def _show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[Stated
         "objects": [entities[place].name for place in fact.objects],
         "sentence": fact.sentence,
         "quote": episode.text[fact.start : fact.end],
-        "said_at": time_text(episode.at, offset=episode.offset),
-        "valid_at": time_text(fact.valid_at, fact.precision, episode.offset),
-        "invalid_at": time_text(fact.invalid_at, fact.end_precision, episode.offset),
+        "said_at": time_text(episode.at),
+        "valid_at": time_text(fact.valid_at, fact.precision),
+        "invalid_at": time_text(fact.invalid_at, fact.end_precision),
         "kind": fact.kind if fact.kind != "state" else None,
         "one_at_a_time": bool(fact.single_valued),
     }
     existing = [
-        {**_show_candidate(candidate, names, fact, episode.offset), KEY: _pair_key(fact, candidate, episode.at)}
-        for candidate in among
+        {**_show_candidate(candidate, names, fact), KEY: _pair_key(fact, candidate, episode.at)} for candidate in among
     ]
     return {**_without_empty(own), "existing": existing}
 
@@ -301,7 +300,7 @@ def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
-def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact, offset: int) -> Shown:
+def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> Shown:
     rule = predicates.canonical_predicate(candidate.predicate)
     same = candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule and rule.single_valued
@@ -313,9 +312,9 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
         "predicate": candidate.predicate,
         "objects": sorted(names.get(id_, name) for id_, name in objects),
         "sentence": candidate.sentence,
-        "said_at": time_text(candidate.stated_at, offset=offset),
-        "valid_at": time_text(candidate.valid_at, candidate.precision, offset),
-        "invalid_at": time_text(candidate.invalid_at, candidate.end_precision, offset),
+        "said_at": time_text(candidate.stated_at),
+        "valid_at": time_text(candidate.valid_at, candidate.precision),
+        "invalid_at": time_text(candidate.invalid_at, candidate.end_precision),
         "kind": "former" if is_over else candidate.kind if candidate.kind != "state" else None,
         "one_at_a_time": bool(single_valued),
     }

@@ -56,7 +56,8 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
     try:
         return (yield from _read(draft, settings))
     except ModelRefusal as error:
-        return {"mentions": speaker_of(draft, settings), "stated": (), "skipped": REFUSED.format(error), "dropped": ()}
+        log.warning("episode %s is skipped: %s", draft.episode.id, describe_error(error))
+        return {"mentions": speaker_of(draft, settings), "stated": (), "skipped": REFUSED, "dropped": ()}
 
 
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:

@@ -39,8 +39,8 @@ OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatc
 """Errors that the next episode would meet too: the episode waits until they are mended, and has not failed."""
 
 
-REFUSED = "refused by the model: {}"
-"""Why an episode is skipped whose text the model declines: it is left out of later prompts."""
+REFUSED = "refused by the model, so it is left out of later prompts too"
+"""Why an episode is skipped whose text the model declines; the model's words may quote it."""
 
 
 class Reader:

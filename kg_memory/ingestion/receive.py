@@ -202,9 +202,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
 
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
-        PreviousMessage(
-            name_of_speaker(row["speaker"]) or None, words_of(row), iso(local_time(row["at"], row["offset"]))
-        )
+        PreviousMessage(name_of_speaker(row["speaker"]) or None, words_of(row), iso(local_time(row["at"], 0)))
         for row in reversed(latest_first)
         if not row["withheld"]
     )

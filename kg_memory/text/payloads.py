@@ -17,7 +17,7 @@ Payload = tuple[int, int, str]
 LONGEST_HASH = 128
 """The hex digits of the longest usual hash, SHA-512. Longer runs are payloads."""
 LONGEST_URL = 2000
-SHORTEST_STRETCH = 500
+SHORTEST_STRETCH = 1000
 """The characters of a stretch of minified code, or of other text with few spaces, from which it is a payload."""
 _URL_KEPT = 200
 _MIXED = 0.5

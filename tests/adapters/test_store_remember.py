@@ -164,7 +164,7 @@ def test_a_text_that_cannot_be_read_is_told_and_the_item_kept(make, memory, mode
     with caplog.at_level(logging.WARNING, "kg_memory"):
         make(True, index=False).put((user,), "k", {"a": "Ann knows Bob"})
     [episode] = memory.episodes.list(namespace=user)
-    assert f"saved as episode {episode.id}, but not read" in caplog.text
+    assert f"stored as episode {episode.id}, but not read" in caplog.text
     assert "no answer" not in caplog.text
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kg_memory.cli import main
-from tests.chat_server import Said, chat_server, completion, fenced
+from tests.chat_server import Said, chat_server, fenced
 from tests.evaluation import locomo
 
 pytest.importorskip("langchain")
@@ -295,7 +295,7 @@ def test_a_message_that_cannot_be_read_ends_the_reading_only_among_few(
     def watch(name: str, body: dict[str, Any]) -> Any:
         asked = fenced(body["messages"][0]["content"]) if "response_format" in body else {}
         if declines and "spiders" in str(asked.get("episode")):
-            return Said(completion("", refusal="I had rather not."))
+            return "I had rather not."
         return model(name, body)
 
     how = ("--data", data, "--system", "ours:thorough", *NAMES, "--yes", "--max-tokens", "400")

@@ -14,6 +14,7 @@ import pytest
 
 from kg_memory.errors import ModelRefusal, ModelUnavailable
 from kg_memory.falkor.connect import graph_key
+from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 from tests.scripted import PLACES, HashEmbeddings, Scripted
@@ -214,7 +215,7 @@ def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memor
         EpisodeStatus.SKIPPED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
     ]
     [skipped] = memory.episodes.list(namespace=namespace, status="skipped")
-    assert skipped.reason == "refused by the model: no: say it otherwise"
+    assert skipped.reason == REFUSED
     assert [each.objects for each in memory.facts.about("Zoe", namespace=namespace)][::-1] == [
         (each,) for each in PEOPLE if each != "Cleo"
     ]

@@ -126,7 +126,7 @@ def test_no_question_can_break_the_search(story: Talk, question: str) -> None:
     assert len(story.ask("Ann")["results"]["episodes"]) > 0
 
 
-@pytest.mark.parametrize("question", ["", "?!…", "\x00", "\ud800", "🎉"])
+@pytest.mark.parametrize("question", ["", "?!…", "\x00", "\ud800"])
 def test_a_question_without_letters_finds_nothing(story: Talk, question: str) -> None:
     state = story.ask(question)
     assert state["context"] == ""

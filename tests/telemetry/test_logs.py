@@ -200,10 +200,8 @@ def test_no_failure_of_a_step_brings_a_word_of_a_message_into_the_log(memory, mo
         [completion("")],
         [completion({"entities": [{"name": MARK, "type": 7}, {"nom": MARK}], "facts": MARK})],
         [completion(f'{{"entities": [{{"name": "{MARK}', finish_reason="length")],
-        [completion(refusal=f"{MARK} is not for me")],
-        [completion(MARK, finish_reason="content_filter")],
     ],
-    ids=["400", "401", "404", "500", "no JSON", "empty", "wrong", "cut off", "refused", "filtered"],
+    ids=["400", "401", "404", "500", "no JSON", "empty", "wrong", "cut off"],
 )
 def test_no_answer_of_a_model_brings_a_word_into_the_log(server, settings, embeddings, namespace, log, lines, replies):
     with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
@@ -211,6 +209,17 @@ def test_no_answer_of_a_model_brings_a_word_into_the_log(server, settings, embed
         with pytest.raises(KGMemoryError):
             memory.add(f"I live in {MARK}.", namespace=namespace, **SAID)
     assert len(lines()) == 1
+    assert MARK not in everything(log)
+
+
+@pytest.mark.parametrize("finish_reason", ["stop", "content_filter"])
+def test_a_declined_message_brings_no_word_into_the_log(
+    server, settings, embeddings, namespace, log, lines, finish_reason
+):
+    with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
+        declined = completion(MARK, finish_reason=finish_reason, refusal=f"{MARK} is not for me")
+        wire.post("/chat/completions").mock(return_value=declined)
+        assert memory.add(f"I live in {MARK}.", namespace=namespace, **SAID).status == "skipped"
     assert MARK not in everything(log)
 
 

@@ -110,7 +110,11 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
         if items and not lists[name]:
             problems += map(_describe, details[:_MAX_REASONS])
     noted = {"lost": lost} if issubclass(kind, Reading) else {}
-    parsed = ParsedAnswer(kind.model_validate({**lists, **noted}), dropped + len(lost))
+    try:
+        parsed = ParsedAnswer(kind.model_validate({**lists, **noted}), dropped + len(lost))
+    except ValidationError as error:  # a list that may not be empty
+        details = error.errors(include_input=False, include_url=False, include_context=False)
+        raise InvalidAnswer("; ".join([*problems, *map(_describe, details[:_MAX_REASONS])])) from None
     if problems:
         raise InvalidAnswer("; ".join(problems), parsed)
     return parsed
@@ -251,7 +255,7 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
         return {name: _join_items(parts, name) for name in names} if parts else None
     if not isinstance(value, dict):
         return None
-    named = {field_name(str(key)): item for key, item in value.items()}
+    named = {key if key in names else field_name(str(key)): item for key, item in value.items()}
     if any(name in named for name in names):
         return named
     inner = (_find_object(item, names, depth - 1) for item in value.values() if isinstance(item, dict | str))

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -108,9 +110,15 @@ class Endpoint(Host):
         """Return whether *caller* may still subscribe."""
         return not self._service.stopping and await self._service.guard.is_valid(caller.key)
 
-    def hold(self, caller: Caller, many: int) -> AbstractContextManager[None]:
-        """Return the share of so many subscriptions of *caller*."""
-        return self._service.shares.hold(SUBSCRIPTIONS, caller.key.id, many)
+    @contextmanager
+    def hold(self, caller: Caller, many: int) -> Iterator[None]:
+        """Hold the share of so many subscriptions of *caller*. Errors: `MCPError` when it is entered."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._service.shares.hold(SUBSCRIPTIONS, caller.key.id, many))
+            except ProblemError as error:
+                raise MCPError(INVALID_PARAMS, error.detail) from None
+            yield
 
     def is_heard(self, session: str) -> bool:
         """Return whether *session* has an open stream, on which notifications arrive."""

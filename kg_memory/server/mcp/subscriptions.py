@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,6 @@ from kg_memory.errors import KGMemoryError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.server.mcp.caller import Caller
 from kg_memory.server.mcp.resources import MOST_WATCHED, take_digests, to_protocol, watch
-from kg_memory.server.problems import ProblemError
 
 Request = ServerRequestContext[Any, Any]
 Publish = Callable[[str], Awaitable[None]]
@@ -41,7 +40,7 @@ class Host:
         return True
 
     def hold(self, _caller: Caller, _many: int) -> AbstractContextManager[None]:
-        """Return the share of so many subscriptions of the caller. Errors: `ProblemError` when it is entered."""
+        """Return the share of so many subscriptions of the caller. Errors: `MCPError` when it is entered."""
         return nullcontext()
 
     def is_heard(self, _session: str) -> bool:
@@ -59,7 +58,7 @@ class Subscriptions:
         """Tell of changes on the stream of this request, until its client goes."""
         caller = self._find_caller(request)
         uris = params.notifications.resource_subscriptions or []
-        with self._hold(caller, max(1, len(uris))):
+        with self._host.hold(caller, max(1, len(uris))):
             watching = await self._begin(caller, uris, lambda: True)
             return await self._listen(request, params, watching)
 
@@ -86,7 +85,7 @@ class Subscriptions:
         uri = str(params.uri)
         if uri not in watches:
             with ExitStack() as held:
-                held.enter_context(self._hold(caller, 1))
+                held.enter_context(self._host.hold(caller, 1))
                 watching = await self._begin(caller, [uri], self._hearing(request), len(watches))
                 task = asyncio.create_task(watching(request.session.send_resource_updated))
                 share = held.pop_all()
@@ -99,15 +98,6 @@ class Subscriptions:
     def _hearing(self, request: Request) -> Callable[[], bool]:
         headers = request.request.headers if request.request is not None else {}
         return partial(self._host.is_heard, headers.get(MCP_SESSION_ID_HEADER, ""))
-
-    @contextmanager
-    def _hold(self, caller: Caller, many: int) -> Iterator[None]:
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(self._host.hold(caller, many))
-            except ProblemError as error:
-                raise MCPError(INVALID_PARAMS, error.detail) from None
-            yield
 
     async def unsubscribe(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
         """Tell of changes no more."""
