@@ -10,7 +10,8 @@ from typing import get_args
 import pytest
 
 from kg_memory.llm import prompts
-from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind, lists_of
+from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind
+from kg_memory.llm.prompts.lenient import lists_of
 from kg_memory.runtime.effects import Prompt
 
 ALL = [prompt for prompt in vars(prompts).values() if isinstance(prompt, Prompt)]
