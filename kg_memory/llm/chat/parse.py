@@ -96,39 +96,38 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
     Raises: `InvalidAnswer` if *value* is another kind of object, or a list that is not empty has no valid items.
     """
     lists = _read_lists(replace_all_controls(value), kind)
-    dropped, problems = 0, list[str]()
-    lost: list[tuple[str, str]] = []
-    for name in lists_of(kind):
-        limit = next(
-            (rule.max_length for rule in kind.model_fields[name].metadata if isinstance(rule, MaxLen)), len(lists[name])
-        )
-        dropped += len(lists[name][limit:])
-        items = lists[name][:limit]
-        invalid, details = _find_invalid(kind, name, items)
-        lists[name] = [item for index, item in enumerate(items) if index not in invalid]
-        lost += ((name, _text_of(items[index])) for index in sorted(invalid))
-        if items and not lists[name]:
-            problems += map(_describe, details[:_MAX_REASONS])
-    noted = {"lost": lost} if issubclass(kind, Reading) else {}
-    try:
-        parsed = ParsedAnswer(kind.model_validate({**lists, **noted}), dropped + len(lost))
-    except ValidationError as error:  # a list that may not be empty
-        details = error.errors(include_input=False, include_url=False, include_context=False)
-        raise InvalidAnswer("; ".join([*problems, *map(_describe, details[:_MAX_REASONS])])) from None
-    if problems:
-        raise InvalidAnswer("; ".join(problems), parsed)
-    return parsed
+    dropped = 0
+    for name, items in lists.items():
+        limit = next((rule.max_length for rule in kind.model_fields[name].metadata if isinstance(rule, MaxLen)), None)
+        lists[name] = items[:limit]
+        dropped += len(items) - len(lists[name])
+    answer, errors = _validate(kind, lists)
+    if answer is not None:
+        return ParsedAnswer(answer, dropped)
+    invalid = {detail["loc"][:2] for detail in errors if len(detail["loc"]) > 1}
+    valid: dict[str, Any] = {}
+    for name, items in lists.items():
+        valid[name] = [item for index, item in enumerate(items) if (name, index) not in invalid]
+    if issubclass(kind, Reading):
+        valid["lost"] = [(name, _text_of(lists[name][index])) for name, index in sorted(invalid)]
+    answer, others = _validate(kind, valid)
+    problems = [detail for name in lists if lists[name] and not valid[name] for detail in _of_list(errors, name)]
+    rest = None if answer is None else ParsedAnswer(answer, dropped + len(invalid))
+    if problems or rest is None:
+        raise InvalidAnswer("; ".join(map(_describe, [*problems, *others])), rest)
+    return rest
 
 
-def _find_invalid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> tuple[set[int], list[Any]]:
-    """Return the places of the invalid *items* of the list *name*, and the details of their errors."""
-    empty: dict[str, Any] = {other: [] for other in lists_of(kind)}
+def _validate(kind: type[BaseModel], lists: Mapping[str, Any]) -> tuple[BaseModel | None, list[Any]]:
+    """Return *lists* as an answer of *kind*, or None and what is wrong with them."""
     try:
-        kind.model_validate({**empty, name: items})
+        return kind.model_validate(lists), []
     except ValidationError as error:
-        details = error.errors(include_input=False, include_url=False, include_context=False)
-        return {int(detail["loc"][1]) for detail in details if len(detail["loc"]) > 1}, details
-    return set(), []
+        return None, error.errors(include_input=False, include_url=False, include_context=False)
+
+
+def _of_list(errors: Sequence[Any], name: str) -> list[Any]:
+    return [detail for detail in errors if detail["loc"][0] == name][:_MAX_REASONS]
 
 
 def _text_of(item: Any) -> str:
@@ -266,9 +265,15 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
     """Give each of *lists* that is empty the one of *others* with the most items that are valid in it."""
     groups = [items for items in others.values() if isinstance(items, list) and all(map(_is_item, items))]
     for name in [name for name, items in lists.items() if not items]:
-        counts = [len(items) - len(_find_invalid(kind, name, items)[0]) for items in groups]
+        counts = [_count_valid(kind, name, items) for items in groups]
         if counts and (most := max(counts)):
             lists[name] = groups.pop(counts.index(most))
+
+
+def _count_valid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> int:
+    """Return how many of *items* are valid in the list *name*."""
+    _, errors = _validate(kind, {**dict.fromkeys(lists_of(kind), ()), name: items})
+    return len(items) - len({detail["loc"][1] for detail in errors if len(detail["loc"]) > 1})
 
 
 def _join_items(parts: Iterable[Mapping[str, Any]], name: str) -> list[Any]:

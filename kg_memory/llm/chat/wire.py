@@ -99,8 +99,9 @@ def read_all(model: BaseChatModel) -> BaseChatModel:
         choices = _read_choices(response)
         result = read(response, generation_info)
         for generation, choice in zip(result.generations, choices, strict=False):
-            message = choice.get("message") or {}
-            found = {key: message[key] for key in THOUGHTS if isinstance(message.get(key), str)}
+            message = _field(choice, "message")
+            thoughts = ((key, _field(message, key)) for key in THOUGHTS)
+            found = {key: text for key, text in thoughts if isinstance(text, str)}
             generation.message.additional_kwargs = {**found, **generation.message.additional_kwargs}
         return result
 
@@ -110,22 +111,24 @@ def read_all(model: BaseChatModel) -> BaseChatModel:
 
 def _read_choices(response: Any) -> list[Any]:
     """Return the choices of a *response*. Raises: `ResponseError` for an error, and where there are none."""
-    whole = response if isinstance(response, dict) else None
-    if isinstance(response, OpenAIModel):
-        whole = response.model_dump(exclude={"choices": {"__all__": {"message": {"parsed"}}}}, warnings=False)
-    if whole is None:
+    if not isinstance(response, dict | OpenAIModel):
         raise ResponseError("the response is not JSON", BAD_GATEWAY)
-    if error := whole.get("error"):
+    if error := _field(response, "error"):
         details = error if isinstance(error, dict) else {"message": str(error)}
         code = details.get("code")
         status = next((int(str(each)) for each in (code, details.get("status")) if str(each).isdecimal()), BAD_GATEWAY)
         if code in FILTER_CODES:
             status = 400
         raise ResponseError(str(details.get("message") or error), status if status >= 400 else BAD_GATEWAY, code)
-    choices = whole.get("choices")
+    choices = _field(response, "choices")
     if not isinstance(choices, list) or not choices:
         raise ResponseError("the response has no choices", BAD_GATEWAY)
     return choices
+
+
+def _field(value: Any, name: str) -> Any:
+    """Return a field of a part of a response, which is a dict or one of the client's models; None if it has none."""
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:

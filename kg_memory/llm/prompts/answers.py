@@ -129,9 +129,9 @@ class _Fact(AnswerItem, Generic[End]):
             ends = [to_end(end) for end in (value.get("subject"), *to_list(value.get("objects")))]
             words = str(value.get("predicate")).replace("_", " ").lower()
             if all(isinstance(end, str) for end in ends):
-                value["sentence"] = " ".join([ends[0], words, ", ".join(ends[1:])]).strip()
+                value = {**value, "sentence": " ".join([ends[0], words, ", ".join(ends[1:])]).strip()}
             elif value.get("quote"):
-                value["sentence"] = value["quote"]
+                value = {**value, "sentence": value["quote"]}
         return value
 
 

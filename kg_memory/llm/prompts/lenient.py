@@ -73,7 +73,7 @@ Time = Annotated[str | None, BeforeValidator(to_time)]
 Id = Annotated[int | None, BeforeValidator(to_null)]
 Name = Annotated[str, BeforeValidator(to_text), Field(max_length=512)]
 Certainty = Annotated[float, BeforeValidator(clamp_to_one)]
-OTHER_NAMES = {
+_OTHER_NAMES = {
     "name": "entity entity_name text title label",
     "type": "entity_type category class label kind",
     "subject": "source source_entity source_entity_name source_name source_node from head subj entity",
@@ -89,6 +89,7 @@ OTHER_NAMES = {
     "entity": "id new",
     "same_as": "candidate match existing",
 }
+OTHER_NAMES = {field: tuple(names.split()) for field, names in _OTHER_NAMES.items()}
 """Other names that models give to a field, the likeliest first."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -123,12 +124,12 @@ class AnswerItem(BaseModel):
         fields = cls.model_fields
         if isinstance(value, str) and "name" in fields:
             return {"name": value}
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or value.keys() <= fields.keys():
             return value
         named = {field_name(str(key)): item for key, item in value.items()}
         used = fields.keys() & named.keys()
         for field in fields:
-            others = (name for name in OTHER_NAMES.get(field, "").split() if name in named and name not in used)
+            others = (name for name in OTHER_NAMES.get(field, ()) if name in named and name not in used)
             if field not in named and (other := next(others, None)):
                 used.add(other)
                 named[field] = named[other]
