@@ -20,7 +20,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
-from kg_memory.ingestion.interrupted import READER, count_interruption
+from kg_memory.ingestion.interrupted import READER, REFUSED, count_interruption
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, words_of
 from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update
@@ -29,7 +29,7 @@ from kg_memory.models.labels import encode_labels, read_labels
 from kg_memory.runtime.effects import now, read, work_if, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
-from kg_memory.temporal.interval import iso, local_time, split_local
+from kg_memory.temporal.interval import EPOCH, instant, iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
 from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.redaction import redact, redact_json
@@ -194,6 +194,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
         created_at=episode.created_at,
         limit=max(settings.previous_messages, 2, settings.max_skip_turns if settings.surprise_threshold else 0) + more,
         length=NEIGHBOUR_LENGTH,
+        refused=REFUSED,
     )
     before: list[Row] = [row for row in rows if row["side"] < 0]
     after: list[Row] = [row for row in rows if row["side"] > 0]
@@ -202,7 +203,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
 
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
-        PreviousMessage(name_of_speaker(row["speaker"]) or None, words_of(row), iso(local_time(row["at"], 0)))
+        PreviousMessage(name_of_speaker(row["speaker"]) or None, words_of(row), iso(instant(row["at"]) or EPOCH))
         for row in reversed(latest_first)
         if not row["withheld"]
     )
