@@ -59,7 +59,7 @@ def _when(fact: DatedFact) -> str:
     lasts = fact["kind"] == "state"
     until = f"until {end}" if end else ""
     if not begin:
-        said = local_time(fact["said_at"], fact.get("offset", 0))
+        said = local_time(fact["said_at"], fact["offset"])
         timeless = lasts and not find_dates(fact["sentence"], said)
         return until if timeless else ", ".join(filter(None, (f"said on {said.date()}", until)))
     if end:
@@ -73,7 +73,7 @@ def _when(fact: DatedFact) -> str:
 
 
 def _ends(fact: DatedFact) -> tuple[str, str]:
-    offset = fact.get("offset", 0)
+    offset = fact["offset"]
     begin = "" if fact["valid_at"] <= OPEN_START else _date(fact["valid_at"], fact["precision"], offset)
     end = "" if fact["invalid_at"] >= OPEN_END else _date(fact["invalid_at"], fact["end_precision"], offset)
     return begin, end
