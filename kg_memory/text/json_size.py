@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MOST_VALUES_OF_RECORD = 300_000
+"""The most values of one record of an import, which is parsed in one go: meanwhile no other thread runs."""
+
 
 def has_more_values(text: str, most: int) -> bool:
     """Return whether the JSON *text* has more than *most* values, keys included."""

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from kg_memory.errors import InputError
 from kg_memory.maintenance.transfer.line import Line
 from kg_memory.maintenance.transfer.lines import FORMAT, LINES, End, Header
-from kg_memory.text.json_size import has_more_values
+from kg_memory.text.json_size import MOST_VALUES_OF_RECORD, has_more_values
 
 if os.name != "nt":
     import fcntl
@@ -32,8 +32,6 @@ STANDARD = "-"
 GZIP_SUFFIX = ".gz"
 MAGIC = b"\x1f\x8b"
 LONGEST_LINE = 16 * 2**20
-MOST_VALUES = 300_000
-"""The most values of one line, which is parsed in one go: meanwhile no other thread runs."""
 IN_MEMORY = 64 * 2**20
 """Bytes of an export to a pipe that are buffered in memory; more go to a temporary file."""
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -245,8 +243,8 @@ class LineReader:
             raise InputError(f"{self.name} is not a complete gzip file ({error}); copy or export it again") from None
         if len(data) > LONGEST_LINE:
             raise self.error(self._number, f"the line is longer than {LONGEST_LINE} bytes; export it again")
-        if has_more_values(data.decode("latin-1"), MOST_VALUES):
-            raise self.error(self._number, f"the line has over {MOST_VALUES:,} values; export it again")
+        if has_more_values(data.decode("latin-1"), MOST_VALUES_OF_RECORD):
+            raise self.error(self._number, f"the line has over {MOST_VALUES_OF_RECORD:,} values; export it again")
         if not data.endswith(b"\n") and b'"end"' not in data[:40]:
             raise self.error(self._number, "the file ends before its last line; copy or export it again")
         return data

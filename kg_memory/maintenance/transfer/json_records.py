@@ -10,13 +10,11 @@ from typing import Any, TextIO
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.text.json_size import has_more_values
+from kg_memory.text.json_size import MOST_VALUES_OF_RECORD, has_more_values
 
 CHUNK = 1 << 16
 LONGEST = 1 << 24
 """The most characters of one record."""
-MOST_VALUES = 300_000
-"""The most values of one record, which is parsed in one go: meanwhile no other thread runs."""
 _SPACE = re.compile(r"\s*")
 
 
@@ -43,10 +41,10 @@ def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int,
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the JSON value *data*. Errors: `ValueError`, also for one with over `MOST_VALUES`."""
+    """Return the JSON value *data*. Errors: `ValueError`, also for one with over `MOST_VALUES_OF_RECORD`."""
     text = data.decode("utf-8-sig")
-    if has_more_values(text, MOST_VALUES):
-        raise ValueError(f"it has over {MOST_VALUES:,} values")
+    if has_more_values(text, MOST_VALUES_OF_RECORD):
+        raise ValueError(f"it has over {MOST_VALUES_OF_RECORD:,} values")
     try:
         return json.loads(text)
     except RecursionError:
@@ -105,8 +103,8 @@ class _Text:
                 return value
             if len(self._text) - self._place > LONGEST:
                 raise self._error(f"{problem or 'it does not end'}, or it has over {LONGEST:,} characters")
-            if has_more_values(self._text[self._place :], MOST_VALUES):
-                raise self._error(f"a record has over {MOST_VALUES:,} values")
+            if has_more_values(self._text[self._place :], MOST_VALUES_OF_RECORD):
+                raise self._error(f"a record has over {MOST_VALUES_OF_RECORD:,} values")
             if not self._read_more() and problem is not None:
                 raise self._error(problem)
 
