@@ -28,6 +28,7 @@ from kg_memory.retrieval.turns import SPARE, Beside, find_fillers, pair_turns, r
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.text.tokenise import has_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,8 @@ def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winn
     stored = dict(zip(KINDS, answers, strict=True))
     episode_rows = [row["episode"] for [row] in stored["episodes"].values()]
     messages = {row["id"]: row["content"] for row in episode_rows if row["kind"] == "message"}
-    is_worded = any(map(str.isalnum, request.question))  # else it asks for emoji, which may be all of a message
-    fillers = (yield from find_fillers(messages, beside, search.instants)) if is_worded else set()
+    # An emoji may be all of a message.
+    fillers = (yield from find_fillers(messages, beside, search.instants)) if has_words(request.question) else set()
     return stored, _join(disputed, ended), absent, beside, fillers
 
 

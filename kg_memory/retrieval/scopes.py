@@ -20,6 +20,7 @@ from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text.identity import replace_unstorable
+from kg_memory.text.tokenise import has_words
 
 log = logging.getLogger("kg_memory.retrieval")
 
@@ -81,7 +82,7 @@ def split_by_rule(question: str) -> list[str]:
 def _usable(parts: Sequence[str], question: str) -> list[str]:
     """Return the first of *parts* that have words and differ from the question, cut; fewer than two are none."""
     texts = dict.fromkeys(replace_unstorable(part).strip()[:LONGEST_QUERY] for part in parts)
-    usable = [text for text in texts if any(map(str.isalnum, text)) and text != question]
+    usable = [text for text in texts if has_words(text) and text != question]
     return usable[:MOST_QUERIES] if len(usable) > 1 else []
 
 

@@ -43,7 +43,7 @@ from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, r
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key, without_possessive
 from kg_memory.text.pronouns import is_first_person, is_subject, name_asker
-from kg_memory.text.tokenise import terms
+from kg_memory.text.tokenise import has_words, terms
 
 LONGEST_QUESTION = 2000
 MOST_TERMS = 256
@@ -86,7 +86,7 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     hits: dict[Kind, Hits] = dict.fromkeys(KINDS, NO_HITS)
     nothing = Search(time.instants, time.time, time.past, hits)
     text = replace_unstorable(request.question)[:LONGEST_QUESTION]
-    if not any(char.isalnum() for char in text) and not terms(text):
+    if not has_words(text) and not terms(text):
         return replace(nothing, doubt=WORDLESS)
     lookup = yield from _look_up(text, request, time)
     if lookup is None:

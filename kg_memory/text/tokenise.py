@@ -84,6 +84,11 @@ _stemmer = EnglishStemmer()
 _stemming = Lock()  # the stemmer stores the word that it works on
 
 
+def has_words(text: str) -> bool:
+    """Return whether *text* has a letter or a digit; without any, a question asks for emoji if for anything."""
+    return any(map(str.isalnum, text))
+
+
 def terms(text: str) -> list[str]:
     """Return the terms of *text* in order, without stop words; never raises, and no term is empty."""
     is_ascii = text.isascii()  # needs no folding, and has one script only

@@ -9,6 +9,7 @@ from kg_memory.retrieval.context.lines import id_of, when_beside
 from kg_memory.retrieval.context.packing import Group, Repeats, join_words
 from kg_memory.text.excerpt import LONGEST_TEXT, is_quote
 from kg_memory.text.sentences import content_words, split_sentences
+from kg_memory.text.tokenise import has_words
 
 ALWAYS = 5
 """The best of each kind that stay, however much less relevant they are than the very best."""
@@ -27,8 +28,7 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
 
     The reasons are by kind and id.
     """
-    # A question without words asks for emoji, which may be all of a message.
-    asked = content_words(question) if any(map(str.isalnum, question)) else None
+    asked = content_words(question) if has_words(question) else None  # an emoji may be all of a message
     kept: dict[Kind, list[Group]] = {}
     reasons: dict[tuple[Kind, str], str] = {}
     for kind, by_kind in groups.items():
