@@ -81,16 +81,21 @@ def test_slack_has_names_threads_and_the_time_of_the_user(run: Run, tmp_path: Pa
         root = "general/1717295400.000200"
         assert [each.thread for each in episodes] == [root, root, "random"]
         assert episodes[0].at == LIMA + timedelta(microseconds=200)
-    [file] = result(run, "ingest", tmp_path / "slack.zip", "-n", "slack", "--dry-run")["files"]
-    assert (file["format"], file["conversations"], file["messages"]) == ("slack", 2, 3)
 
 
-def test_ingest_counts_a_chat_and_adds_it_once(run: Run, tmp_path: Path) -> None:
-    path = write(tmp_path, exports.TELEGRAM, "result.json")
-    _, out, _ = run("ingest", path, "--dry-run", "-n", "chats")
-    assert "telegram; 2 conversations; 4 messages; speakers: Bo Lind, user8; from 2024-06-0" in out
-    assert result(run, "ingest", path, "-n", "chats")["new"] == 4
-    assert result(run, "ingest", path, "-n", "chats")["new"] == 0
+@pytest.mark.parametrize("case", [*CASES, ("slack.zip", exports.SLACK, "slack", 2, 3)], ids=lambda case: f"{case[2]}-{case[4]}")
+def test_ingest_counts_each_format_and_adds_it_once(run: Run, tmp_path: Path, case: Any) -> None:
+    name, content, format_, conversations, count, *_ = case
+    path = tmp_path / name
+    path = pack(path, content) if name.endswith(".zip") else write(tmp_path, content, name)
+    namespace = f"{format_}-{count}"
+    [file] = result(run, "ingest", path, "-n", namespace, "--dry-run")["files"]
+    assert (file["format"], file["conversations"], file["messages"]) == (format_, conversations, count)
+    _, out, _ = run("ingest", path, "--dry-run", "-n", namespace)
+    assert f"{format_}; {conversations} conversation" in out
+    assert "speakers: " in out
+    assert result(run, "ingest", path, "-n", namespace)["new"] == count
+    assert result(run, "ingest", path, "-n", namespace)["new"] == 0
 
 
 UNKNOWN = [
