@@ -154,7 +154,13 @@ def _words(*words: str) -> str:
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.MULTILINE)
+    """Compile *patterns* into one that tests a boundary, where several begin with it, once at each place of a text."""
+    groups: dict[str, list[str]] = {}
+    for pattern in patterns:
+        lead = next((lead for lead in (r"\b", r"^\W{0,6}", "^") if pattern.startswith(lead)), "")
+        foreign = not lead and not pattern.removeprefix("(?:")[0].isascii()
+        groups.setdefault(r"(?![\x00-\x7f])" if foreign else lead, []).append(pattern.removeprefix(lead))
+    return re.compile("|".join(rf"{lead}(?:{'|'.join(group)})" for lead, group in groups.items()), re.MULTILINE)
 
 
 _ORDERS = (
@@ -193,7 +199,7 @@ OVERRIDE = _any(
     r"\bvergiss (?:\w+ ){0,2}(?:vorherigen|bisherigen|vorigen|obigen) (?:anweisungen|instruktionen|befehle|regeln)",
     r"\bnegeer (?:\w+ ){0,3}(?:vorige|eerdere|voorgaande|bovenstaande) (?:instructies|opdrachten|regels|aanwijzingen)",
     r"\bignorer[a]? (?:\w+ ){0,3}(?:tidigare|tidligere|föregående|foregående) (?:instru\w+|regler|ordrer)",
-    r"(?<!nie )\b(?:z?ignoruj\w*|zapomnij o) (?:\w+ ){0,3}(?:poprzedni|wcześniejsz|powyższ)\w* (?:\w+ )?"
+    r"\b(?<!nie )(?:z?ignoruj\w*|zapomnij o) (?:\w+ ){0,3}(?:poprzedni|wcześniejsz|powyższ)\w* (?:\w+ )?"
     r"(?:instrukcj|polece|zasad|wytyczn)",
     r"^\W{0,6}(?:ignoruj|zapomeň)(?:te)? (?:\w+ ){0,3}(?:předchozí|dřívější)\w* (?:instrukc|pokyn|příkaz)",
     r"^\W{0,6}ignor(?:ați|aţi|ă) (?:\w+ ){0,2}(?:instruc|reguli)\w* (?:anterio|preceden)",

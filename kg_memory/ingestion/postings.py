@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import islice
 
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
@@ -23,8 +22,8 @@ OWN, NEXT_TO, NEAR = 4, 2, 1
 """The weights of a word for its own episode, for those next to it and for those two away."""
 NEIGHBOUR_LENGTH = 2000
 """Characters of an episode that its neighbours see."""
-MOST_TERMS = 20_000
-"""Different words of an episode in the index: a book of a million characters has as many."""
+MOST_TERMS = 10_000
+"""Different words of an episode in the index, the first ones: a novel of a million characters has as many."""
 LONG = 60
 """Words from which an episode has its context in itself: it carries no words of others. Talk has 5 to 40."""
 MONTHS = (
@@ -57,8 +56,12 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
             postings.setdefault(term, Counter())[place] += frequency
         lengths[place] += sum(counts.values())
 
-    own = tokenise.count_terms(line(episode) + " " + date_words(episode["at"]))
-    add({term: OWN * frequency for term, frequency in islice(own.items(), MOST_TERMS)}, episode["id"])
+    own = Counter[str]()
+    for term in tokenise.iterate_terms(f"{date_words(episode['at'])} {line(episode)}"):
+        if len(own) == MOST_TERMS:
+            break
+        own[term] += OWN
+    add(own, episode["id"])
     shared, size = lent_terms(episode), length(episode)
     for side in (before, after):
         for weight, neighbour in zip((NEXT_TO, NEAR), side, strict=False):

@@ -54,6 +54,8 @@ _CODE = {
     "minified CSS": r"[\w)\]]\{[\w-]+:[^{}]*\}",
     "minified code": r"^(?:[^{}();<>]{0,99}[{}();<>]){5}",
 }
+_ANY_DENSE = re.compile(r"[{}()\[\];=<>&|]\S*?[{}()\[\];=<>&|]|(?<!\S)\S{61}")
+"""A token as `_is_dense` finds it is in the line, or a link."""
 _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
@@ -126,6 +128,8 @@ def _kind_of_run(run: str) -> str:
 def _find_stretches(text: str, start: int, end: int) -> Iterator[Payload]:
     """Yield the stretches of a line in which long words with brackets follow each other: minified code."""
     for line in _LONG_LINE.finditer(text, start, end):
+        if not _ANY_DENSE.search(text, *line.span()):
+            continue
         first = last = gap = words = 0
         for token in _TOKEN.finditer(text, *line.span()):
             if _is_dense(token[0]):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
 from math import ceil
@@ -91,26 +91,37 @@ def has_words(text: str) -> bool:
 
 def terms(text: str) -> list[str]:
     """Return the terms of *text* in order, without stop words; never raises, and no term is empty."""
+    return list(iterate_terms(text))
+
+
+def iterate_terms(text: str) -> Iterator[str]:
+    """Yield the terms of *text*, as `terms` has them."""
     is_ascii = text.isascii()  # needs no folding, and has one script only
     if not is_ascii:
         text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
         text = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", text).translate(_FOLDS))
-    text = _THOUSANDS.sub("", _CONTRACTION.sub(" ", text))
+    if "'" in text:
+        text = _CONTRACTION.sub(" ", text)
+    text = _THOUSANDS.sub("", text)
     if is_ascii:
-        return [word for run in _PLAIN.findall(text) for word in _words(run[:MAX_LENGTH])]
-    result: list[str] = []
+        for match in _PLAIN.finditer(text):
+            yield from _words(match[0][:MAX_LENGTH])
+        return
     for kind, run in groupby(text, _script):
-        if kind == _WORD:
-            result.extend(_words("".join(run)[:MAX_LENGTH]))
-        elif kind == _HAN:
-            for piece in _CHINESE_STOP.split("".join(run)):
-                result.extend(_pairs(piece))
-        elif kind == _EMOJI:
-            result.extend(_PICTURE.findall("".join(run)))
-        elif kind:
-            pairs = list(_pairs("".join(run)))
-            result.extend(pairs if kind != _HIRAGANA or len(pairs[0]) > 1 else ())
-    return result
+        if kind:
+            yield from _split_run("".join(run), kind)
+
+
+def _split_run(run: str, kind: str) -> Iterable[str]:
+    """Return the terms of a *run* of one *kind* of script."""
+    if kind == _WORD:
+        return _words(run[:MAX_LENGTH])
+    if kind == _HAN:
+        return chain.from_iterable(map(_pairs, _CHINESE_STOP.split(run)))
+    if kind == _EMOJI:
+        return _PICTURE.findall(run)
+    pairs = list(_pairs(run))
+    return pairs if kind != _HIRAGANA or len(pairs[0]) > 1 else ()
 
 
 def count_terms(text: str, weight: int = 1) -> Counter[str]:

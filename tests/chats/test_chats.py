@@ -83,7 +83,9 @@ def test_slack_has_names_threads_and_the_time_of_the_user(run: Run, tmp_path: Pa
         assert episodes[0].at == LIMA + timedelta(microseconds=200)
 
 
-@pytest.mark.parametrize("case", [*CASES, ("slack.zip", exports.SLACK, "slack", 2, 3)], ids=lambda case: f"{case[2]}-{case[4]}")
+@pytest.mark.parametrize(
+    "case", [*CASES, ("slack.zip", exports.SLACK, "slack", 2, 3)], ids=lambda case: f"{case[2]}-{case[4]}"
+)
 def test_ingest_counts_each_format_and_adds_it_once(run: Run, tmp_path: Path, case: Any) -> None:
     name, content, format_, conversations, count, *_ = case
     path = tmp_path / name
