@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg_memory.errors import InputError, NotFound
+from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.receive import accept
 from kg_memory.llm.prompts import SESSION
 from kg_memory.llm.prompts.answers import SessionNotes
@@ -39,13 +40,14 @@ HEADINGS: Mapping[str, str] = {
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
     """Return those of *messages*, latest first, that are to be summed up, earliest first.
 
-    They are what was saved after the *last* summary, without what the memory does not show; at most `LONGEST`.
+    They are what was saved after the *last* summary, without what the memory does not show or a model has declined;
+    at most `LONGEST`.
     """
     chosen: list[Episode] = []
     room = LONGEST
     for message in messages:
         is_old = last is not None and message.created_at <= last.created_at
-        if is_old or message.withheld:
+        if is_old or message.withheld or message.reason == REFUSED:
             continue
         room -= min(len(message.content), LONGEST_MESSAGE)
         if room < 0:

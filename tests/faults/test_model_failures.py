@@ -37,6 +37,7 @@ from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.cross_encoders import RerankServer
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
+from kg_memory.memory.sessions import choose_new
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.operations import AddResult
 from tests.chat_server import Said, chat_server, completion
@@ -266,6 +267,11 @@ REFUSALS: dict[str, Any] = {
     "a prompt filtered in a body": Said({"error": {"message": "blocked", "code": "content_filter"}}),
     "a refusal": Said(completion("", refusal="I cannot.")),
     "a filtered answer": Said(completion("", "content_filter")),
+    "a refusal in words": Said(completion("I’m sorry, but I can’t help with that.")),
+    "a refusal in words, Chinese": Said(completion("抱歉，我无法回答这个问题。")),
+    "a refusal in words after thoughts": Said(
+        completion("<think>{} is all?</think>I am unable to process this request.")
+    ),
 }
 
 
@@ -285,7 +291,8 @@ def test_a_declined_message_is_skipped_and_all_others_are_read(
     before, blocked, *after = [add(said) for said in ("I know Ike.", BLOCKED, *(f"I know {who}." for who in people))]
     assert blocked.status is EpisodeStatus.SKIPPED
     assert [each.facts for each in (before, *after)] == [(f"Ann knows {who}",) for who in ("Ike", *people)]
-    assert sent == [False, True, True, *[False] * len(people)]  # once more without the messages before, and never again
+    # Once more without the messages before, and never again; words without JSON are asked again for JSON.
+    assert sent == [False, *[True] * (4 if "in words" in name else 2), *[False] * len(people)]
     [skipped] = memory.episodes.list(namespace=namespace, status="skipped")
     assert (skipped.content, (skipped.reason or "")[:20]) == (BLOCKED, "refused by the model")
     assert memory.episodes.retry(namespace=namespace) == []
@@ -300,6 +307,11 @@ def test_messages_after_a_declined_one_are_read_together(memory: GraphMemory, re
     ]
     added = memory.add_many(said, namespace=namespace)
     assert [each.status.value for each in added] == ["done", "skipped", "done", "done"]
+    assert [each.content for each in choose_new(memory.episodes.list(namespace=namespace), None)] == [
+        "I know Ike.",
+        "I know Bob.",
+        "I know Cy.",
+    ]
 
 
 # --- answers that are odd but of use

@@ -15,7 +15,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
-from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, first_answer, parse, salvage
+from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, first_answer, is_refusal, parse, salvage
 from kg_memory.llm.chat.wire import (
     AnswerFormat,
     ChatRequest,
@@ -163,7 +163,7 @@ class ChatModel:
         """
         question = render(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
-        cuts, form = 0, self._format
+        cuts, refusals, form = 0, 0, self._format
         best: ParsedAnswer | None = None
         for repairs_left in range(self._repairs, -1, -1):
             reply, form = yield from self._request_reply(messages, ask, form)
@@ -174,6 +174,9 @@ class ChatModel:
                 best = _larger(best, error.rest)
             log.warning("%s: invalid answer from %s (%s)", ask.prompt.name, self.name, _defect(reply))
             cuts += reply.cut_off
+            refusals += is_refusal(reply.text)
+            if refusals > 1:
+                raise self._refusal(ask, "in its own words")
             if cuts > 1 or not repairs_left or not ask.again():
                 break
             telemetry.count_retry(_defect(reply))
@@ -225,10 +228,11 @@ class ChatModel:
             if self._empty_replies[self._format] == 0 or self._empty_replies[self._format] >= MOST_EMPTY:
                 self._format = form
             if reply.refusal:
-                raise ModelRefusal(
-                    f"{self.name} declined to answer {ask.prompt.name} ({reply.refusal}): try another model"
-                )
+                raise self._refusal(ask, reply.refusal)
             return reply, form
+
+    def _refusal(self, ask: Ask, how: str) -> ModelRefusal:
+        return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
 
     def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
         """Return the next format to try after *form*, or None."""

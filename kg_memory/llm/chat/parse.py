@@ -23,6 +23,14 @@ _MAX_REASONS = 5
 _MAX_LOST = 300
 """Characters of an invalid item that are reported."""
 _TELLING = ("sentence", "fact", "name", "quote", "text", "summary")
+_LONGEST_REFUSAL = 1000
+_REFUSAL = re.compile(
+    r"\b(?:sorry|apologi[sz]e|can(?:no|')t|unable|not able|won't|decline|guidelines|policy|policies)\b"
+    r"|\b(?:lo siento|no puedo|désolée?|ne peux pas|leider|tut mir leid|kann nicht|kann ich nicht|mi dispiace"
+    r"|não posso|desculpe)\b|извините|не могу|抱歉|对不起|無法|无法|不能|申し訳|できません|죄송|수 없습니다",
+    re.IGNORECASE,
+)
+"""Words in which models decline, in the languages that they mostly answer in."""
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
@@ -148,6 +156,12 @@ def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
     except InvalidAnswer as invalid:
         parsed = invalid.rest
     return ParsedAnswer(parsed.answer, parsed.dropped + 1) if parsed and parsed.size else None  # the item at the break
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether *text* declines in words: it is short, without JSON, and apologises or says that it cannot."""
+    text = _without_thoughts(text).strip().replace("’", "'")
+    return len(text) <= _LONGEST_REFUSAL and not {"{", "["} & set(text) and _REFUSAL.search(text) is not None
 
 
 def _is_object(text: str) -> bool:
