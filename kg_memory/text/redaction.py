@@ -160,15 +160,16 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _numbers_to_texts(value: Any, setting: RedactHook | str) -> Any:
-    """Replace the numbers that the hooks change by their redacted text."""
+def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
+    """Replace the numbers that the hooks change, by themselves or for their *key*, by their redacted text."""
     match value:
         case dict():
-            return {key: _numbers_to_texts(item, setting) for key, item in value.items()}
+            return {key: _numbers_to_texts(item, setting, key) for key, item in value.items()}
         case list():
-            return [_numbers_to_texts(item, setting) for item in value]
+            return [_numbers_to_texts(item, setting, key) for item in value]
         case int() | float() if not isinstance(value, bool):
-            return value if (redacted := redact(str(value), setting)) == str(value) else redacted
+            redacted, keyed = redact(str(value), setting), json.dumps({key: value})
+            return value if redacted == str(value) and redact(keyed, setting) == keyed else redacted
     return value
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from falkordb.helpers import quote_string
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kg_memory.contrib.chats import FORMATS
@@ -178,6 +178,7 @@ def test_any_text_has_words_names_and_flags(text: str) -> None:
 
 @FUZZ
 @given(VALUES)
+@example({"APIKEY": -1000000})
 def test_any_record_stays_a_record_when_it_is_redacted(value: Any) -> None:
     record = json.dumps(value, default=str)
     left = json.loads(redact_json(record, "secrets,personal"))
