@@ -13,8 +13,8 @@ from kg_memory.falkor import embedded
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = """
-import asyncio, sys, threading
-from blockbuster import blockbuster_ctx
+import asyncio, os, sys, threading
+from blockbuster import BlockBuster
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import memory_tools
 from tests.scripted import Scripted
@@ -90,18 +90,20 @@ async def main(memory):
     uses = {"verbs": use_verbs, "tools": use_tools, "server": use_server}
     if how != "server":
         start()
-        with blockbuster_ctx("kg_memory"):
-            await uses[how](memory)
+        await uses[how](memory)
     else:
         await use_server(memory)
 
 
 sys.addaudithook(watch)
+if how != "server":
+    BlockBuster("kg_memory").activate()  # before other threads run, and for good: it changes built-in types in place
 settings = Settings(url=url)
 with GraphMemory.open(settings=settings, model="offline" if model == "offline" else Scripted(), embeddings="offline") as memory:
     asyncio.run(main(memory))
     loop = None
-sys.exit("\\n".join(dict.fromkeys(opened)) or None)
+print("\\n".join(dict.fromkeys(opened)), file=sys.stderr, flush=True)
+os._exit(bool(opened))
 """
 
 

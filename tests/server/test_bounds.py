@@ -108,12 +108,11 @@ def test_keys_are_checked_on_every_route_before_the_body(client, serving):
 
 def test_wrong_keys_take_tokens_of_their_address(offline, client, ring):
     client("read")
-    with Serving(offline, Options(rate=2)) as running:
+    with Serving(offline, Options(rate=0.1)) as running:
         url, right = f"{running.url}{ROOT}/search", {"X-API-Key": ring.create("right", ["read"])[1]}
-        answers = [httpx.post(url, headers={"X-API-Key": f"kgm_{number}"}) for number in range(60)]
-        assert [answer.status_code for answer in answers[:8]] == [401] * 8
+        answers = [httpx.post(url, headers={"X-API-Key": f"kgm_{number}"}) for number in range(5)]
+        assert (answers[0].status_code, answers[1].status_code) == (401, 429)
         refused = [answer for answer in answers if answer.status_code == 429]
-        assert refused
         assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
         assert httpx.post(url, headers=right, json={"question": "Ann"}).status_code == 200
 
