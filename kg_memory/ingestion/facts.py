@@ -23,7 +23,7 @@ from kg_memory.ingestion.stating import state_fact
 from kg_memory.ingestion.support import UNSUPPORTED, SupportCheck
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
-from kg_memory.runtime.effects import Ask
+from kg_memory.runtime.effects import Ask, work_if
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name, replace_unstorable
@@ -54,7 +54,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     else:
         readings = yield from ask_readings(draft, settings, losses)
     meanings, learned = yield from find_meanings(wordings(readings), settings, draft.learned, draft.predicates_at)
-    stated = state_facts(draft, readings, meanings, settings, losses)
+    stated = yield from work_if(draft.episode.is_long, lambda: state_facts(draft, readings, meanings, settings, losses))
     dropped = tuple(dict.fromkeys((*draft.dropped, *losses)))
     return {"facts": stated, "predicates": learned, "dropped": dropped}
 

@@ -301,6 +301,8 @@ _PATTERNS: Mapping[Flag, re.Pattern[str]] = {
     "forged_fence": FORGED_FENCE,
 }
 
+_WINDOW, _LONGEST_MATCH = 20_000, 5000
+"""Characters of a text that are searched at once, and that a pattern matches at most."""
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
@@ -319,10 +321,16 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
     """
     plain = _readable(text)
     texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES)))
-    flags = {name for name, pattern in _PATTERNS.items() if any(map(pattern.search, texts))}
+    flags = {name for name, pattern in _PATTERNS.items() if any(_finds(pattern, each) for each in texts)}
     if HIDDEN_TEXT.search(text):
         flags.add("hidden_text")
     return tuple(flag for flag in FLAGS if flag in flags)
+
+
+def _finds(pattern: re.Pattern[str], text: str) -> bool:
+    """Return whether *pattern* is in *text*, which is searched in windows: meanwhile no other thread runs."""
+    starts = range(0, len(text), _WINDOW)
+    return any(pattern.search(text, start, start + _WINDOW + _LONGEST_MATCH) for start in starts)
 
 
 def _readable(text: str) -> str:

@@ -22,7 +22,7 @@ from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.interrupted import READER, REFUSED, count_interruption
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, words_of
-from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage
+from kg_memory.ingestion.records import JSON, LONG_CONTENT, EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import encode_labels, read_labels
@@ -31,18 +31,19 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
+from kg_memory.text.json_size import has_more_values
 from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
 
 FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
 """The fields that stay as the episode was stored first."""
-LONG_CONTENT = 20_000
-"""Characters from which a content is checked and indexed in a thread, where an event loop runs."""
 LONGEST_FIELD = 10_000
 """Characters of a speaker, a thread, a source or its own id."""
 DEEPEST = 200
 """The most lists and objects of a JSON record that lie in each other."""
+MOST_VALUES = 100_000
+"""The most values of a JSON record, which is parsed in one go: meanwhile no other thread runs."""
 RECORDS = (EpisodeKind.JSON, EpisodeKind.FACT)
 """The kinds of episodes whose content is JSON."""
 FINISHED = ("done", "skipped")
@@ -135,7 +136,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         "predicates_at": saved["predicates_at"],
         "previous": _previous_messages(before[: settings.previous_messages]),
         "skips": len(list(takewhile(itemgetter("skipped"), before))),
-        "pieces": _pieces_to_read(episode, settings),
+        "pieces": (yield from work_if(episode.is_long, lambda: _pieces_to_read(episode, settings))),
         "entities": (),
         "facts": (),
     }
@@ -155,7 +156,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
     while True:
         before, after = yield from _read_neighbours(episode, settings)
         index = partial(index_words, columns, before, after)
-        lengths, postings = yield from work_if(len(episode.content) > LONG_CONTENT, index)
+        lengths, postings = yield from work_if(episode.is_long, index)
         around = [neighbour["id"] for neighbour in (*before, *after)]
         rows = yield from write(
             queries.SAVE_EPISODE,
@@ -328,6 +329,8 @@ def _validate_kind(kind: object, content: str) -> str:
         kinds = ", ".join(EpisodeKind)
         raise InputError(f"the kind is {short(kind)}: use one of {kinds}") from None
     if valid in RECORDS:
+        if has_more_values(content, MOST_VALUES):
+            raise InputError(f"the JSON has over {MOST_VALUES:,} values: split it, or use kind='text'")
         try:
             depth = measure_depth(json.loads(content))
         except (ValueError, RecursionError) as error:

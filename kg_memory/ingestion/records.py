@@ -18,6 +18,8 @@ JSON = dict[str, Any]
 """A record as JSON, or the parameters of a query."""
 DECLARED = "fact"
 """The kind of an episode in which an application states facts itself."""
+LONG_CONTENT = 20_000
+"""Characters from which a content is read in a thread, where an event loop runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class EpisodeRecord:
     def speaker_name(self) -> str | None:
         """The speaker, if that is a name: anything else is kept and shown, but no entity is made of it."""
         return self.speaker if name_of_speaker(self.speaker) else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether each pass over it is made in a thread, where an event loop runs."""
+        return len(self.content) > LONG_CONTENT
 
     @property
     def line(self) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.ingestion import bounds, resolve
-from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, measure_depth
+from kg_memory.ingestion import bounds, date, facts, receive, resolve
+from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, MOST_VALUES, measure_depth
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings, Scripted
@@ -95,3 +97,29 @@ def test_a_record_is_read_down_to_its_depth_and_a_deeper_one_is_refused(memory, 
         with pytest.raises(InputError, match=r"nested|not valid JSON"):
             memory.add(deep(levels), kind="json", namespace=namespace)
     assert memory.stats(namespace=namespace).episodes == 1
+
+
+def test_a_record_of_too_many_values_is_refused(memory, namespace) -> None:
+    with pytest.raises(InputError, match=r"over 100,000 values: split it"):
+        memory.add(f"[{'0,' * MOST_VALUES}0]", kind="json", namespace=namespace)
+    assert memory.stats(namespace=namespace).episodes == 0
+
+
+@pytest.mark.parametrize("step", ["validate_episode", "_pieces_to_read", "state_facts", "date_facts"])
+def test_a_long_message_is_worked_on_beside_the_event_loop(memory, namespace, monkeypatch, step) -> None:
+    module = next(one for one in (receive, facts, date) if hasattr(one, step))
+    work, threads = getattr(module, step), list[int]()
+
+    def watched(*given: Any) -> Any:
+        threads.append(threading.get_ident())
+        return work(*given)
+
+    monkeypatch.setattr(module, step, watched)
+
+    async def add() -> int:
+        await memory.aadd("I live in Oslo. " * 1500, speaker="Ann", namespace=namespace)
+        return threading.get_ident()
+
+    loop = asyncio.run(add())
+    assert threads
+    assert loop not in threads
