@@ -34,6 +34,7 @@ from kg_memory.offline.statements import (
 )
 from kg_memory.offline.transcript import Turn, read_turns, split_turns
 from kg_memory.runtime.effects import Ask
+from kg_memory.runtime.lifecycle import PerLoop
 from kg_memory.text.dates import parse_instant
 from kg_memory.text.identity import is_assistant
 from kg_memory.text.sentences import describe, summarise
@@ -62,6 +63,9 @@ class OfflineModel:
 
     name = "offline"
 
+    def __init__(self) -> None:
+        self._turns = PerLoop(asyncio.Lock)
+
     def answer(self, ask: Ask) -> BaseModel:
         """Return the typed answer to *ask*.
 
@@ -74,8 +78,12 @@ class OfflineModel:
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
-        """Return the typed answer to *ask*, read in a thread: a long text takes a second of the processor."""
-        return await asyncio.to_thread(self.answer, ask)
+        """Return the typed answer to *ask*, read in a thread: a long text takes a second of the processor.
+
+        One is read at a time: several would take as long, and hold up all else that runs.
+        """
+        async with self._turns.get():
+            return await asyncio.to_thread(self.answer, ask)
 
 
 def _answer(prompt: str, fields: Fields) -> Answer:
