@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import socket
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 30
 """Seconds in which requests under way may finish when the server stops."""
+SWITCH_SECONDS = 0.0005
+"""Seconds after which a computing thread lets others run: a search gives way, and waits, at each of its queries."""
 MOST_PORTS = 65_535
 
 
@@ -72,6 +75,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         f"Serving http://{arguments.host}:{arguments.port}, shown at /explorer/, described at /docs; Ctrl-C ends it."
     )
     gc.freeze()  # or the collector of garbage looks through all that was imported, again and again, in large requests
+    sys.setswitchinterval(SWITCH_SECONDS)
     StoppingServer(config, app.state.service).run()
     return 0
 

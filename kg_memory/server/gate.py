@@ -31,7 +31,7 @@ ENCODED = ("/v1/", "/api/graph/")
 LONGEST_HEAD = 32_000
 """The most bytes of the path, the query and the headers."""
 LARGE_AT_ONCE = 2
-"""Bodies over `SMALL` bytes that are read and handled at once; others wait unread."""
+"""Bodies over `SMALL` bytes that are read at once, and handled one after the other; others wait unread."""
 BODY_SECONDS = 30.0
 """Seconds within which a body must arrive."""
 MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
@@ -48,7 +48,7 @@ class Gate:
         options = service.options
         self._app, self._paths, self._max_body, self._guard = app, tuple(paths), options.max_body, service.guard
         self._hosts, self._origins = frozenset(options.hosts), frozenset(options.origins)
-        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._large, self._handled = asyncio.Semaphore(LARGE_AT_ONCE), asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it with a problem."""
@@ -84,6 +84,7 @@ class Gate:
                 logger.debug("request %s failed", request_id, exc_info=error)
                 problem = ProblemError(500, FAULT)
             answer = problem_response(problem.status, problem.detail, request_id, headers=problem.headers)
+            del problem  # its traceback has this frame and the body: a circle, which would wait for the collector
             await answer(scope, receive, send_marked)
         finally:
             seconds = time.perf_counter() - began
@@ -110,6 +111,8 @@ class Gate:
                 await send(message)
 
             body = await _read_body(receive, limit)
+            if large:
+                await held.enter_async_context(self._handled)
             most = MOST_VALUES if limit > SMALL else MOST_VALUES_OF_SMALL
             text = body.decode("latin-1")
             if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
