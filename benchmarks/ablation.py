@@ -13,10 +13,10 @@ from conversations import Conversation, turn_names
 from recall import DEPTHS, Find, measure, searching
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.evaluation.ranking import best
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.errors import KGMemoryError
-from kg_memory.evaluation.ranking import best
 from kg_memory.models.graph import KINDS
-from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.retrieval.fuse import Retriever
 from kg_memory.retrieval.recipe import DEFAULT, HYBRID, MEANING, OVERVIEW, WORDS, Recipe
 from kg_memory.retrieval.rerankers import (

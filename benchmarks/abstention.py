@@ -28,8 +28,8 @@ from conversations import beam_chats
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.evaluation.datasets import beam, locomo
-from kg_memory.evaluation.records import Conversation
+from kg_memory.contrib.evaluation.datasets import beam, locomo
+from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.retrieval.answerable import BIASES, DETAIL, NO, SUBJECT, UNLIKELY, WEIGHTS, Evidence
 from kg_memory.retrieval.graph import search
 from kg_memory.retrieval.records import RetrievalState

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kg_memory.evaluation import ranking
-from kg_memory.evaluation.ranking import Scores, both, words
-from kg_memory.evaluation.records import Conversation
+from kg_memory.contrib.evaluation import ranking
+from kg_memory.contrib.evaluation.ranking import Scores, both, words
+from kg_memory.contrib.evaluation.records import Conversation
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.offline.embeddings import LocalEmbeddings
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.server.worker import STREAM, Outbox
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import graph_key
-from kg_memory.server.worker import STREAM, Outbox
 from tests.cluster.accepted import ACQUAINTANCES, holders, look, masters, message, problems, wait_until_read
 from tests.cluster.nodes import Cluster, Node, running, until
 from tests.cluster.processes import Deployment, scripted_model

@@ -30,8 +30,8 @@ from conversations import beam_conversations, locomo_conversations, turn
 from opening import ingest, kept, opened, write
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.evaluation.ranking import best, words
-from kg_memory.evaluation.records import Conversation, Question
+from kg_memory.contrib.evaluation.ranking import best, words
+from kg_memory.contrib.evaluation.records import Conversation, Question
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.sentences import content_words, split_sentences
 from kg_memory.text.tokenise import estimate_tokens

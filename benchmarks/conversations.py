@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from kg_memory.evaluation.datasets import beam, locomo
-from kg_memory.evaluation.records import Conversation
+from kg_memory.contrib.evaluation.datasets import beam, locomo
+from kg_memory.contrib.evaluation.records import Conversation
 
 
 def turn(source_id: str | None) -> str:

@@ -29,7 +29,7 @@ from benchmarks.database import fresh_database
 from benchmarks.fabrications_data import Planted, Scene, plant
 from benchmarks.reading import DATA, Conversation
 from kg_memory import GraphMemory, Settings
-from kg_memory.offline.model import OfflineModel
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
 
 JSON = dict[str, Any]

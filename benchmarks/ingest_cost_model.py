@@ -25,10 +25,10 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from benchmarks.graphiti_prompts import block
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.tokenise import estimate_tokens
 from tests.chat_server import fenced, prompt_of

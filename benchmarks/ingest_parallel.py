@@ -32,9 +32,9 @@ from benchmarks.ingest_cost import THRESHOLDS
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.chats import read
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.offline.embeddings import LocalEmbeddings
 from tests.whole_graph import whole
 
 WRITERS = 8

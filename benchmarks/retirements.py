@@ -28,10 +28,10 @@ from benchmarks.database import fresh_database
 from benchmarks.ingest_cost_dense import dense
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.chats import read
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.models.graph import EpisodeInput, Fact
-from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.predicates import canonical_predicate
 

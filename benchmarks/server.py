@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.opening import kept, opened, write
 from kg_memory import GraphMemory
-from kg_memory.server.keys import KeyRing
+from kg_memory.contrib.server.keys import KeyRing
 
 NAMESPACE = "bench"
 ROOT = f"/v1/namespaces/{NAMESPACE}"

@@ -23,8 +23,8 @@ import httpx
 
 from benchmarks.opening import kept, opened, write
 from benchmarks.server import CITIES, served
-from kg_memory.server.keys import KeyRing
-from kg_memory.server.mcp.server import TOOLS
+from kg_memory.contrib.server.keys import KeyRing
+from kg_memory.contrib.server.mcp.server import TOOLS
 
 AT_ONCE = 20
 PAUSE = 0.02

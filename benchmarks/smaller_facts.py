@@ -25,7 +25,7 @@ from database import fresh_database
 from redis import Redis
 from search_scale_data import Matrix, zipf
 
-from kg_memory.offline.embeddings import LocalEmbeddings
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 
 SENTENCES, EVERY = 9000, 4
 LENGTHS = (63, 95, 127, 191)

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from conversations import Conversation, beam_conversations, locomo_conversations, turn_names
 
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.ingestion.postings import line
-from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
 

@@ -24,8 +24,8 @@ from conversations import beam_conversations, locomo_conversations, turn
 from opening import ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.evaluation.metrics import bootstrap, recall
-from kg_memory.evaluation.records import Conversation
+from kg_memory.contrib.evaluation.metrics import bootstrap, recall
+from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.graph import decode_search, search
 from kg_memory.retrieval.recipe import DEFAULT

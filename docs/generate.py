@@ -22,12 +22,12 @@ from typing import Any
 import kg_memory
 from kg_memory import GraphMemory, Settings, adapters, errors
 from kg_memory.cli.arguments import parser
+from kg_memory.contrib.server.app import create_app
+from kg_memory.contrib.server.mcp.prompts import PROMPTS
+from kg_memory.contrib.server.mcp.resources import TEMPLATES
+from kg_memory.contrib.server.mcp.server import TOOLS
+from kg_memory.contrib.server.problems import TITLES
 from kg_memory.retrieval import rerankers
-from kg_memory.server.app import create_app
-from kg_memory.server.mcp.prompts import PROMPTS
-from kg_memory.server.mcp.resources import TEMPLATES
-from kg_memory.server.mcp.server import TOOLS
-from kg_memory.server.problems import TITLES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "kg_memory"

@@ -9,9 +9,9 @@ import asyncio
 import httpx
 
 from kg_memory import GraphMemory
-from kg_memory.server.app import create_app
-from kg_memory.server.keys import KeyRing
-from kg_memory.server.service import Options
+from kg_memory.contrib.server.app import create_app
+from kg_memory.contrib.server.keys import KeyRing
+from kg_memory.contrib.server.service import Options
 
 
 async def main() -> None:

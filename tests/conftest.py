@@ -17,10 +17,10 @@ import hypothesis
 import pytest
 import redis
 
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings, Role
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
-from kg_memory.offline.embeddings import LocalEmbeddings, Role
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from tests.graph_pool import FREE, POOL

@@ -51,7 +51,7 @@ with GraphMemory.open(settings=settings, embeddings="offline") as memory:
     assert not memory.facts.list() and not memory.stats().messages
 for command in ("stats", "facts", "entities", "episodes"):
     assert main([command]) == 0
-import kg_memory.server.mcp.server
+import kg_memory.contrib.server.mcp.server
 heavy = ("langgraph", "langsmith", "openai", "jieba", "numpy", "pandas", "rich", "fastapi", "kg_memory.maintenance.transfer")
 print([m for m in heavy if m in sys.modules])
 """

@@ -35,8 +35,8 @@ def load(name: str) -> dict[str, Any]:
 def test_the_services_start_by_commands_and_settings_that_are_there(name):
     ours = [service for service in load(name)["services"].values() if service["image"] == "kg-memory"]
     assert [parser().parse_args(service["command"]).run for service in ours] == [
-        "kg_memory.server.command:serve",
-        "kg_memory.server.worker:run",
+        "kg_memory.contrib.server.command:serve",
+        "kg_memory.contrib.server.worker:run",
     ]
     for service in ours:
         assert set(service["environment"]) <= VARIABLES | OTHERS
@@ -94,7 +94,7 @@ def test_the_charts_containers_start_by_commands_that_are_there(name, run):
     text = re.sub(r"\{\{-? *(range|end)[^}]*\}\}", "", text)
     text = re.sub(r"\{\{[^}]*\}\}", "1", text)
     arguments = re.search(r"args:(?: (\[.*\])|\n((?: +- .*\n| *\n)+))", text)
-    assert parser().parse_args(yaml.safe_load(arguments[1] or arguments[2])).run == f"kg_memory.server.{run}"
+    assert parser().parse_args(yaml.safe_load(arguments[1] or arguments[2])).run == f"kg_memory.contrib.server.{run}"
     named = set(re.findall(r"name: (KG_MEMORY_\w+)", (CHART / "templates" / "_helpers.tpl").read_text("utf-8")))
     assert named
     assert named <= VARIABLES

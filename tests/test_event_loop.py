@@ -64,7 +64,7 @@ async def use_tools(memory):
 
 async def use_server(memory):
     import httpx
-    from kg_memory.server.app import create_app
+    from kg_memory.contrib.server.app import create_app
 
     app = create_app(memory)
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))

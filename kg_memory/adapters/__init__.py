@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from kg_memory.adapters.agent import AgentContext, build_agent
     from kg_memory.adapters.background import BackgroundMemory, Failure
     from kg_memory.adapters.key_value import KGKeyValueStore
-    from kg_memory.adapters.letta import Block, Blocks, letta_tools
     from kg_memory.adapters.middleware import KGMemoryMiddleware
     from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
     from kg_memory.adapters.store.store import KGStore
     from kg_memory.adapters.summarise import summarise_node
     from kg_memory.adapters.tools import memory_tools
+    from kg_memory.contrib.letta import Block, Blocks, letta_tools
 
 _HOMES = {
     "AgentContext": "agent",

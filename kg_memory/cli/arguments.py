@@ -12,8 +12,8 @@ from kg_memory.cli import help_texts as texts
 from kg_memory.cli import shared
 from kg_memory.cli.argument_types import parse_count, parse_date, parse_span, parse_where
 from kg_memory.contrib.chats import DATE_ORDERS, FORMATS
-from kg_memory.evaluation import command as evaluation
-from kg_memory.server import arguments as server
+from kg_memory.contrib.evaluation import command as evaluation
+from kg_memory.contrib.server import arguments as server
 
 Command = Callable[..., argparse.ArgumentParser]
 

@@ -18,9 +18,9 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 if TYPE_CHECKING:
+    from kg_memory.contrib.importers.graphiti import Graph
     from kg_memory.maintenance.transfer.export import ExportOptions, Progress
     from kg_memory.maintenance.transfer.file import Target
-    from kg_memory.maintenance.transfer.graphiti import Graph
 
 Form = Literal["jsonl", "graphml", "cytoscape"]
 GRAPHITI_GRAPH = "default_db"
@@ -109,7 +109,7 @@ class Data(Group):
         ``apoc.export.json.all`` made of its Neo4j. *group* is the ``group_id`` to import, where there are several.
         Embeddings are made anew. For the rest see `import_`.
         """
-        from kg_memory.maintenance.transfer.graphiti import select_group  # noqa: PLC0415
+        from kg_memory.contrib.importers.graphiti import select_group  # noqa: PLC0415
         from kg_memory.maintenance.transfer.imports import ImportOptions, import_graphiti  # noqa: PLC0415
 
         def bring() -> ImportResult:
@@ -171,7 +171,7 @@ def _exporter(form: Form) -> Callable[[Database, ExportOptions, Target, Progress
 
 
 def _read_graphiti(source: str | Path, graph: str) -> Graph:
-    from kg_memory.maintenance.transfer.graphiti import read_database, read_dump  # noqa: PLC0415
+    from kg_memory.contrib.importers.graphiti import read_database, read_dump  # noqa: PLC0415
 
     if not str(source).startswith(SCHEMES):
         return read_dump(Path(source))

@@ -14,16 +14,16 @@ from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 
+from kg_memory.contrib.importers.from_langmem import read_langmem
+from kg_memory.contrib.importers.from_letta import read_letta
+from kg_memory.contrib.importers.from_mem0 import read_mem0
+from kg_memory.contrib.importers.from_memvara import read_memvara
+from kg_memory.contrib.importers.from_zep import read_zep
 from kg_memory.errors import InputError
 from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.retract import replace_fact
 from kg_memory.maintenance.transfer.facts_table import read_csv
-from kg_memory.maintenance.transfer.from_langmem import read_langmem
-from kg_memory.maintenance.transfer.from_letta import read_letta
-from kg_memory.maintenance.transfer.from_mem0 import read_mem0
-from kg_memory.maintenance.transfer.from_memvara import read_memvara
-from kg_memory.maintenance.transfer.from_zep import read_zep
 from kg_memory.maintenance.transfer.moving import Lookup, Open, Reading, Record
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import State, Tally, add_inputs, date_input, read_episode, result_of_saving

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.embeddings import Embeddings
 
+from kg_memory.contrib.offline import OfflineModel
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsError
 from kg_memory.falkor import binaries, embedded, schema, start_errors
 from kg_memory.falkor.connect import ADVICE, Database
@@ -19,8 +21,6 @@ from kg_memory.llm.budget import make_meter
 from kg_memory.llm.cross_encoders import CheckedCrossEncoder, CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
 from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, unwrap, vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.offline import OfflineModel
-from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Ask, Model, both
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow

@@ -9,8 +9,8 @@ from langchain_core.tools import BaseTool
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import memory_tools
-from kg_memory.adapters.langmem import create_manage_memory_tool, create_search_memory_tool
-from kg_memory.adapters.letta import Files, file_tools, letta_tools
+from kg_memory.contrib.langmem import create_manage_memory_tool, create_search_memory_tool
+from kg_memory.contrib.letta import Files, file_tools, letta_tools
 
 LEFT_OUT = (None, "", " ", "null", "None", "NULL", "undefined", "N/A")
 GIVEN: dict[str, dict[str, Any]] = {

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory.communities.summarise import FACTS, MEMBERS, TOGETHER, batch, pack, summarise
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import AnswerError, BudgetSpent, ModelRefusal, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Descriptions
-from kg_memory.offline import OfflineModel
 from kg_memory.runtime.effects import Ask, Reads
 from kg_memory.runtime.flow import Every
 from kg_memory.settings import Settings

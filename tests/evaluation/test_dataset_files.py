@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.evaluation.datasets import _records, dataset_names, find_dataset
+from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.errors import InputError
-from kg_memory.evaluation.datasets import _records, dataset_names, find_dataset
-from kg_memory.evaluation.records import Conversation
 
 
 def load(name: str, path: Path | None, variant: str | None = None) -> list[Conversation]:

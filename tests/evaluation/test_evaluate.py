@@ -250,7 +250,7 @@ def test_a_system_of_the_user_and_its_errors(
     command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine.py").write_text(
-        "from kg_memory.evaluation.records import Retrieved\n"
+        "from kg_memory.contrib.evaluation.records import Retrieved\n"
         "class Mine:\n"
         "    name = 'mine'\n"
         "    def ingest(self, conversation): pass\n"

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.contrib.evaluation import judges, metrics, rules
+from kg_memory.contrib.evaluation.datasets import locomo, niah
+from kg_memory.contrib.evaluation.judges import MODES, Judge
+from kg_memory.contrib.evaluation.options import Options, select
+from kg_memory.contrib.evaluation.prompts import reader
+from kg_memory.contrib.evaluation.records import Question
 from kg_memory.errors import InputError
-from kg_memory.evaluation import judges, metrics, rules
-from kg_memory.evaluation.datasets import locomo, niah
-from kg_memory.evaluation.judges import MODES, Judge
-from kg_memory.evaluation.options import Options, select
-from kg_memory.evaluation.prompts import reader
-from kg_memory.evaluation.records import Question
 from tests.evaluation.locomo import write
 
 SOURCES = ("a", "b", "c", "d")

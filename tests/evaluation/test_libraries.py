@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from langchain_openai import ChatOpenAI
 
+from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
+from kg_memory.contrib.evaluation.systems import find_system
 from kg_memory.errors import InputError, MissingExtra
-from kg_memory.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.evaluation.systems import find_system
 from kg_memory.models.graph import EpisodeInput
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings

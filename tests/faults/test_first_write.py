@@ -20,6 +20,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware, KGRetriever, remember_node
+from kg_memory.contrib.server.service import Options
 from kg_memory.errors import EmbeddingMismatch, EmbeddingUnavailable, KGMemoryError
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import Server
@@ -28,7 +29,6 @@ from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.memory.open import without_models
 from kg_memory.models.graph import EpisodeStatus
-from kg_memory.server.service import Options
 from tests.chat_server import chat_server
 from tests.faults.nursery import Nursery, served, tell
 from tests.faults.test_embedding_failures import Vectors, gone, refusing

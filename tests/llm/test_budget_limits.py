@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kg_memory import Budget, Limits, Settings, Usage
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import BudgetSpent, SettingsError
 from kg_memory.llm import prompts
 from kg_memory.llm.joint import NAME, joint
 from kg_memory.models.budget import BY_RULES, LADDER, READING, rung_of
-from kg_memory.offline import OfflineModel
 from kg_memory.runtime.effects import Ask, Prompt
 from tests.paid import PRICES
 

@@ -16,6 +16,7 @@ from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.cross_encoders import (
@@ -29,7 +30,6 @@ from kg_memory.llm.cross_encoders import (
 )
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import scorer
-from kg_memory.offline import OfflineModel
 from kg_memory.settings import Settings
 from tests.openai_wire import body
 from tests.scripted import Scripted

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import AnswerError, ModelRefusal, ModelUnavailable
 from kg_memory.llm.joint import BATCH, Question, ask_together, joint
 from kg_memory.llm.prompts import JUDGE, PREDICATES, RESOLVE, render
 from kg_memory.llm.prompts.answers import CanonicalPredicate, CanonicalPredicates, FactVerdicts, Resolution, Resolutions
 from kg_memory.models.budget import JUDGEMENT, rung_of
-from kg_memory.offline import OfflineModel
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import run

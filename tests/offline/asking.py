@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import ExtractedFact
-from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
 from kg_memory.text import predicates
 from kg_memory.text.dates import parse_period

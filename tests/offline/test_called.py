@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm import prompts
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
 from tests.offline.asking import episode

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.offline.statements import Mention, Statement
+from kg_memory.contrib.offline.statements import Mention, Statement
 from tests.offline.asking import entities, facts
 
 CLAUSES = [

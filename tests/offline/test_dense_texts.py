@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.offline import facts
-from kg_memory.offline.chinese import read_chinese
-from kg_memory.offline.embeddings import LONGEST_TEXT, MOST_AT_ONCE, LocalEmbeddings
-from kg_memory.offline.facts import Entity, _Ids, is_same_name, name_key
-from kg_memory.offline.statements import PERSON, Scene
+from kg_memory.contrib.offline import facts
+from kg_memory.contrib.offline.chinese import read_chinese
+from kg_memory.contrib.offline.embeddings import LONGEST_TEXT, MOST_AT_ONCE, LocalEmbeddings
+from kg_memory.contrib.offline.facts import Entity, _Ids, is_same_name, name_key
+from kg_memory.contrib.offline.statements import PERSON, Scene
 
 DENSE = {
     "ligatures": "\ufdfa",

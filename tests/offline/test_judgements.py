@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.errors import ModelError
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import Reflection
-from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask, Prompt
 
 MODEL = OfflineModel()

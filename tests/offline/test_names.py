@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.offline.names import find_mentions
+from kg_memory.contrib.offline.names import find_mentions
 from tests.offline.asking import entities, facts
 
 PEOPLE = [

@@ -14,7 +14,7 @@ from selenium.webdriver.common.by import By
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.cli.demo import read_story
-from kg_memory.server.service import Options
+from kg_memory.contrib.server.service import Options
 from tests.server.browser import Page
 from tests.server.conftest import Serving
 

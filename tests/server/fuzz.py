@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.server.service import Options
+from kg_memory.contrib.server.service import Options
 from tests.server.conftest import Serving
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.server.service import Options
+from kg_memory.contrib.server.service import Options
 from tests.server.conftest import Serving
 
 

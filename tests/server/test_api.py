@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.connect import graph_key
-from kg_memory.server.service import Options
 from tests.server.conftest import Serving
 
 NS = "/v1/namespaces/{}"

@@ -12,13 +12,13 @@ import httpx
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from kg_memory.server import jobs
-from kg_memory.server.gate import MOST_VALUES
-from kg_memory.server.jobs import Job, Jobs
-from kg_memory.server.keys import ApiKey
-from kg_memory.server.mcp.caller import LAUNCHED
-from kg_memory.server.problems import MOST_ERRORS, ProblemError
-from kg_memory.server.service import Options
+from kg_memory.contrib.server import jobs
+from kg_memory.contrib.server.gate import MOST_VALUES
+from kg_memory.contrib.server.jobs import Job, Jobs
+from kg_memory.contrib.server.keys import ApiKey
+from kg_memory.contrib.server.mcp.caller import LAUNCHED
+from kg_memory.contrib.server.problems import MOST_ERRORS, ProblemError
+from kg_memory.contrib.server.service import Options
 from tests.server.conftest import Serving
 
 SMALL_ANSWER = 20_000

@@ -14,15 +14,15 @@ import httpx
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.server.explorer import routes
-from kg_memory.server.explorer.columns import FAR, ColumnCache
-from kg_memory.server.keys import KeyRing
-from kg_memory.server.service import Options
+from kg_memory.contrib.server.explorer import routes
+from kg_memory.contrib.server.explorer.columns import FAR, ColumnCache
+from kg_memory.contrib.server.keys import KeyRing
+from kg_memory.contrib.server.service import Options
 from tests.server.conftest import Client, Serving
 
 ARRAYS = {"u1": "B", "u2": "H", "u4": "I", "i4": "i", "f8": "d"}
 ROOT = Path(__file__).parents[2]
-STATIC = ROOT / "kg_memory/server/explorer/static"
+STATIC = ROOT / "kg_memory/contrib/server/explorer/static"
 ROW = re.compile(r"^\| (\S+) \| (\S+) \| ([\d.]+) \| (\S+) \| (.+?) \| ([0-9a-f]{64}) \|$", re.MULTILINE)
 MARKUP = (
     "innerHTML",

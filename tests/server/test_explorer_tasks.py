@@ -9,7 +9,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from kg_memory import GraphMemory
-from kg_memory.server.keys import KEYS, KeyRing
+from kg_memory.contrib.server.keys import KEYS, KeyRing
 from tests.server.browser import Page, needs_browser
 
 pytestmark = needs_browser

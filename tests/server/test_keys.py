@@ -5,9 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from kg_memory.contrib.server.keys import KEYS
+from kg_memory.contrib.server.service import Options
 from kg_memory.errors import InputError
-from kg_memory.server.keys import KEYS
-from kg_memory.server.service import Options
 from tests.cli_home import home_of_the_module, result, run_here  # noqa: F401 - fixtures
 from tests.server.conftest import Serving
 

@@ -21,9 +21,9 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import ElicitResult, ResourceUpdatedNotification
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.server.keys import KEYS, KeyRing
+from kg_memory.contrib.server.mcp.resources import INTERVAL
 from kg_memory.falkor.connect import graph_key
-from kg_memory.server.keys import KEYS, KeyRing
-from kg_memory.server.mcp.resources import INTERVAL
 from tests.server.conftest import Serving
 from tests.server.test_mcp import BOTH, use
 
@@ -266,8 +266,8 @@ import sys
 from pathlib import Path
 import uvicorn
 from kg_memory import GraphMemory, Settings
-from kg_memory.server.app import create_app
-from kg_memory.server.running import StoppingServer
+from kg_memory.contrib.server.app import create_app
+from kg_memory.contrib.server.running import StoppingServer
 
 class Server(StoppingServer):
     async def startup(self, sockets=None):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from kg_memory.server.reader import Reader
+from kg_memory.contrib.server.reader import Reader
 from tests.cli_home import COMMAND, home_of_the_module, result, run_here  # noqa: F401 - fixtures
 
 CLIENTS, SPACES = 200, 4

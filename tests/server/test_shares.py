@@ -16,13 +16,13 @@ from redis import exceptions
 from starlette.requests import Request
 
 from kg_memory import GraphMemory, errors
+from kg_memory.contrib.server.access import is_local
+from kg_memory.contrib.server.keys import KeyRing
+from kg_memory.contrib.server.mcp import resources
+from kg_memory.contrib.server.problems import STATUSES
+from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.wire import translate_error
 from kg_memory.runtime import lifecycle
-from kg_memory.server.access import is_local
-from kg_memory.server.keys import KeyRing
-from kg_memory.server.mcp import resources
-from kg_memory.server.problems import STATUSES
-from kg_memory.server.service import Options
 from tests.server.conftest import Serving
 
 HOUR = 3_600_000_000

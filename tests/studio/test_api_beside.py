@@ -8,8 +8,8 @@ from langgraph_sdk import get_sync_client
 from mcp import Client
 
 from kg_memory import Settings
+from kg_memory.contrib.server.keys import KEYS, KeyRing
 from kg_memory.memory.open import database
-from kg_memory.server.keys import KEYS, KeyRing
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.adapters.mem0 import Memory
 from kg_memory.adapters.nodes import remember_node
+from kg_memory.contrib.mem0 import Memory
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries.fragments import DATED
 from kg_memory.models.graph import EpisodeInput

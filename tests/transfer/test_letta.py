@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import Block, Blocks
+from kg_memory.contrib.importers.from_letta import read_letta
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.from_letta import read_letta
 
 AT = "2025-10-31T22:56:56.459100+00:00"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.importers.from_langmem import read_langmem
+from kg_memory.contrib.importers.from_mem0 import read_mem0
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.from_langmem import read_langmem
-from kg_memory.maintenance.transfer.from_mem0 import read_mem0
 
 MEMORY = {
     "id": "m1", "memory": "Lives in Oslo", "hash": "x", "metadata": {"category": "home"}, "score": None,

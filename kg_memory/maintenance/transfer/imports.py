@@ -14,6 +14,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from kg_memory.contrib.importers.from_graphiti import Conversion
+from kg_memory.contrib.importers.graphiti import Graph
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema, store_schema
 from kg_memory.falkor.connect import Database, graph_key
@@ -25,8 +27,6 @@ from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PREFIXES, Progress
 from kg_memory.maintenance.transfer.file import Target, open_lines
-from kg_memory.maintenance.transfer.from_graphiti import Conversion
-from kg_memory.maintenance.transfer.graphiti import Graph
 from kg_memory.maintenance.transfer.line import Line
 from kg_memory.maintenance.transfer.lines import RECORDS, Episode, Header, Item
 from kg_memory.maintenance.transfer.renaming import Renaming

@@ -17,7 +17,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel
 
 from kg_memory.adapters import KGStore
-from kg_memory.adapters.langmem import EpisodeStore, create_manage_memory_tool, create_search_memory_tool
+from kg_memory.contrib.langmem import EpisodeStore, create_manage_memory_tool, create_search_memory_tool
 from kg_memory.errors import InputError, SettingsError
 from tests.adapters.tool_calls import ScriptedChat, calling
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.adapters.langmem import (
+from kg_memory.contrib.langmem import (
     AnnotatedTrajectory,
     Prompt,
     arender_rules,

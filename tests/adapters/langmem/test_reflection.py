@@ -15,7 +15,7 @@ from langgraph.func import entrypoint
 from langgraph.store.memory import InMemoryStore
 
 from kg_memory.adapters import KGStore
-from kg_memory.adapters.langmem import ReflectionExecutor, create_memory_store_manager
+from kg_memory.contrib.langmem import ReflectionExecutor, create_memory_store_manager
 from kg_memory.errors import DatabaseUnavailable, InputError, ModelError, SettingsError
 
 LATER = 60

@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel
 
 from kg_memory.adapters import KGStore
-from kg_memory.adapters.langmem import (
+from kg_memory.contrib.langmem import (
     EpisodeStore,
     ExtractedMemory,
     Memory,

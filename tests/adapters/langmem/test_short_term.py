@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from kg_memory.adapters.langmem import RunningSummary, SummarizationNode, asummarize_messages, summarize_messages
+from kg_memory.contrib.langmem import RunningSummary, SummarizationNode, asummarize_messages, summarize_messages
 from kg_memory.errors import AnswerError, InputError
 from tests.adapters.chat import Chat
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
 
-from kg_memory.adapters.langmem import EpisodeStore
+from kg_memory.contrib.langmem import EpisodeStore
 from kg_memory.errors import InputError, MemoryPaused, ModelUnavailable, SettingsError
 from kg_memory.models.graph import EpisodeKind
 from tests.scripted import raising

@@ -17,7 +17,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import Block, Blocks
-from kg_memory.adapters.letta import edits
+from kg_memory.contrib.letta import edits
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.graph import EpisodeStatus

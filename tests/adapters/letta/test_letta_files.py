@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.adapters.letta import Files, file_tools, patterns
+from kg_memory.contrib.letta import Files, file_tools, patterns
 from kg_memory.errors import InputError
 from tests.adapters.tool_calls import Caller
 

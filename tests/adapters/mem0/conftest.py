@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.adapters.mem0 import AsyncMemory, Memory
+from kg_memory.contrib.mem0 import AsyncMemory, Memory
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.adapters.mem0 import AsyncMemory, Memory
+from kg_memory.contrib.mem0 import AsyncMemory, Memory
 from kg_memory.errors import SettingsError
 from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.adapters.mem0 import Memory
+from kg_memory.contrib.mem0 import Memory
 from kg_memory.errors import InputError
 from kg_memory.memory.importing import NO_FACT, STILL_HELD
 

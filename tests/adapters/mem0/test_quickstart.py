@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
-from kg_memory.adapters.mem0 import AsyncMemory, Memory
+from kg_memory.contrib.mem0 import AsyncMemory, Memory
 from tests.chat_server import chat_server
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.adapters.mem0 import Memory
+from kg_memory.contrib.mem0 import Memory
 from kg_memory.errors import SettingsError
 
 WORDS = {

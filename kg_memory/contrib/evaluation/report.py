@@ -1,0 +1,214 @@
+"""Write the results as Markdown: accuracy, retrieval and cost by system, with 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from statistics import fmean, median, quantiles
+from typing import Any
+
+from kg_memory.contrib.evaluation import metrics
+from kg_memory.contrib.evaluation.metrics import Interval, bootstrap
+from kg_memory.contrib.evaluation.records import Cost, Criterion, Dataset
+from kg_memory.contrib.evaluation.results import Results, Row, cost_of
+
+FILE = "report.md"
+Table = Sequence[Sequence[str]]
+"""Rows of cells, the head first."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The rows of one system, and the verdicts of one judge about its answers."""
+
+    system: str
+    rows: tuple[Row, ...]
+    verdicts: Mapping[str, Mapping[str, float]]
+    """Scores by mode, by the question's key."""
+    ingest: Cost
+    ingest_seconds: float
+    judging: Cost
+
+    @cached_property
+    def judged(self) -> list[Row]:
+        """The rows of the answers that are judged."""
+        return [row for row in self.rows if row["question"] in self.verdicts]
+
+    def scores(self, mode: str, category: str | None = None) -> dict[str, float]:
+        """Return the scores by question, of one category if it is named."""
+        return {
+            row["question"]: self.verdicts[row["question"]][mode]
+            for row in self.judged
+            if mode in self.verdicts[row["question"]] and category in (None, row["category"])
+        }
+
+    @property
+    def retrieval(self) -> list[dict[str, float]]:
+        """The figures of retrieval of the questions with evidence; none if the system names no sources."""
+        if not any(row["sources"] for row in self.rows):
+            return []
+        return [metrics.retrieval(row["sources"], frozenset(row["evidence"])) for row in self.rows if row["evidence"]]
+
+    @property
+    def tokens(self) -> float:
+        """The mean tokens of a context."""
+        return fmean(row["context_tokens"] for row in self.rows)
+
+
+def figures(results: Results, systems: Iterable[str], judge: str | None, wanted: set[str]) -> list[Figures]:
+    """Return the figures of the *systems* that have results, for the questions *wanted*, by key."""
+    found = []
+    for system in systems:
+        latest = results.retrievals(system) if judge is None else results.answers(system)
+        rows = {key: row for key, row in latest.items() if key in wanted}
+        if not rows:
+            continue
+        verdicts = results.verdicts(system, judge) if judge else {}
+        ingests = results.of("ingest", system)
+        scores = {key: row["verdict"] for key, row in verdicts.items() if key in wanted}
+        ingest, judging = _sum_costs(ingests), _sum_costs(verdicts.values(), "judge_")
+        seconds = sum(row["seconds"] for row in ingests)
+        found.append(Figures(system, tuple(rows.values()), scores, ingest, seconds, judging))
+    return found
+
+
+def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figures], notes: Sequence[str]) -> str:
+    """Return the report; *run* has the options of the last start, and *notes* what is not complete."""
+    parts = [f"# {dataset.title}: {', '.join(figure.system for figure in found)}", _conditions(dataset, run)]
+    parts += [f"**{note}**" for note in notes]
+    scored = modes(found)
+    if scored:
+        parts += ["## Accuracy", _markdown(accuracy(found, scored))]
+        parts += ["Means with 95 % bootstrap intervals over questions. Tokens are those of the context."]
+        for mode in scored:
+            parts += [f"### By category, {mode}", _markdown(_by_category(found, mode))]
+        if len(found) > 1:
+            parts += ["### Differences on the same questions", _markdown(_differences(found, scored))]
+    if any(figure.retrieval for figure in found):
+        parts += ["## Retrieval", _markdown(retrieval(found))]
+    parts += ["## Cost", _markdown(_costs(found))]
+    if scored:
+        parts += ["## What the judge was asked", _criteria(dataset)]
+    return "\n\n".join(parts) + "\n"
+
+
+def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
+    """Return accuracy by system and mode."""
+    rows = [["system", "judged", *scored, "tokens, mean", "tokens, median"]]
+    for figure in found:
+        scores = [str(bootstrap(list(figure.scores(mode).values()))) for mode in scored]
+        middle = median(row["context_tokens"] for row in figure.rows)
+        judged = f"{len(figure.judged)} of {len(figure.rows)}"
+        rows.append([figure.system, judged, *scores, f"{figure.tokens:,.0f}", f"{middle:,.0f}"])
+    return rows
+
+
+def retrieval(found: Sequence[Figures]) -> Table:
+    """Return the figures of retrieval by system."""
+    names = list(metrics.retrieval([], frozenset({""})))
+    rows = [["system", "questions", *names]]
+    for figure in found:
+        several = figure.retrieval
+        if several:
+            by_name = zip(*(one.values() for one in several), strict=True)
+            rows.append([figure.system, f"{len(several)}", *(f"{fmean(values):.3f}" for values in by_name)])
+    return rows
+
+
+def _sum_costs(rows: Iterable[Row], prefix: str = "") -> Cost:
+    return sum((cost_of(row, prefix) for row in rows), Cost())
+
+
+def modes(found: Sequence[Figures]) -> list[str]:
+    """Return the modes in which answers are judged, in the order of the report."""
+    named = {mode for figure in found for verdict in figure.verdicts.values() for mode in verdict}
+    return [mode for mode in ("strict", "lenient", "order") if mode in named]
+
+
+def _by_category(found: Sequence[Figures], mode: str) -> Table:
+    rows = [["category", "questions", *(figure.system for figure in found)]]
+    for category in sorted({row["category"] for figure in found for row in figure.judged}):
+        scores = [list(figure.scores(mode, category).values()) for figure in found]
+        if any(scores):
+            cells = [str(bootstrap(values)) if values else "" for values in scores]
+            rows.append([category, f"{max(map(len, scores))}", *cells])
+    return rows
+
+
+def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
+    rows = [["systems", "questions", *scored]]
+    for one, other in combinations(found, 2):
+        cells, most = [], 0
+        for mode in scored:
+            difference, count = paired(one.scores(mode), other.scores(mode))
+            cells.append(f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]" if count else "")
+            most = max(most, count)
+        rows.append([f"{one.system} - {other.system}", f"{most}", *cells])
+    return rows
+
+
+def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[Interval, int]:
+    """Return the mean difference on the questions that both have, and how many these are."""
+    both = sorted(one.keys() & other.keys())
+    return bootstrap([one[key] - other[key] for key in both]), len(both)
+
+
+def _costs(found: Sequence[Figures]) -> Table:
+    head = ["system", "ingest calls", "ingest tokens", "ingest s", "search p50 ms", "search p95 ms"]
+    rows = [[*head, "reader tokens in", "out", "reader p50 s", "judge calls"]]
+    for figure in found:
+        seconds = [row["search_seconds"] for row in figure.rows]
+        cuts = quantiles(seconds, n=20, method="inclusive") if len(seconds) > 1 else seconds * 19
+        spent = [f"{figure.ingest.calls:,.0f}", f"{figure.ingest.input_tokens + figure.ingest.output_tokens:,.0f}"]
+        times = [f"{figure.ingest_seconds:.1f}", f"{cuts[9] * 1000:.0f}", f"{cuts[18] * 1000:.0f}"]
+        rows.append([figure.system, *spent, *times, *_reading(figure)])
+    return rows
+
+
+def _reading(figure: Figures) -> list[str]:
+    reading = _sum_costs(figure.rows, "reader_")
+    seconds = [row["reader_seconds"] for row in figure.rows if "reader_seconds" in row]
+    middle = f"{median(seconds):.2f}" if seconds else ""
+    return [f"{reading.input_tokens:,.0f}", f"{reading.output_tokens:,.0f}", middle, f"{figure.judging.calls:,.0f}"]
+
+
+def _conditions(dataset: Dataset, run: Mapping[str, Any]) -> str:
+    shown = {
+        "data": f"{dataset.title} ({dataset.licence}), {run.get('variant') or 'default variant'}, {run.get('data')}",
+        "reader": run.get("reader"),
+        "judge": run.get("judge"),
+        "model of the systems": run.get("model"),
+        "embedder": run.get("embedder"),
+        "tokens of a context": run.get("max_tokens"),
+        "questions": f"limit {run.get('limit')}, seed {run.get('seed')}" if run.get("limit") else "all",
+        "run": f"{run.get('at')}, kg-memory {run.get('version')}",
+    }
+    return "\n".join(f"- {name}: {value}" for name, value in shown.items() if value is not None)
+
+
+def _criteria(dataset: Dataset) -> str:
+    lines = []
+    for category, criterion in dataset.criteria.items():
+        lines += [f"- {category or 'by default'}: {text}" for text in _criterion(criterion)]
+    return "\n".join(lines)
+
+
+def _criterion(criterion: Criterion) -> list[str]:
+    if criterion.by == "rules":
+        return ["compared by rules. Strict: the same words, date or number. Lenient: the answer contains them."]
+    if criterion.by == "rubric":
+        ordered = " `order` is Kendall's tau of the events told, from 0 to 1." if criterion.ordered else ""
+        text = "each item of the rubric is scored 0, 0.5 or 1. Lenient: their mean. Strict: the share of items with 1."
+        return [text + ordered]
+    return [f"strict: {criterion.strict}", f"lenient: {criterion.lenient}"]
+
+
+def _markdown(table: Table) -> str:
+    head, *rows = table
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for row in rows:
+        cells = (cell.replace("|", "/") for cell in row)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -1,0 +1,126 @@
+"""The results of a run: one JSON line for each step that is done, so that a run goes on where it was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from kg_memory.contrib.evaluation.records import Conversation, Cost, Question
+from kg_memory.errors import InputError
+
+FILE = "results.jsonl"
+Row = dict[str, Any]
+COSTS = ("calls", "input_tokens", "output_tokens")
+_SAME = ("dataset", "variant", "data", "reader", "model", "embedder", "max_tokens")
+
+
+def question_key(conversation: Conversation, question: Question) -> str:
+    """Return the name of a question in its data set."""
+    return f"{conversation.name}/{question.id}"
+
+
+def cost_of(row: Mapping[str, Any], prefix: str = "") -> Cost:
+    """Return the cost in a row."""
+    return Cost(*(row.get(f"{prefix}{name}", 0) for name in COSTS))
+
+
+def cost_fields(cost: Cost, prefix: str = "") -> dict[str, float]:
+    """Return *cost* as fields of a row."""
+    return {f"{prefix}{name}": getattr(cost, name) for name in COSTS}
+
+
+class Results:
+    """The rows of the file in *folder*, and where new ones are appended; one process at a time.
+
+    Kinds of rows: ``run`` (the options of each start), ``ingest``, ``retrieval``, ``answer``, ``verdict``, and
+    ``spent`` (the cost of a step that failed).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.path = folder / FILE
+        self.rows: list[Row] = []
+        self._latest: defaultdict[tuple[str | None, ...], dict[str, Row]] = defaultdict(dict)
+        self._file = self.path.open("a+b")
+        self._lock = Lock()
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise InputError(f"another run writes to {folder}: wait for it, or use another --out") from None
+        self._read()
+
+    def _read(self) -> None:
+        """Read the rows, and cut off a last line that a killed run did not finish."""
+        self._file.seek(0)
+        whole = 0
+        for number, line in enumerate(self._file, start=1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                row = json.loads(line)
+            except ValueError:
+                raise InputError(f"{self.path}:{number}: not valid JSON; correct the line, or delete it") from None
+            self._note(row)
+            whole += len(line)
+        self._file.truncate(whole)
+        self._file.seek(0, os.SEEK_END)
+
+    def start(self, options: Mapping[str, Any]) -> None:
+        """Note the options of this start. Raises: `InputError` if the folder has results of another kind of run."""
+        for row in self.rows:
+            if row["kind"] != "run":
+                continue
+            for name in _SAME:
+                then, now = row.get(name), options.get(name)
+                if then is not None and now is not None and then != now:
+                    raise InputError(
+                        f"{self.folder} has results with {name} {then!r}, not {now!r}: use another --out, or {then!r}"
+                    )
+        self.add("run", **options)
+
+    def add(self, kind: str, **fields: Any) -> None:
+        """Append a row; it is in the file when this returns."""
+        row = {"kind": kind, **fields}
+        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+        with self._lock:
+            self._note(row)
+            self._file.write(line)
+            self._file.flush()
+
+    def of(self, kind: str, system: str | None = None) -> list[Row]:
+        """Return the rows of a kind, of one system if it is named."""
+        with self._lock:
+            return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
+
+    def retrievals(self, system: str) -> Mapping[str, Row]:
+        """Return the retrievals of a system by the question's key."""
+        return self._latest["retrieval", system, None]
+
+    def answers(self, system: str) -> Mapping[str, Row]:
+        """Return the answers of a system by the question's key."""
+        return self._latest["answer", system, None]
+
+    def verdicts(self, system: str, judge: str) -> Mapping[str, Row]:
+        """Return the verdicts of *judge* that could be read, by the question's key."""
+        return self._latest["verdict", system, judge]
+
+    def _note(self, row: Row) -> None:
+        """Keep *row*; the latest of its kind is that of its question, and a verdict that could not be read is none."""
+        self.rows.append(row)
+        if "question" in row:
+            latest = self._latest[row["kind"], row["system"], row.get("judge")]
+            latest[row["question"]] = row
+            if None in row.get("verdict", {}).values():
+                del latest[row["question"]]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

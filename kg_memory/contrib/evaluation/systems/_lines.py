@@ -1,0 +1,83 @@
+"""Parts that systems of other libraries share: messages with their times, contexts of lines, a journal of reading."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+
+from kg_memory.contrib.evaluation.records import Conversation, Retrieved, Tools
+from kg_memory.errors import InputError
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.text.identity import spoken_line
+from kg_memory.text.tokenise import estimate_tokens
+
+
+def model_of(tools: Tools, system: str) -> BaseChatModel:
+    """Return the chat model.
+
+    Raises: `InputError` if none was named.
+    """
+    if tools.model is None:
+        raise InputError(f"{system} reads with a chat model, and none was named: name one")
+    return tools.model
+
+
+def key(conversation: Conversation) -> str:
+    """Return a name of letters and digits for a conversation, as some libraries take no others."""
+    return "c" + uuid.uuid5(uuid.NAMESPACE_URL, conversation.name).hex
+
+
+def dated(episode: EpisodeInput) -> str:
+    """Return a message with its time and its speaker before it, for libraries that take no times."""
+    told = spoken(episode)
+    return f"[{episode.at:%A, %d %B %Y, %H:%M}] {told}" if episode.at else told
+
+
+def spoken(episode: EpisodeInput) -> str:
+    """Return a message with its speaker before it."""
+    return spoken_line(episode.speaker, episode.content)
+
+
+def role(episode: EpisodeInput) -> str:
+    """Return the role of a message's speaker."""
+    return "assistant" if episode.speaker == "assistant" else "user"
+
+
+def fill(lines: Iterable[tuple[str, Iterable[str]]], max_tokens: int) -> Retrieved:
+    """Return the lines, best first, until one does not fit; the sources are those of all lines."""
+    kept: list[str] = []
+    sources: dict[str, None] = {}
+    tokens, full = 0, False
+    for line, told in lines:
+        sources |= dict.fromkeys(told)
+        size = estimate_tokens(line + "\n")
+        full = full or tokens + size > max_tokens
+        if not full:
+            tokens += size
+            kept.append(line)
+    return Retrieved("\n".join(kept), tuple(sources), tokens)
+
+
+class Journal:
+    """A file with the source ids that were read, a line each, so that an interrupted run does not read them again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "read"
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def unread(self, conversation: Conversation) -> Iterator[EpisodeInput]:
+        """Yield the episodes that were not read; each is noted when the next is asked for."""
+        path = self._folder / key(conversation)
+        read = set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
+        with path.open("a", encoding="utf-8") as file:
+            for episode in conversation.episodes:
+                if episode.source_id not in read:
+                    yield episode
+                    file.write(f"{episode.source_id}\n")
+                    file.flush()
+
+    def forget(self, conversation: Conversation) -> None:
+        (self._folder / key(conversation)).unlink(missing_ok=True)

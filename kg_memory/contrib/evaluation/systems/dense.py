@@ -1,0 +1,14 @@
+"""Cosine similarity of the messages' vectors; an embedding model only."""
+
+from __future__ import annotations
+
+from kg_memory.contrib.evaluation import ranking
+from kg_memory.contrib.evaluation.records import System, Tools
+from kg_memory.contrib.evaluation.systems._turns import TurnSearch
+
+
+def open_system(tools: Tools, variant: str | None = None) -> System:
+    """Return the search; it takes no variant."""
+    del variant
+    model = tools.embeddings
+    return TurnSearch("dense", lambda episodes: ranking.meaning(episodes, ranking.embed(episodes, model), model))

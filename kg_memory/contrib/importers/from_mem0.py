@@ -1,0 +1,194 @@
+"""Read the memories of Mem0, which keeps sentences and no graph, as episodes.
+
+Their speakers and labels are those of `kg_memory.contrib.mem0`, so that both are one memory.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.wire import Row
+from kg_memory.maintenance.transfer.json_records import read_json_records
+from kg_memory.maintenance.transfer.moving import LIST_NAMES, Lookup, Reading, Record, choose_owner, read_time
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.labels import LONGEST_LABEL, Labels, check_label, read_labels
+from kg_memory.text.identity import name_of_speaker
+from kg_memory.text.message_fields import ASSISTANT, ROLES, USER
+
+logger = logging.getLogger("kg_memory")
+
+SOURCE = "mem0"
+IDS = ("user_id", "agent_id", "run_id", "app_id")
+ABOUT = ("actor_id", "role", "memory_type", "expiration_date")
+"""The labels that an item shows beside its metadata."""
+REST = "metadata"
+"""The label with those entries of the metadata that are no values of labels, as JSON."""
+RESERVED = frozenset((*IDS, *ABOUT, REST))
+MEM0_ID = "mem0_id"
+"""The label with the id that a memory had in Mem0."""
+_OWNERS = ("user_id", "agent_id")
+_TIMES = ("updated_at", "created_at")
+_READ = frozenset({*RESERVED, *_TIMES, "id", "memory_id", "memory", "new_memory", "event", "is_deleted", "categories"})
+_NEEDLESS = frozenset({"hash", "score", "old_memory"})
+"""The fields that say nothing that the others do not say."""
+
+
+def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the labels of a message. Errors: `InputError` where *metadata* does not fit into labels."""
+    if not isinstance(metadata, Mapping | None):
+        raise InputError(f"metadata must be a dict, got {type(metadata).__name__}")
+    labels: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for key, value in (metadata or {}).items():
+        if key in RESERVED:
+            logger.warning("metadata[%r] is ignored: pass it as an argument of its own", key)
+        elif _is_label(key, value):
+            labels[key] = value
+        elif value is not None:
+            rest[key] = value
+    if rest:
+        labels[REST] = _to_json(rest)
+    return {**labels, **{name: value for name, value in ids.items() if name != "user_id"}, **about}
+
+
+def _is_label(key: str, value: object) -> bool:
+    items = value if isinstance(value, list | tuple) and value else (value,)
+    try:
+        for item in items:
+            check_label(key, item)
+    except InputError:
+        return False
+    return True
+
+
+def _to_json(rest: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(rest, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"metadata must be plain JSON, got {list(rest)!r:.100} ({error})") from None
+
+
+def read_mem0(path: Path, group: str | None = None) -> Reading:
+    """Read the memories of *group*, the id of a user or an agent, by default of the only one.
+
+    The file is what ``Memory.get_all`` returns, or the rows of ``Memory.history``. A sentence that was changed is dated
+    by its last change, when it was said so. A memory that was deleted, by its history, is left out.
+    Errors: `InputError`.
+    """
+    owners: set[str] = set()
+    deleted = Lookup()
+    for number, _, record in read_json_records(path, LIST_NAMES):
+        owners.add(_owner_of(record))
+        if record.get("event") == "DELETE" or record.get("is_deleted"):
+            deleted.put(_key_of(record) or f"record {number}", "")
+    return partial(_records, path, choose_owner(owners, group, "user"), deleted)
+
+
+def _records(path: Path, owner: str, deleted: Lookup, left_out: Counter[str]) -> Iterator[Record]:
+    for number, _, record in read_json_records(path, LIST_NAMES):
+        if _owner_of(record) != owner:
+            continue
+        key = _key_of(record)
+        if deleted.get(key or f"record {number}") is not None:
+            left_out["changes to memories that were deleted"] += 1
+            continue
+        place = f"{path}, record {number}"
+        episode = _to_episode(place, record, left_out)
+        yield Record(place, episode, {f"labels.{MEM0_ID}": key} if _is_changed(record) else None)
+
+
+def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
+    metadata = record.get("metadata") or {}
+    content = record.get("memory") or record.get("new_memory")
+    if not isinstance(content, str) or not isinstance(metadata, dict):
+        raise InputError(f"{place}: there is no memory; pass the result of get_all or history")
+    left_out.update(
+        f"values of the field {name!r}" for name, value in record.items() if value and name not in _READ | _NEEDLESS
+    )
+    values = {name: record.get(name) or metadata.get(name) for name in (*IDS, *ABOUT)}
+    named = {name: str(value)[:LONGEST_LABEL] for name, value in values.items() if value}
+    role = named.get("role") or (USER if named.get("user_id") or not named.get("agent_id") else ASSISTANT)
+    name = named.get("actor_id") or metadata.get("speaker")
+    thread = named.get("run_id") or metadata.get("thread_id")
+    others = {key: value for key, value in metadata.items() if key not in RESERVED}
+    if record.get("categories"):
+        others.setdefault("categories", record["categories"])
+    return EpisodeInput(
+        content=content,
+        speaker=name_of_speaker(str(name) if name else None) or ROLES.get(role, role),
+        at=read_time(place, record, *_TIMES),
+        thread=str(thread) if thread else None,
+        source=SOURCE,
+        source_id=_version_of(record),
+        expires_at=_end_of(named.get("expiration_date")),
+        labels=_labels_of({**named, "role": role}, others, _key_of(record), left_out),
+    )
+
+
+def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
+    ids = {name: value for name, value in named.items() if name in IDS}
+    about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})
+    labels = to_labels(ids, metadata, about)
+    if len(labels.get(REST, "")) > LONGEST_LABEL:
+        del labels[REST]
+        left_out["metadata too long for a label"] += 1
+    try:
+        return read_labels(labels)
+    except InputError:  # too many of them
+        left_out["metadata with too many values for labels"] += 1
+        return read_labels(to_labels(ids, None, about))
+
+
+def read_expiration(value: object) -> tuple[str | None, datetime | None]:
+    """Return the last day on which a memory is shown, as text, and the instant behind it. Errors: `InputError`."""
+    if value is None:
+        return None, None
+    try:
+        day = value.date() if isinstance(value, datetime) else value
+        day = date.fromisoformat(day) if isinstance(day, str) else day
+        if isinstance(day, date):
+            return day.isoformat(), datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"expiration_date must be a date such as 2026-12-31, got {value!r:.100}")
+
+
+def _end_of(day: str | None) -> datetime | None:
+    """Return the instant behind the last *day* of a memory; None where it is no day."""
+    try:
+        return read_expiration(day)[1]
+    except InputError:
+        return None
+
+
+def _is_changed(record: Row) -> bool:
+    """Return whether it has the text that took the place of another."""
+    if record.get("memory_id"):
+        return record.get("event") == "UPDATE"
+    return bool(record.get("updated_at") and record["updated_at"] != record.get("created_at"))
+
+
+def _version_of(record: Row) -> str | None:
+    """Return the id of the text: that of its memory or, once it was changed, one of its own."""
+    key, own = _key_of(record), record.get("id")
+    if record.get("memory_id") and own:
+        return str(own)
+    return f"{key}@{record['updated_at']}" if key and _is_changed(record) and record.get("updated_at") else key
+
+
+def _key_of(record: Row) -> str | None:
+    """Return the id of the memory of *record*, a memory or a change to one."""
+    key = record.get("memory_id") or record.get("id")
+    return str(key) if key else None
+
+
+def _owner_of(record: Row) -> str:
+    return next((str(record[name]) for name in _OWNERS if record.get(name)), "")

@@ -1,0 +1,283 @@
+"""Extract memories from conversations with a chat model: which to add, to change and to remove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple, TypeVar
+from uuid import uuid4
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import BaseModel, Field, ValidationError, create_model
+
+from kg_memory.adapters.calls import twins
+from kg_memory.contrib.langmem.asking import ask, open_model, write_messages
+from kg_memory.contrib.langmem.items import Record
+from kg_memory.errors import InputError, SettingsError
+from kg_memory.llm.prompts import EXTRACT_THREAD, MANAGE_MEMORIES, strict_schema
+from kg_memory.llm.prompts.answers import MOST, Changes, Records
+from kg_memory.runtime.effects import Prompt
+from kg_memory.runtime.flow import Flow
+from kg_memory.validation import validate_count
+
+Config = RunnableConfig | None
+Schema = type[BaseModel]
+Kept = TypeVar("Kept", bound=BaseModel)
+NEW, CHANGED, REMOVED = "new_", "changed_", "removed"
+
+
+class Memory(BaseModel):
+    """A fact, a preference, a note or an episode worth remembering."""
+
+    content: str = Field(description="the memory, complete in itself, with names")
+
+
+class SummarizeThread(BaseModel):
+    """The title and the summary of a conversation."""
+
+    title: str = Field(description="at most ten words")
+    summary: str = Field(description="two to five sentences")
+
+
+class RemoveDoc(BaseModel):
+    """Says that the memory with this id is to be removed."""
+
+    json_doc_id: str
+
+
+class ExtractedMemory(NamedTuple):
+    """A memory and its id; the content of one that is to be removed is a `RemoveDoc`."""
+
+    id: str
+    content: Any
+
+
+class Existing(NamedTuple):
+    """A memory that exists: its id, the name of its schema, and its content as plain JSON."""
+
+    id: str
+    kind: str
+    content: Any
+
+
+class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
+    """Reads a conversation, compares it with existing memories, and returns how all of them should be.
+
+    The input has ``messages``, and may have ``existing`` memories and ``max_steps``, how often the model may look at
+    the result again. The existing ones come first, in their order, each as it is, changed, or a `RemoveDoc`. Nothing is
+    stored. *schemas* are the pydantic models of the memories. *instructions* say what the application wants remembered.
+    Errors: `SettingsError`.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel | str,
+        /,
+        *,
+        schemas: Sequence[Schema] = (Memory,),
+        instructions: str = "",
+        enable_inserts: bool = True,
+        enable_updates: bool = True,
+        enable_deletes: bool = False,
+    ) -> None:
+        self.schemas = {schema.__name__: schema for schema in _validate_schemas(schemas)}
+        self.instructions = instructions
+        self._model = open_model(model)
+        self._inserts, self._updates, self._deletes = enable_inserts, enable_updates, enable_deletes
+        self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
+
+    def _invoke(
+        self,
+        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
+        config: Config = None,
+        **kwargs: Any,
+    ) -> Flow[list[ExtractedMemory]]:
+        del config, kwargs
+        messages = write_messages(_require_messages(input))
+        state = _State(list(self.read_existing(input.get("existing"))))
+        for _ in range(validate_count("max_steps", input.get("max_steps") or 1)):
+            form = self._forms[bool(state.existing)]
+            if form is None or not (messages or state.existing):
+                break
+            fields = {"lists": _describe(form.answer), "kinds": self._kinds(), "existing": state.shown()}
+            changes = yield from ask(self._model, form, **fields, messages=messages, instructions=self.instructions)
+            if not state.apply(changes):
+                break
+        return state.memories(self.schemas)
+
+    invoke, ainvoke = twins(_invoke)
+
+    async def __call__(self, messages: Sequence[Any], existing: Sequence[Any] | None = None) -> list[ExtractedMemory]:
+        """`ainvoke` of *messages* and *existing*."""
+        return await self.ainvoke({"messages": messages, "existing": existing})
+
+    def read_existing(self, existing: Any) -> Iterable[Existing]:
+        """Yield *existing* memories: texts, (id, content) or (id, kind, content). Errors: `InputError`."""
+        if isinstance(existing, str | Mapping):
+            raise InputError(f"existing must be a list of memories, got {type(existing).__name__}")
+        default = next(iter(self.schemas))
+        for memory in existing or ():
+            if isinstance(memory, str):
+                yield Existing(str(uuid4()), Memory.__name__, {"content": memory})
+            elif isinstance(memory, tuple | list) and len(memory) in (2, 3):
+                content = memory[-1]
+                if isinstance(content, RemoveDoc):
+                    continue
+                kind = memory[1] if len(memory) == 3 else type(content).__name__
+                yield Existing(str(memory[0]), kind if isinstance(kind, str) else default, to_plain(content))
+            else:
+                raise InputError(f"an existing memory must be a text or an (id, content) pair, got {memory!r:.80}")
+
+    def _kinds(self) -> list[Record]:
+        return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
+
+    def _form(self, *, exists: bool) -> Prompt[Changes] | None:
+        """Return the prompt with the lists that the answer may have; None where nothing may be changed.
+
+        Without inserts, the first memory may still be added: there is none yet to be changed.
+        """
+        lists: Record = {}
+        for name, schema in self.schemas.items():
+            if self._inserts or not exists:
+                lists[NEW + name] = (Annotated[list[schema], Field(max_length=MOST)], ...)  # type: ignore[valid-type]
+            if self._updates and exists:
+                changed = create_model(f"Changed{name}", id=(int, ...), memory=(schema, ...))
+                lists[CHANGED + name] = (Annotated[list[changed], Field(max_length=MOST)], ...)
+        if self._deletes and exists:
+            lists[REMOVED] = (Annotated[list[int], Field(max_length=MOST)], ...)
+        return replace(MANAGE_MEMORIES, answer=_make_answer(Changes.__name__, lists)) if lists else None
+
+
+@dataclass
+class _State:
+    """The memories while they are changed; the model sees them by their numbers, from 1."""
+
+    existing: list[Existing]
+
+    def __post_init__(self) -> None:
+        self._external = {memory.id for memory in self.existing}
+        self._removed: set[str] = set()
+
+    def shown(self) -> list[Record]:
+        """Return the memories as the model reads them."""
+        return [{"id": number, "kind": memory.kind, "memory": memory.content} for number, memory in self._numbered()]
+
+    def _numbered(self) -> list[tuple[int, Existing]]:
+        return [pair for pair in enumerate(self.existing, 1) if pair[1].id not in self._removed]
+
+    def apply(self, changes: BaseModel) -> bool:
+        """Make *changes*, and return whether there were any; numbers that no memory has are left out."""
+        numbers = {number: number - 1 for number, _ in self._numbered()}
+        made = False
+        for name in type(changes).model_fields:
+            for change in getattr(changes, name):
+                if name == REMOVED:
+                    made |= change in numbers
+                    self._removed |= {self.existing[place].id for place in [numbers.get(change)] if place is not None}
+                elif name.startswith(NEW):
+                    made = True
+                    self.existing.append(Existing(str(uuid4()), name.removeprefix(NEW), to_plain(change)))
+                elif change.id in numbers:
+                    made = True
+                    id_ = self.existing[numbers[change.id]].id
+                    kind = name.removeprefix(CHANGED)
+                    self.existing[numbers[change.id]] = Existing(id_, kind, to_plain(change.memory))
+        return made
+
+    def memories(self, schemas: Mapping[str, Schema]) -> list[ExtractedMemory]:
+        """Return all memories; those that were added and removed again are left out."""
+        memories: list[ExtractedMemory] = []
+        for memory in self.existing:
+            if memory.id not in self._removed:
+                memories.append(ExtractedMemory(memory.id, to_model(memory, schemas)))
+            elif memory.id in self._external:
+                memories.append(ExtractedMemory(memory.id, RemoveDoc(json_doc_id=memory.id)))
+        return memories
+
+
+create_memory_manager = MemoryManager
+"""The name by which LangMem makes a `MemoryManager`."""
+
+
+class ThreadExtractor(Runnable[Any, BaseModel]):
+    """Fills in one record about a whole conversation."""
+
+    def __init__(self, model: BaseChatModel | str, schema: Schema, instructions: str) -> None:
+        [self._schema] = _validate_schemas([schema])
+        self._model, self._instructions = open_model(model), instructions
+        records = Annotated[list[self._schema], Field(min_length=1, max_length=1)]  # type: ignore[name-defined]
+        self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
+
+    def _invoke(
+        self,
+        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
+        config: Config = None,
+        **kwargs: Any,
+    ) -> Flow[BaseModel]:
+        del config, kwargs
+        messages = write_messages(_require_messages(input))
+        if not messages:
+            raise InputError("messages must not be empty: there is nothing to extract from")
+        kind, instructions = self._schema.model_json_schema(), self._instructions
+        answer: Any = yield from ask(self._model, self._form, kind=kind, messages=messages, instructions=instructions)
+        record: BaseModel = answer.records[0]
+        return record
+
+    invoke, ainvoke = twins(_invoke)
+
+
+def create_thread_extractor(
+    model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = ""
+) -> ThreadExtractor:
+    """Return a runnable that takes ``{"messages": [...]}`` and returns one record: by default a title and a summary.
+
+    Errors: `SettingsError`.
+    """
+    return ThreadExtractor(model, SummarizeThread if schema is None else schema, instructions)
+
+
+def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
+    """Return the content of *memory* as its schema has it; as plain JSON where it does not fit."""
+    schema = schemas.get(memory.kind) or (Memory if memory.kind == Memory.__name__ else None)
+    try:
+        return memory.content if schema is None else schema.model_validate(memory.content)
+    except ValidationError:
+        return memory.content
+
+
+def _require_messages(input_: Any) -> Any:
+    if not isinstance(input_, Mapping) or "messages" not in input_:
+        raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input_!r:.80}')
+    return input_["messages"]
+
+
+def _validate_schemas(schemas: Any) -> list[Schema]:
+    """Return *schemas*. Errors: `SettingsError` for what a model cannot be asked for."""
+    listed = list(schemas) if isinstance(schemas, list | tuple) else [schemas]
+    for schema in listed:
+        if not isinstance(schema, type) or not issubclass(schema, BaseModel):
+            raise SettingsError(f"a schema must be a pydantic model, got {schema!r:.80}; subclass pydantic.BaseModel")
+        try:
+            strict_schema(schema)
+        except RecursionError:
+            raise SettingsError(f"the schema {schema.__name__} contains itself; use one without recursion") from None
+    names = [schema.__name__ for schema in listed]
+    if not listed or len(set(names)) < len(names):
+        raise SettingsError(f"schemas must be one or more models of different names, got {names}")
+    return listed
+
+
+def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
+    """Return the answer with just these *lists*."""
+    made: type[Any] = create_model(name, **lists)
+    return made
+
+
+def _describe(answer: Schema) -> list[str]:
+    return list(answer.model_fields)
+
+
+def to_plain(content: Any) -> Any:
+    """Return *content* as plain JSON."""
+    return content.model_dump(mode="json") if isinstance(content, BaseModel) else content

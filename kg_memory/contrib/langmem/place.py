@@ -1,0 +1,68 @@
+"""Find the namespace and the store of a call: given where the function is made, or by the graph that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.config import get_store
+from langgraph.store.base import BaseStore
+
+from kg_memory.adapters.namespace import NamespaceTemplate, place_here
+from kg_memory.adapters.store.store import KGStore
+from kg_memory.contrib.langmem.store import EpisodeStore
+from kg_memory.errors import InputError, SettingsError
+from kg_memory.memory.memory import GraphMemory
+
+Labels = tuple[str, ...]
+Store = BaseStore | GraphMemory
+
+
+class Namespace:
+    """A namespace of a store, with ``{names}`` in its labels that are filled in where a step runs.
+
+    ``("memories", "{user_id}")`` is ``("memories", "ann")`` with ``{"configurable": {"user_id": "ann"}}``, or with that
+    in the runtime context. Errors: `SettingsError`.
+    """
+
+    def __init__(self, template: Labels | str | Namespace) -> None:
+        if isinstance(template, Namespace):
+            template = template.template
+        labels = (template,) if isinstance(template, str) else template
+        if not isinstance(labels, tuple | list) or not labels:
+            raise SettingsError(f"namespace must be a tuple such as ('memories', '{{user_id}}'), got {template!r}")
+        self.template: Labels = tuple(labels)
+        self._labels = [NamespaceTemplate(label) for label in self.template]
+
+    def __call__(self, config: Mapping[str, Any] | None = None) -> Labels:
+        """Return the labels, filled from *config*, or from the step that runs. Errors: `InputError`."""
+        labels = tuple(place_here(label, config or None).namespace for label in self._labels)
+        if any("." in label for label in labels):
+            raise InputError(f"a label of a namespace must not have a '.' in it, got {labels!r}; use another id")
+        return labels
+
+
+def validate_store(store: object) -> BaseStore | None:
+    """Return *store* as one that keeps memories: the graph's episodes, where it is a memory or a `KGStore`.
+
+    Errors: `SettingsError`.
+    """
+    if isinstance(store, GraphMemory):
+        return EpisodeStore(store)
+    if isinstance(store, KGStore):
+        return EpisodeStore(store.memory)
+    if store is None or isinstance(store, BaseStore):
+        return store
+    raise SettingsError(f"store must be a GraphMemory or a LangGraph store, got {store!r:.80}")
+
+
+def store_here(store: BaseStore | None) -> BaseStore:
+    """Return *store*, or that of the graph that runs. Errors: `SettingsError` where there is none."""
+    if store is None:
+        try:
+            store = validate_store(get_store())
+        except (RuntimeError, KeyError, AttributeError):
+            store = None
+    if store is None:
+        raise SettingsError("there is no store: pass store=memory, or call it in a graph compiled with a store")
+    return store

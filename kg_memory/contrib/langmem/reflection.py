@@ -1,0 +1,270 @@
+"""Reflect on conversations in the background, once they pause."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from typing import Any, Self
+from uuid import UUID
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.config import get_config, get_store
+from langgraph.func import entrypoint
+from langgraph.runtime import get_runtime
+from langgraph.store.base import BaseStore
+
+from kg_memory.adapters.background import finish_at_exit
+from kg_memory.adapters.calls import call, in_thread, twins
+from kg_memory.contrib.langmem.items import Record
+from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
+from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.lifecycle import renew_in_children
+from kg_memory.runtime.telemetry import describe_error
+from kg_memory.validation import validate_seconds
+
+logger = logging.getLogger("kg_memory")
+
+EXIT_SECONDS = 10.0
+"""Seconds that reflection may go on at the exit of the process."""
+OWN_KEYS = ("checkpoint_ns", "checkpoint_id", "checkpoint_map")
+"""Keys of a config that belong to the run that submits."""
+REMOTE = (
+    "a reflector must be a runnable of this process, got {!r}: pass create_memory_store_manager(...), or run the "
+    "remote graph with langgraph_sdk's client.runs.create(..., after_seconds=...)"
+)
+_Key = tuple[str, Labels]
+
+
+@dataclass(eq=False, slots=True)
+class _Task:
+    """A payload to reflect on once it is due (monotonic seconds), with the store and the config of its run."""
+
+    payload: Any
+    due: float
+    store: BaseStore | None
+    config: RunnableConfig
+    context: Any
+    key: _Key | None
+    future: Future[Any] = field(default_factory=Future)
+
+
+class ReflectionExecutor:
+    """Calls a *reflector*, such as `create_memory_store_manager`, on a thread of its own, once a conversation pauses.
+
+    A payload for a thread of conversation takes the place of the one that waits for it, whose future is cancelled; the
+    messages of that one are kept, in front of its own. *store* is a memory or a LangGraph store; left out, it is the
+    reflector's, or that of the graph that submits. At the exit of the process, what waits is reflected on at once.
+    """
+
+    def __init__(
+        self,
+        reflector: Runnable[Any, Any] | str,
+        namespace: Labels | str | None = None,
+        /,
+        *,
+        url: str | None = None,
+        client: Any = None,
+        sync_client: Any = None,
+        store: Store | None = None,
+    ) -> None:
+        if not isinstance(reflector, Runnable) or url or client or sync_client:
+            raise SettingsError(REMOTE.format(reflector))
+        template: Any = namespace or getattr(reflector, "namespace", None)
+        self._namespace = Namespace(template) if template else None
+        self._reflector, self._store = reflector, validate_store(store)
+        self._closed = False
+        self.exit_seconds = EXIT_SECONDS
+        self.renew()
+        renew_in_children(self)
+        finish_at_exit(self)
+
+    def renew(self) -> None:
+        """Start afresh in a child process; the parent reflects on what waits."""
+        self._changed = threading.Condition()
+        self._waiting: list[_Task] = []
+        self._running: _Task | None = None
+        self._worker: threading.Thread | None = None
+
+    def submit(
+        self,
+        payload: Any,
+        /,
+        config: RunnableConfig | None = None,
+        *,
+        after_seconds: float = 0,
+        thread_id: str | UUID | None = None,
+    ) -> Future[Any]:
+        """Reflect on *payload* in *after_seconds*, unless the conversation goes on; return a future of the result.
+
+        *config* and *thread_id* are those of the graph that runs, if left out. Errors: `InputError`, `SettingsError`.
+        """
+        seconds = validate_seconds("after_seconds", after_seconds)
+        configurable, context = _here(config)
+        thread = configurable.get("thread_id") if thread_id is None else thread_id
+        store = self._find_store() or getattr(self._reflector, "store", None)
+        labels = self._namespace({"configurable": _merge(context, configurable)}) if self._namespace else ()
+        key = None if thread is None else (str(thread), labels)
+        if thread is not None:
+            configurable["thread_id"] = str(thread)
+        due = time.monotonic() + seconds
+        task = _Task(payload, due, store, RunnableConfig(configurable=configurable), context, key)
+        with self._changed:
+            if self._closed:
+                raise DatabaseUnavailable("this executor was shut down: make another")
+            former = next((other for other in self._waiting if key is not None and other.key == key), None)
+            if former is not None and former.future.cancel():
+                self._waiting.remove(former)
+                task.payload = _join(former.payload, payload)
+            self._waiting.append(task)
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="kg-memory-reflection", daemon=True)
+                self._worker.start()
+            self._changed.notify_all()
+        return task.future
+
+    def _search(
+        self,
+        query: str | None = None,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - as LangGraph calls it
+        limit: int = 10,
+        offset: int = 0,
+        namespace: Labels | str | None = None,
+    ) -> Flow[list[Record]]:
+        """Return memories of the reflector's namespace, or of *namespace*, as dicts."""
+        where = self._namespace if namespace is None else Namespace(namespace)
+        if where is None:
+            raise InputError("namespace must be given: the reflector has none")
+        how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
+        store = self._find_store() or getattr(self._reflector, "store", None)
+        items = yield from call(store_here(store), "search", where(), **how)
+        return [item.dict() for item in items]
+
+    search, asearch = twins(_search)
+
+    def _flush(self, timeout: float | None = None) -> Flow[bool]:
+        """Reflect on all that waits now; return whether that ended within *timeout* seconds."""
+        return (yield from in_thread(self._run_all, timeout))
+
+    def _close(self, timeout: float | None = None) -> Flow[None]:
+        """Refuse new payloads, and reflect on those that wait for *timeout* seconds at most; cancel the rest."""
+        yield from in_thread(self._end, timeout)
+
+    flush, aflush = twins(_flush)
+    close, aclose = twins(_close)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
+        """Refuse new payloads; with *wait*, reflect on those that wait, except with *cancel_futures*."""
+        with self._changed:
+            self._closed = True
+            waiting = list(self._waiting) if cancel_futures else []
+            for task in waiting:
+                task.future.cancel()
+            self._changed.notify_all()
+        if wait:
+            self._run_all(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+
+    def _find_store(self) -> BaseStore | None:
+        """Return the store that was given, or that of the graph that runs; None where there is none."""
+        if self._store is not None:
+            return self._store
+        try:
+            return validate_store(get_store())
+        except (RuntimeError, KeyError, AttributeError):
+            return None
+
+    def _run_all(self, timeout: float | None) -> bool:
+        with self._changed:
+            tasks = [*self._waiting, *filter(None, [self._running])]
+            for task in self._waiting:
+                task.due = 0.0
+            self._changed.notify_all()
+        return not wait([task.future for task in tasks], timeout).not_done
+
+    def _end(self, timeout: float | None) -> None:
+        self._closed = True
+        self._run_all(timeout)
+        with self._changed:
+            for task in self._waiting:
+                task.future.cancel()
+            self._waiting.clear()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        """Reflect on due payloads until none waits; the next submission starts another worker."""
+        while (task := self._take()) is not None:
+            if task.future.set_running_or_notify_cancel():
+                self._reflect(task)
+
+    def _take(self) -> _Task | None:
+        with self._changed:
+            self._running = None
+            while self._waiting:
+                task = min(self._waiting, key=lambda waiting: waiting.due)
+                seconds = task.due - time.monotonic()
+                if seconds <= 0 or task.future.cancelled():
+                    self._waiting.remove(task)
+                    self._running = task
+                    return task
+                self._changed.wait(seconds)
+            self._worker = None
+            return None
+
+    def _reflect(self, task: _Task) -> None:
+        @entrypoint(store=task.store)
+        def reflect(payload: Any) -> Any:
+            return self._reflector.invoke(payload)
+
+        try:
+            result = reflect.invoke(task.payload, task.config, context=task.context)
+        except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on with the next
+            logger.warning("a reflection failed: %s", describe_error(error))
+            task.future.set_exception(error)
+        else:
+            task.future.set_result(result)
+
+
+def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
+    """Return the plain configurable of *config*, or of the graph that runs, and the graph's context."""
+    context = None
+    if config is None:
+        try:
+            config = get_config()
+            context = get_runtime().context
+        except (RuntimeError, KeyError):
+            config = config or {}
+    configurable = config.get("configurable") or {}
+    return {name: configurable[name] for name in configurable if _is_plain(name)}, context
+
+
+def _is_plain(name: str) -> bool:
+    return not name.startswith("__") and name not in OWN_KEYS
+
+
+def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
+    own = context if isinstance(context, Mapping) else getattr(context, "__dict__", {})
+    return {**configurable, **own}
+
+
+def _join(former: Any, payload: Any) -> Any:
+    """Return *payload* with the messages of the *former* one in front, unless it has them itself."""
+    old, new = _messages(former), _messages(payload)
+    if not old or new is None or new[: len(old)] == old:
+        return payload
+    return {**payload, "messages": [*old, *new]}
+
+
+def _messages(payload: Any) -> list[Any] | None:
+    messages = payload.get("messages") if isinstance(payload, Mapping) else None
+    return list(messages) if isinstance(messages, list | tuple) else None

@@ -1,0 +1,257 @@
+"""Summarise the older messages of a conversation that grows too long for its model, under LangMem's names.
+
+The summary is part of the state of your graph: nothing of it is kept in the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import LanguageModelLike
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    MessageLikeRepresentation,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from pydantic import BaseModel
+
+from kg_memory.adapters.calls import call, twins
+from kg_memory.adapters.messages import text_of
+from kg_memory.contrib.langmem.items import Record
+from kg_memory.errors import AnswerError, InputError
+from kg_memory.runtime.flow import Flow
+from kg_memory.validation import validate_count
+
+TokenCounter = Callable[[Iterable[MessageLikeRepresentation]], int]
+
+_KEEP = (
+    "Keep names, numbers, dates, decisions, wishes, and what is still open; leave out greetings and small talk. Use "
+    "only what was said, and write in the language of the conversation. Answer with the summary alone."
+)
+_EXTEND = (
+    "The messages above follow on this summary of what came before them:\n\n{existing_summary}\n\n"
+    "Write one summary of both, so that our conversation can go on without them. Where they disagree, the messages are "
+    f"right. {_KEEP}"
+)
+INITIAL_SUMMARY = ChatPromptTemplate.from_messages(
+    [
+        ("placeholder", "{messages}"),
+        ("user", f"Summarise our conversation up to here, so that it can go on without these messages. {_KEEP}"),
+    ]
+)
+EXISTING_SUMMARY = ChatPromptTemplate.from_messages(
+    [
+        ("placeholder", "{messages}"),
+        ("user", _EXTEND),
+    ]
+)
+FINAL = ChatPromptTemplate.from_messages(
+    [
+        ("placeholder", "{system_message}"),
+        ("system", "A summary of this conversation before the messages that follow:\n{summary}"),
+        ("placeholder", "{messages}"),
+    ]
+)
+
+
+@dataclass
+class RunningSummary:
+    """The summary so far, and the ids of the messages that it stands for."""
+
+    summary: str
+    summarized_message_ids: set[str]
+    last_summarized_message_id: str | None
+
+
+@dataclass
+class SummarizationResult:
+    """The messages for the model, with the summary among them, and the running summary; None if there is none yet."""
+
+    messages: list[BaseMessage]
+    running_summary: RunningSummary | None = None
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The limits of the tokens, and how they are counted."""
+
+    most: int
+    before: int
+    summary: int
+    count: TokenCounter
+
+    def split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
+        """Return how many of *messages* to summarise: 0 while they are few enough; never the last."""
+        total, room = self.count(messages), self.most - self.summary - self.count(system)
+        if total < self.before:
+            return 0
+        turns = list(_turns(messages))
+        tokens = end = 0
+        for turn in turns[:-1]:
+            tokens, end = tokens + self.count(turn), end + len(turn)
+            if tokens >= self.before and total - tokens <= room:
+                break
+        return end
+
+    def parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
+        """Yield *messages* in parts of `most` tokens, each as much as the model is asked about at once."""
+        part: list[BaseMessage] = []
+        for turn in _turns(messages):
+            if part and self.count([*part, *turn]) > self.most:
+                yield part
+                part = []
+            part = [*part, *turn]
+        yield part
+
+
+def _summarize_messages(
+    messages: Sequence[AnyMessage],
+    *,
+    running_summary: RunningSummary | None,
+    model: LanguageModelLike,
+    max_tokens: int,
+    max_tokens_before_summary: int | None = None,
+    max_summary_tokens: int = 256,
+    token_counter: TokenCounter = count_tokens_approximately,
+    initial_summary_prompt: ChatPromptTemplate = INITIAL_SUMMARY,
+    existing_summary_prompt: ChatPromptTemplate = EXISTING_SUMMARY,
+    final_prompt: ChatPromptTemplate = FINAL,
+) -> Flow[SummarizationResult]:
+    """Replace the older *messages* by a summary once those that are not summarised yet have so many tokens.
+
+    That is *max_tokens_before_summary*, by default *max_tokens*; what is left fits into *max_tokens* with a summary of
+    *max_summary_tokens*. A system message in front stays, and so does the last message. More than *max_tokens* are
+    summarised in several calls. To limit the summary itself, pass ``model.bind(max_tokens=256)``.
+    Errors: `InputError` for messages without ids, and for limits that leave no room.
+    """
+    limits = _limits(max_tokens, max_tokens_before_summary, max_summary_tokens, token_counter)
+    system = list(messages[:1]) if messages and isinstance(messages[0], SystemMessage) else []
+    rest = messages[len(system) :]
+    recent = rest[_count_summarized(rest, running_summary) :]
+    older = recent[: limits.split(recent, system)]
+    for part in limits.parts(older) if older else ():
+        prompt = initial_summary_prompt if running_summary is None else existing_summary_prompt
+        summary = "" if running_summary is None else running_summary.summary
+        reply = yield from call(model, "invoke", prompt.format_messages(messages=part, existing_summary=summary))
+        running_summary = _extend(running_summary, part, reply)
+    recent = recent[len(older) :]
+    if running_summary is None:
+        return SummarizationResult([*system, *recent])
+    values = {"system_message": system, "summary": running_summary.summary, "messages": recent}
+    return SummarizationResult(final_prompt.format_messages(**values), running_summary)
+
+
+summarize_messages, asummarize_messages = twins(_summarize_messages)
+
+
+class SummarizationNode(Runnable[Any, Record]):
+    """A node that writes the messages for the model, by `summarize_messages`, into *output_messages_key*.
+
+    The running summary is in the state's ``context``, a dict, as ``running_summary``. With the same key for input and
+    output, the summarised messages replace those of the state.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: LanguageModelLike,
+        max_tokens: int,
+        max_tokens_before_summary: int | None = None,
+        max_summary_tokens: int = 256,
+        token_counter: TokenCounter = count_tokens_approximately,
+        initial_summary_prompt: ChatPromptTemplate = INITIAL_SUMMARY,
+        existing_summary_prompt: ChatPromptTemplate = EXISTING_SUMMARY,
+        final_prompt: ChatPromptTemplate = FINAL,
+        input_messages_key: str = "messages",
+        output_messages_key: str = "summarized_messages",
+        name: str = "summarization",
+    ) -> None:
+        _limits(max_tokens, max_tokens_before_summary, max_summary_tokens, token_counter)
+        self.name = name
+        self._options: Record = {
+            "model": model,
+            "max_tokens": max_tokens,
+            "max_tokens_before_summary": max_tokens_before_summary,
+            "max_summary_tokens": max_summary_tokens,
+            "token_counter": token_counter,
+            "initial_summary_prompt": initial_summary_prompt,
+            "existing_summary_prompt": existing_summary_prompt,
+            "final_prompt": final_prompt,
+        }
+        self._read, self._written = input_messages_key, output_messages_key
+
+    def _invoke(
+        self,
+        input: Record | BaseModel,  # noqa: A002 - as LangChain calls it
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Flow[Record]:
+        del config, kwargs
+        messages, context = _get(input, self._read), _get(input, "context") or {}
+        if messages is None:
+            raise InputError(f"the state must have {self._read!r}; set input_messages_key to where its messages are")
+        running = context.get("running_summary")
+        result = yield from _summarize_messages(messages, running_summary=running, **self._options)
+        if result.running_summary is None:
+            return {self._written: result.messages}
+        replaces = self._read == self._written
+        kept = [RemoveMessage(REMOVE_ALL_MESSAGES), *result.messages] if replaces else result.messages
+        return {self._written: kept, "context": {**context, "running_summary": result.running_summary}}
+
+    invoke, ainvoke = twins(_invoke)
+
+
+def _limits(most: int, before: int | None, summary: int, count: TokenCounter) -> _Limits:
+    validate_count("max_tokens", most)
+    if validate_count("max_summary_tokens", summary) >= most:
+        raise InputError(f"max_summary_tokens must be less than max_tokens ({most}), got {summary}")
+    return _Limits(
+        most, validate_count("max_tokens_before_summary", most if before is None else before), summary, count
+    )
+
+
+def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
+    """Yield *messages* one by one, but the results of tools with the message that called these."""
+    turn: list[BaseMessage] = []
+    for message in messages:
+        if turn and not isinstance(message, ToolMessage):
+            yield turn
+            turn = []
+        turn.append(message)
+    if turn:
+        yield turn
+
+
+def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
+    """Return how many of the first *messages* the summary stands for.
+
+    Errors: `InputError` for messages without ids.
+    """
+    ids = [message.id for message in messages]
+    if None in ids:
+        raise InputError("every message must have an id; LangGraph's add_messages gives them one")
+    summarized = running.summarized_message_ids if running else ()
+    return max((place for place, id_ in enumerate(ids, 1) if id_ in summarized), default=0)
+
+
+def _extend(running: RunningSummary | None, part: Sequence[BaseMessage], reply: object) -> RunningSummary:
+    """Return the summary in *reply*, which stands for *part* too."""
+    summary = text_of(reply).strip() if isinstance(reply, AIMessage) else str(reply).strip()
+    if not summary:
+        raise AnswerError("the model returned an empty summary: use another model, or raise its max_tokens")
+    ids = running.summarized_message_ids if running else set[str]()
+    return RunningSummary(summary, ids | {str(message.id) for message in part}, part[-1].id)
+
+
+def _get(state: Record | BaseModel, key: str) -> Any:
+    return state.get(key) if isinstance(state, dict) else getattr(state, key, None)

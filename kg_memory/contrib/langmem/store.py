@@ -1,0 +1,294 @@
+"""`EpisodeStore`: LangGraph's interface of stores over the episodes and facts of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from langgraph.config import get_config
+from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
+
+from kg_memory.adapters.calls import call, twins
+from kg_memory.adapters.namespace import validate_memory, validate_speaker
+from kg_memory.adapters.store import codec
+from kg_memory.adapters.store.codec import select_namespaces, validate_labels
+from kg_memory.adapters.store.facts import graph_namespace
+from kg_memory.contrib.langmem.items import (
+    SOURCE,
+    Content,
+    Labels,
+    encode,
+    fact_item,
+    id_of_fact,
+    key_of_episode,
+    schema_of,
+    to_item,
+    without_score,
+)
+from kg_memory.errors import InputError, NotFound
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Episode, EpisodeStatus, Fact
+from kg_memory.models.results import SearchResults
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import instant
+from kg_memory.text.message_fields import USER, parse_time
+from kg_memory.validation import validate_count
+
+AGENT = "agent"
+"""The author of what a put or a deletion decides."""
+UPDATED = "its memory was updated"
+PAGE = 200
+MOST = 1000
+"""The most versions of the memories of a page, and facts of one memory."""
+ATTEMPTS = 20
+"""The most tries to end former facts while other writers put the same key."""
+FURTHEST = 100
+"""The most results of a search of the graph."""
+SPARE = 4
+"""Search for so many times the results that are asked for: some are other episodes, or former versions."""
+
+
+class EpisodeStore(BaseStore):
+    """A LangGraph store over a memory: each item is an episode, read into dated facts like any other.
+
+    Items in ``("memories", "ann")`` are in the memory's namespace ``"memories.ann"``. To put a key again adds a
+    version: what the former one stated, and the new one does not, ends or is not believed any more, and stays as
+    history. To delete a key forgets all its versions and what only they state. A search with a query finds facts beside
+    items, as ``fact:ID``: to put one lets the new text replace the fact, to delete one forgets it. *user* is who speaks
+    in the texts, "user" by default. With *as_of* or *believed_at*, both datetimes or ISO 8601 text, it is a view of the
+    past, which cannot be written.
+    """
+
+    def __init__(
+        self,
+        memory: GraphMemory,
+        *,
+        user: str | None = None,
+        as_of: datetime | str | None = None,
+        believed_at: datetime | str | None = None,
+    ) -> None:
+        self.memory = validate_memory(memory)
+        self._speaker = validate_speaker("user", user) or USER
+        self._as_of = None if as_of is None else parse_time(as_of)
+        self._believed_at = None if believed_at is None else parse_time(believed_at)
+
+    def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
+        """Run *ops* in their order, and return their results. Errors: `InputError`, and those of `GraphMemory`."""
+        results: list[Result] = []
+        for op in list(ops):
+            results.append((yield from self._run(op)))  # noqa: PERF401 - a comprehension cannot yield
+        return results
+
+    batch, abatch = twins(_batch)
+
+    def _run(self, op: Op) -> Flow[Result]:
+        match op:
+            case GetOp():
+                return (yield from self._get(op))
+            case SearchOp():
+                return (yield from self._search(op))
+            case PutOp():
+                yield from self._put(op)
+                return None
+            case ListNamespacesOp():
+                codec.check_conditions(op.match_conditions or ())
+                names: list[str] = yield from call(self.memory.data, "namespaces")
+                return select_namespaces((tuple(name.split(".")) for name in names), op)
+        raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
+
+    # Reading
+
+    def _get(self, op: GetOp) -> Flow[Result]:
+        namespace, labels = _graph(op.namespace), tuple(op.namespace)
+        fact_id = id_of_fact(op.key)
+        if fact_id is not None:
+            when = {"believed_at": self._believed_at}
+            fact = yield from call(self.memory.facts, "get", fact_id, namespace=namespace, **when)
+            return fact and without_score(fact_item(labels, fact))
+        versions = yield from self._versions(namespace, [op.key])
+        return without_score(to_item(labels, op.key, versions[op.key])) if versions else None
+
+    def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
+        end = validate_count("offset", op.offset, 0) + validate_count("limit", op.limit)
+        codec.check(op.filter or {})
+        query = (op.query or "").strip()
+        items: list[SearchItem] = []
+        for namespace in (yield from self._under(op.namespace_prefix)):
+            page = self._rank(namespace, query, end) if query else self._newest(namespace, op.filter or {}, end)
+            items += yield from page
+        passing = [item for item in items if codec.matches(item.value, op.filter or {})]
+        if query:
+            passing.sort(key=lambda item: -(item.score or 0.0))
+        else:
+            passing.sort(key=lambda item: item.updated_at, reverse=True)
+        return passing[op.offset : end]
+
+    def _under(self, prefix: Sequence[str]) -> Flow[list[str]]:
+        """Return the memory's namespaces that begin with *prefix*."""
+        within = _graph(prefix) if prefix else ""
+        names: list[str] = yield from call(self.memory.data, "namespaces")
+        return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
+
+    def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
+        """Return the items and facts that the graph finds for *query*."""
+        times = {"as_of": self._as_of, "believed_at": self._believed_at}
+        limit = min(SPARE * end, FURTHEST)
+        results: SearchResults = yield from call(
+            self.memory, "search", query, namespace=namespace, limit=limit, thread=thread_here(), **times
+        )
+        if results.abstains:
+            return []
+        labels = tuple(namespace.split("."))
+        scores: dict[str, float] = {}
+        for episode in results.episodes:
+            key = key_of_episode(episode)
+            if key is not None:
+                scores.setdefault(key, episode.score or 0.0)
+        versions = yield from self._versions(namespace, list(scores))
+        items = [to_item(labels, key, versions[key], scores[key]) for key in scores if _is_shown(versions.get(key))]
+        return items + [fact_item(labels, fact) for fact in results.facts]
+
+    def _newest(self, namespace: str, filter_: Mapping[str, Any], end: int) -> Flow[list[SearchItem]]:
+        """Return the first items that fit the filter, those put last first."""
+        versions: dict[str, list[Episode]] = {}
+        labels, skip = tuple(namespace.split(".")), 0
+        while True:
+            page = {"namespace": namespace, "limit": PAGE, "skip": skip}
+            episodes: list[Episode] = yield from call(self.memory.episodes, "list", **page)
+            keys = dict.fromkeys(key for key in map(key_of_episode, episodes) if key is not None)
+            versions |= yield from self._versions(namespace, [key for key in keys if key not in versions])
+            shown = [to_item(labels, key, versions[key]) for key in versions if _is_shown(versions[key])]
+            items = [item for item in shown if codec.matches(item.value, filter_)]
+            if len(items) >= end or len(episodes) < PAGE:
+                return items
+            skip += PAGE
+
+    def _versions(self, namespace: str, keys: Sequence[str]) -> Flow[dict[str, list[Episode]]]:
+        """Return the versions of each of *keys* that has some, the latest first."""
+        versions: dict[str, list[Episode]] = {}
+        if keys:
+            where = {"source": [SOURCE + key for key in keys]}
+            stored = yield from call(self.memory.episodes, "list", where=where, namespace=namespace, limit=MOST)
+            for episode in filter(self._is_seen, stored):
+                versions.setdefault(key_of_episode(episode) or "", []).append(episode)
+        return versions
+
+    def _is_seen(self, episode: Episode) -> bool:
+        """Return whether *episode* was said and stored by the times of this view."""
+        return (self._as_of is None or episode.at <= self._as_of) and (
+            self._believed_at is None or episode.created_at <= self._believed_at
+        )
+
+    # Writing
+
+    def _put(self, op: PutOp) -> Flow[None]:
+        if self._as_of is not None or self._believed_at is not None:
+            raise InputError("a view of the past cannot be written: use an EpisodeStore without as_of and believed_at")
+        namespace = _graph(op.namespace)
+        fact = id_of_fact(op.key)
+        if op.value is None:
+            target = {"source": SOURCE + op.key} if fact is None else {"fact": fact}
+            try:
+                yield from call(self.memory.privacy, "forget", **target, by=AGENT, namespace=namespace)
+            except NotFound:
+                return
+        elif fact is not None:
+            yield from self._replace_fact(namespace, fact, encode(op.value))
+        else:
+            yield from self._add_version(namespace, op.key, encode(op.value))
+
+    def _replace_fact(self, namespace: str, id_: str, content: Content) -> Flow[None]:
+        """Add *content* as a memory of its own, and let its facts take the place of the one with that id."""
+        fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
+        if fact is None:
+            raise NotFound(f"there is no fact {id_!r} in this namespace")
+        key = str(uuid5(UUID(id_), content.text))
+        yield from self._add_version(namespace, key, content)
+        yield from self._end([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
+
+    def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
+        """Add *content* as the latest version of the memory *key*, unless it is, and end what only others state."""
+        last = next(iter((yield from self._versions(namespace, [key])).get(key, ())), None)
+        is_same = last is not None and last.source_id is not None and _content(last) == content
+        if is_same and last is not None and last.status is EpisodeStatus.DONE:
+            return
+        yield from call(
+            self.memory,
+            "add",
+            content.text,
+            kind=content.kind,
+            speaker=self._speaker if content.kind == "message" else None,
+            thread=thread_here(),
+            source=SOURCE + key,
+            labels={"schema": content.schema or None},
+            source_id=last.source_id if is_same and last is not None else content.source_id(last),
+            namespace=namespace,
+        )
+        for attempts_left in range(ATTEMPTS - 1, -1, -1):
+            try:
+                yield from self._end_former(namespace, key)
+                break
+            except InputError:  # another writer decided the same meanwhile
+                if not attempts_left:
+                    raise
+
+    def _end_former(self, namespace: str, key: str) -> Flow[None]:
+        """End what only former versions of a memory state.
+
+        The latest counts, which may be another writer's: whoever is last ends what all others state.
+        """
+        latest, *former = (yield from self._versions(namespace, [key])).get(key, [None])
+        if former and latest is not None and latest.status is EpisodeStatus.DONE:
+            among = {"where": {"source": SOURCE + key}, "namespace": namespace, "limit": MOST}
+            facts: list[Fact] = yield from call(self.memory.facts, "list", **among)
+            yield from self._end(facts, latest, namespace)
+
+    def _end(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
+        """Let what *latest* states take the place of those of *facts* that still hold and that it does not state.
+
+        One about another subject is retracted: nothing is said in its place.
+        """
+        among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
+        new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)
+        subjects, kept = {fact.subject for fact in new}, {fact.id for fact in new}
+        now = instant(self.memory.driver.clock())
+        ending = {fact.id: fact for fact in facts if fact.id not in kept and not _is_over(fact, now)}
+        decision = {"by": AGENT, "reason": UPDATED, "namespace": namespace}
+        for fact in ending.values():
+            if fact.subject in subjects:
+                yield from call(self.memory.facts, "replace", fact.id, episode=latest.id, **decision)
+            else:
+                yield from call(self.memory.facts, "retract", fact.id, **decision)
+
+
+def thread_here() -> str | None:
+    """Return the conversation of the graph that runs, if there is one."""
+    try:
+        thread = get_config().get("configurable", {}).get("thread_id")
+    except RuntimeError:
+        return None
+    return None if thread is None else str(thread)
+
+
+def _graph(namespace: Sequence[str]) -> str:
+    """Return the memory's namespace of items in *namespace*. Errors: `InputError`."""
+    labels: Labels = validate_labels(namespace)
+    for label in labels:
+        if not isinstance(label, str) or not label.strip() or "." in label:
+            raise InputError(f"a label of a namespace must be a text without a '.', got {label!r} in {labels!r}")
+    return graph_namespace(labels)
+
+
+def _is_shown(versions: Sequence[Episode] | None) -> bool:
+    """Return whether a search shows the memory with these *versions*."""
+    return bool(versions) and not versions[0].withheld  # type: ignore[index]
+
+
+def _is_over(fact: Fact, now: datetime | None) -> bool:
+    return fact.invalid_at is not None and now is not None and fact.invalid_at <= now
+
+
+def _content(episode: Episode) -> Content:
+    return Content(episode.content, episode.kind, schema_of(episode))

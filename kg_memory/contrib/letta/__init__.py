@@ -1,0 +1,29 @@
+"""Letta's memory over the temporal graph: blocks, recall and archival memory, and the tools to use them."""
+
+from kg_memory.contrib.letta.block import Block, Version
+from kg_memory.contrib.letta.blocks import Blocks
+from kg_memory.contrib.letta.files import Files, file_tools
+from kg_memory.contrib.letta.sleep_time import (
+    adecide_proposal,
+    aread_proposal,
+    atidy,
+    decide_proposal,
+    read_proposal,
+    tidy,
+)
+from kg_memory.contrib.letta.tools import letta_tools
+
+__all__ = [
+    "Block",
+    "Blocks",
+    "Files",
+    "Version",
+    "adecide_proposal",
+    "aread_proposal",
+    "atidy",
+    "decide_proposal",
+    "file_tools",
+    "letta_tools",
+    "read_proposal",
+    "tidy",
+]

@@ -1,0 +1,255 @@
+"""Letta's core memory: blocks of text that an agent has in its prompt and edits itself, as episodes of the graph.
+
+Each version of a block is an episode of the kind ``block``, in a thread of its own; the latest is what it says. So
+forgetting, export, redaction, flags and both clocks apply to blocks as to all else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from kg_memory.adapters.calls import call, twins
+from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
+from kg_memory.contrib.letta import edits
+from kg_memory.contrib.letta.block import Block, Owner, Version
+from kg_memory.contrib.letta.render import render_blocks
+from kg_memory.errors import DatabaseUnavailable, InputError, NotFound, SettingsError
+from kg_memory.memory.listing import Time
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind
+from kg_memory.models.operations import AddResult, Stats
+from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import EPOCH, instant, micros
+from kg_memory.text.identity import block_thread
+from kg_memory.validation import validate_count
+
+SOURCE = "letta"
+"""The source of all versions, for filters, and for ``Settings.trusted_sources``."""
+AGENT = "agent"
+"""The author of an edit, where nobody else is named."""
+ATTEMPTS = 50
+"""The most tries to edit a block while others edit it too."""
+PAGE = 50
+PROPOSAL = "-proposal"
+"""The end of the label of the block that holds what is proposed for another one."""
+
+
+class Blocks:
+    """The blocks of an agent's core memory, kept as episodes of *memory*.
+
+    *namespace*, *agent* and *shared* are the templates of the namespaces that hold the blocks of each user, of each
+    agent and of all. The verbs fill them from *context*, a mapping or an object with the names, or several in a tuple;
+    within a graph, from its own context and config. Each verb has an ``a`` twin for asyncio.
+    Errors: `SettingsError`; the verbs raise `InputError`, and what the memory raises.
+    """
+
+    def __init__(
+        self,
+        memory: GraphMemory,
+        blocks: Iterable[Block] = (Block("persona"), Block("human")),
+        *,
+        namespace: str = "{user_id}",
+        agent: str = "agents/{agent_id}",
+        shared: str = "shared",
+    ) -> None:
+        self.memory = validate_memory(memory)
+        declared = tuple(blocks)
+        self.blocks: Mapping[str, Block] = MappingProxyType({block.label: block for block in declared})
+        if taken := [label for label in self.blocks if label.endswith(PROPOSAL)]:
+            raise SettingsError(f"the label of a block must not end with {PROPOSAL}, got {taken[0]!r}")
+        if not declared or len(self.blocks) < len(declared):
+            raise SettingsError("blocks must be some with different labels, such as [Block('human')]")
+        beside = (replace(block, label=block.label + PROPOSAL, value="") for block in declared)
+        self._all = {**self.blocks, **{block.label: block for block in beside}}
+        self.templates: Mapping[Owner, NamespaceTemplate] = {
+            "user": NamespaceTemplate(namespace),
+            "agent": NamespaceTemplate(agent),
+            "shared": NamespaceTemplate(shared),
+        }
+
+    def block(self, label: str) -> Block:
+        """Return the block called *label* as it is declared. Errors: `InputError`."""
+        if label not in self.blocks:
+            raise InputError(f"label must be one of {', '.join(self.blocks)}, got {label!r:.100}")
+        return self.blocks[label]
+
+    def _get(
+        self, label: str, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None
+    ) -> Flow[Version]:
+        """Return what the block says, or said *as_of* or *believed_at* a time in the past."""
+        versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
+        return next(iter(versions), Version(label, self._find(label).value))
+
+    get, aget = twins(_get)
+
+    def _history(
+        self,
+        label: str,
+        context: Any = None,
+        *,
+        limit: int = 20,
+        skip: int = 0,
+        as_of: Time | None = None,
+        believed_at: Time | None = None,
+    ) -> Flow[list[Version]]:
+        """Return the versions of the block, the latest first."""
+        return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
+
+    history, ahistory = twins(_history)
+
+    def _edit(self, label: str, change: Callable[[str], str], context: Any = None, *, by: str = AGENT) -> Flow[Version]:
+        """Let *change* make the new text of the block from what it says, and return that version.
+
+        Where another process edits it meanwhile, *change* is called again with what it says then: no edit is lost.
+        """
+        block, namespace = self._find(label), self.namespace_of(label, context)
+        for _ in range(ATTEMPTS):
+            base = yield from self._base(block, namespace)
+            value = change(base.value)
+            if len(value) > block.limit:
+                raise InputError(
+                    f"the block {label!r} would have {len(value)} characters, and {block.limit} are the most: "
+                    "shorten it first, or use archival_memory_insert"
+                )
+            if value == base.value:
+                return base
+            if (yield from self._save(base, value, namespace, by)):
+                return (yield from self._get(label, context))
+        raise DatabaseUnavailable(f"gave up editing the block {label!r} after {ATTEMPTS} conflicts; retry later")
+
+    edit, aedit = twins(_edit)
+
+    def _append(self, label: str, content: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
+        """Add a line to the block."""
+        return (yield from self._edit(label, partial(edits.append, content=content), context, by=by))
+
+    append, aappend = twins(_append)
+
+    def _write(self, label: str, value: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
+        """Let the block say *value* from now on."""
+        return (yield from self._edit(label, lambda _: value, context, by=by))
+
+    write, awrite = twins(_write)
+
+    def _render(self, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None) -> Flow[str]:
+        """Return all blocks as a text for a system prompt, as they are, or were at a time in the past."""
+        shown: list[tuple[Block, Version]] = []
+        for label, block in self.blocks.items():
+            shown.append((block, (yield from self._get(label, context, as_of=as_of, believed_at=believed_at))))
+        stats: Stats = yield from call(self.memory, "stats", namespace=self._fill("user", context))
+        return render_blocks(shown, stats)
+
+    render, arender = twins(_render)
+
+    def namespace_of(self, label: str, context: Any = None) -> str:
+        """Return the namespace that holds the block. Errors: `InputError` where *context* lacks a name."""
+        return self._fill(self._find(label).per, context)
+
+    def _find(self, label: str) -> Block:
+        """Return the block called *label*, which may be one of proposals. Errors: `InputError`."""
+        return self._all.get(label) or self.block(label)
+
+    def _fill(self, per: Owner, context: Any) -> str:
+        template = self.templates[per]
+        if context is None:
+            return place_here(template).namespace
+        return template.fill(*(context if isinstance(context, tuple) else (context,)))
+
+    def _base(self, block: Block, namespace: str) -> Flow[Version]:
+        """Return the version that the next one is made from; one that expired says what was declared."""
+        where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
+        latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
+        if not latest:
+            return Version(block.label, block.value)
+        base = self._version(block.label, latest[0])
+        is_there = any(_present(latest, self.memory.driver.clock(), None))
+        return base if is_there else replace(base, value=block.value)
+
+    def _versions(
+        self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
+    ) -> Flow[list[Version]]:
+        """Return a page of the versions that were there at a time, the latest first."""
+        namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
+        where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
+        if as_of is not None:
+            where["said_at"] = {"$lte": instant(parse_moment("as_of", as_of, time)) or EPOCH}
+        until = None if believed_at is None else parse_moment("believed_at", believed_at, time)
+        most, place = validate_count("skip", skip, 0) + validate_count("limit", limit), 0
+        versions: list[Version] = []
+        while len(versions) < most:
+            size = min(most, PAGE)
+            page: list[Episode] = yield from call(
+                self.memory.episodes, "list", where=where, limit=size, skip=place, namespace=namespace
+            )
+            versions += (self._version(label, episode) for episode in _present(page, time, until))
+            if len(page) < size:
+                break
+            place += size
+        return versions[skip:most]
+
+    def _version(self, label: str, episode: Episode) -> Version:
+        trusted = not {"*", episode.source}.isdisjoint(self.memory.settings.trusted_sources)
+        return Version(
+            label=label,
+            value=episode.content,
+            episode=episode.id,
+            at=episode.at,
+            by=episode.speaker,
+            flags=episode.flags,
+            withheld=bool(episode.flags) and not trusted,
+        )
+
+    def _save(self, base: Version, value: str, namespace: str, by: str) -> Flow[bool]:
+        """Save *value* as the version after *base*; return whether *base* was the latest still.
+
+        The id of the new version is made from that of *base*, so of two edits of one version one alone is saved.
+        """
+        thread = block_thread(base.label)
+        after = datetime.now(UTC) if base.at is None else max(datetime.now(UTC), base.at + timedelta(microseconds=1))
+        version = EpisodeInput(
+            content=value,
+            kind=EpisodeKind.BLOCK,
+            speaker=by,
+            at=after,
+            thread=thread,
+            source=SOURCE,
+            source_id=f"{thread} after {_digest(base)}",
+        )
+        try:
+            added: list[AddResult] = yield from call(
+                self.memory.episodes, "save", [version], based_on=base.episode, namespace=namespace
+            )
+        except NotFound:  # what it is based on was forgotten
+            return False
+        except InputError:
+            if not (yield from self._has_next(version, namespace)):
+                raise
+            return False
+        return added[0].new
+
+    def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
+        """Return whether another edit took the place of *version*."""
+        where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
+        same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
+        return bool(same)
+
+
+def _digest(version: Version) -> str:
+    """Return what stands for *version* in the next one; its id would be a trace of it, once it is forgotten."""
+    return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
+
+
+def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:
+    """Yield those that have not expired at *time*, and were stored at *believed_at* already."""
+    for episode in episodes:
+        is_expired = episode.expires_at is not None and micros(episode.expires_at, default=0) <= time
+        is_later = believed_at is not None and micros(episode.created_at, default=0) > believed_at
+        if not is_expired and not is_later:
+            yield episode

@@ -1,0 +1,263 @@
+"""Letta's file tools over the threads of a memory: each thread is a file, with a line for each line of its messages.
+
+Which files are open is a block of its own; what they say is read from the graph each time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from pydantic import Field
+
+from kg_memory.adapters.calls import call, in_thread, twins
+from kg_memory.adapters.rendering import DATA, NOTHING
+from kg_memory.adapters.tools.toolkit import Answer, Here, most_of, search, tool
+from kg_memory.contrib.letta.block import Block, Version
+from kg_memory.contrib.letta.blocks import Blocks
+from kg_memory.contrib.letta.patterns import MOST, match_lines
+from kg_memory.contrib.letta.render import visible
+from kg_memory.errors import NotFound
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.arguments import Arguments
+from kg_memory.models.graph import Episode
+from kg_memory.retrieval.context.lines import escape_brackets, escape_line, time_in_figures
+from kg_memory.runtime.flow import Flow
+from kg_memory.validation import validate_count
+
+NO_THREAD = "(no thread)"
+"""The file of what belongs to no thread."""
+OPEN = "open_files"
+"""The label of the block that lists the open files."""
+MOST_OPEN = 5
+PAGE_LINES, MOST_LINES = 50, 200
+"""Lines of a file that are shown at once, by default and at most."""
+LONGEST_LINE = 2000
+"""Characters of a line that are shown."""
+MATCHES = 20
+SCANNED = 20_000
+"""The most messages that are looked through, the latest."""
+AT_ONCE = 1000
+
+
+class Grep(Arguments):
+    """Find the lines of all files that match a regular expression, whatever the case, 20 at a time.
+
+    A file is a conversation or a document, with a line for each line of its messages.
+    """
+
+    pattern: str = Field(description="A word or a regular expression.")
+    include: str | None = Field(default=None, description="A word or an expression that the names of files must match.")
+    context_lines: int = Field(default=1, description="How many lines before and after each, 5 at most.")
+    offset: int = Field(default=0, description="How many matches to skip: 20 for the second page.")
+
+
+class SearchFiles(Arguments):
+    """Find the files about something, by meaning and words."""
+
+    query: str = Field(description="What to look for: a question or key words, with names.")
+    limit: int = Field(default=5, description="How many results at most.")
+
+
+class OpenFile(Arguments):
+    """Open a file and show a page of its lines. It stays open, and in your context, until you close it."""
+
+    file_name: str = Field(description="The name of the file, as grep and search_files show it.")
+    offset: int = Field(default=0, description="How many lines to skip.")
+    length: int = Field(default=PAGE_LINES, description=f"How many lines to show, {MOST_LINES} at most.")
+
+
+class CloseFile(Arguments):
+    """Close a file that is open, so that it takes no room in your context any more."""
+
+    file_name: str = Field(description="The name of the file.")
+
+
+class Files:
+    """The threads of a namespace as files; *namespace* is a template, as for `letta_tools`. Errors: `SettingsError`."""
+
+    def __init__(self, memory: GraphMemory, namespace: str = "{user_id}") -> None:
+        self.blocks = Blocks(memory, [Block(OPEN, limit=100_000)], namespace=namespace)
+
+    def _render(self, context: Any = None) -> Flow[str]:
+        """Return the open files, each with the page that it was opened at, for a system prompt."""
+        version: Version = yield from call(self.blocks, "get", OPEN, context)
+        here = Here(self.blocks.memory, self.blocks.namespace_of(OPEN, context))
+        shown: list[str] = []
+        for name, offset, length in _parse_open(version.value):
+            lines = yield from _read_file(here, name)
+            if lines:
+                shown.append(_page(name, lines, offset, length))
+        return "\n".join(["### Open files", DATA, *shown]) if shown else ""
+
+    render, arender = twins(_render)
+
+
+def file_tools(files: Files) -> list[BaseTool]:
+    """Return ``grep``, ``search_files``, ``open`` and ``close`` over *files*, sync and async.
+
+    Put `Files.render` of the same *files* into the system prompt, so that open files stay in the context.
+    """
+    make = partial(tool, files.blocks.memory, files.blocks.templates["user"])
+    return [
+        make("grep", Grep, _grep),
+        make("search_files", SearchFiles, _search_files),
+        make("open", OpenFile, partial(_open, files=files)),
+        make("close", CloseFile, partial(_close, files=files)),
+    ]
+
+
+def _grep(
+    here: Here, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
+) -> Flow[Answer]:
+    around = min(validate_count("context_lines", context_lines, 0), 5)
+    skip = validate_count("offset", offset, 0)
+    files = yield from _read_files(here)
+    if include:
+        names = list(files)
+        chosen = yield from in_thread(match_lines, include, names)
+        files = {names[number]: files[names[number]] for number in chosen}
+    places = [(name, number) for name, lines in files.items() for number in range(len(lines))]
+    numbers = yield from in_thread(match_lines, pattern, [files[name][number] for name, number in places])
+    matches = [places[number] for number in numbers]
+    page = matches[skip : skip + MATCHES]
+    return _render_matches(matches, page, files, skip, around), [
+        {"file": name, "line": line + 1} for name, line in page
+    ]
+
+
+def _render_matches(
+    matches: Sequence[tuple[str, int]],
+    page: Sequence[tuple[str, int]],
+    files: dict[str, list[str]],
+    skip: int,
+    around: int,
+) -> str:
+    if not page:
+        return "No line matches." if not matches else f"There are {len(matches)} matches; offset must be below that."
+    more = "or more " if len(matches) == MOST else ""
+    counts = Counter(name for name, _ in matches).most_common(MATCHES)
+    listed = ", ".join(f"{escape_line(name)} ({count})" for name, count in counts)
+    out = [DATA, f"{len(matches)} {more}matches, in {listed}. Matches {skip + 1} to {skip + len(page)}:"]
+    for name, line in page:
+        lines = files[name]
+        out.append(f"{escape_line(name)}, line {line + 1}:")
+        near = range(max(line - around, 0), min(line + around + 1, len(lines)))
+        out += (f"{'>' if number == line else ' '} {number + 1}: {_shown(lines[number])}" for number in near)
+    if skip + len(page) < len(matches):
+        out.append(f"For more, set offset to {skip + len(page)}.")
+    return "\n".join(out)
+
+
+def _search_files(here: Here, query: str, limit: int = 5) -> Flow[Answer]:
+    results = yield from search(here, query, most_of(limit))
+    hits = [episode for episode in results.episodes if not episode.withheld]
+    if results.abstains or not hits:
+        return NOTHING, []
+    names = list(dict.fromkeys(_name(hit) for hit in hits))
+    out = [DATA]
+    for name in names:
+        out.append(f"{escape_line(name)}:")
+        out += [f"  {_shown(line)}" for hit in hits if _name(hit) == name for line in _lines([hit])[:3]]
+    return "\n".join(out), names
+
+
+def _open(here: Here, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files) -> Flow[Answer]:
+    page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
+    lines = yield from _read_file(here, file_name)
+    if not lines:
+        raise NotFound(f"there is no file {file_name!r:.200}; grep and search_files show the names")
+
+    def change(value: str) -> str:
+        others = [entry for entry in _parse_open(value) if entry[0] != file_name]
+        return _format_open([*others, (file_name, *page)][-MOST_OPEN:])
+
+    yield from call(files.blocks, "edit", OPEN, change, here.context)
+    return "\n".join((DATA, _page(file_name, lines, *page))), {"file": file_name, "lines": len(lines)}
+
+
+def _close(here: Here, file_name: str, *, files: Files) -> Flow[Answer]:
+    def change(value: str) -> str:
+        others = [entry for entry in _parse_open(value) if entry[0] != file_name]
+        if len(others) == len(_parse_open(value)):
+            raise NotFound(f"no file {file_name!r:.200} is open")
+        return _format_open(others)
+
+    yield from call(files.blocks, "edit", OPEN, change, here.context)
+    return f"Closed: {escape_line(file_name)}", {"file": file_name}
+
+
+# What files say
+
+
+def _read_files(here: Here) -> Flow[dict[str, list[str]]]:
+    """Return the lines of all files by their names, of the latest messages."""
+    episodes: list[Episode] = []
+    while len(episodes) < SCANNED:
+        page = yield from here.call(
+            "episodes.list", where={"kind": {"$ne": "block"}}, limit=AT_ONCE, skip=len(episodes)
+        )
+        episodes += page
+        if len(page) < AT_ONCE:
+            break
+    of_file: defaultdict[str, list[Episode]] = defaultdict(list)
+    for episode in reversed(episodes):
+        of_file[_name(episode)].append(episode)
+    return {name: _lines(of_file[name]) for name in sorted(of_file)}
+
+
+def _read_file(here: Here, name: str) -> Flow[list[str]]:
+    where = {"thread": None if name == NO_THREAD else name, "kind": {"$ne": "block"}}
+    episodes = yield from here.call("episodes.list", where=where, limit=SCANNED)
+    return _lines(reversed(episodes))
+
+
+def _name(episode: Episode) -> str:
+    return episode.thread or NO_THREAD
+
+
+def _lines(episodes: Iterable[Episode]) -> list[str]:
+    """Return the lines of *episodes*, which are in the order of time; the first of each says when and by whom."""
+    lines: list[str] = []
+    for episode in episodes:
+        if not episode.withheld:
+            speaker = f"{episode.speaker}: " if episode.speaker else ""
+            first, *others = episode.content.splitlines() or [""]
+            lines += [f"{time_in_figures(episode.at)} {speaker}{first}", *others]
+    return lines
+
+
+def _page(name: str, lines: Sequence[str], offset: int, length: int) -> str:
+    page = lines[offset : offset + length]
+    head = f"{escape_line(name)}, lines {offset + 1} to {offset + len(page)} of {len(lines)}:"
+    return "\n".join([head, *(f"{offset + number}: {_shown(line)}" for number, line in enumerate(page, 1))])
+
+
+def _shown(line: str) -> str:
+    return escape_brackets(visible(line[:LONGEST_LINE]))
+
+
+# Which files are open: a line each of the block
+
+
+def _parse_open(value: str) -> list[tuple[str, int, int]]:
+    return list(_entries(value))
+
+
+def _entries(value: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the name, the offset and the length of each; a line that was forgotten in part is no entry any more."""
+    for line in value.splitlines():
+        try:
+            name, offset, length = json.loads(line)
+        except (ValueError, TypeError):
+            continue
+        if isinstance(name, str) and type(offset) is int and type(length) is int:
+            yield name, offset, length
+
+
+def _format_open(entries: Iterable[tuple[str, int, int]]) -> str:
+    return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)

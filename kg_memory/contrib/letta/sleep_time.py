@@ -1,0 +1,139 @@
+"""Sleep-time work on a block: write it anew from the facts that hold now, and apply that, or have it reviewed.
+
+What is proposed is the latest version of a block beside the other one, so it is forgotten and exported as blocks are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from kg_memory.adapters.calls import Call, call, twins
+from kg_memory.contrib.letta.block import Block, Version
+from kg_memory.contrib.letta.blocks import PROPOSAL, Blocks
+from kg_memory.errors import InputError, NotFound
+from kg_memory.llm.prompts import TIDY
+from kg_memory.memory.open import model as open_model
+from kg_memory.models.graph import Fact, Precision
+from kg_memory.runtime.effects import Ask, Model
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import instant
+
+MOST_FACTS = 200
+TIDIER = "tidy"
+"""The author of what is proposed."""
+STALE = "the block {!r} was changed since this was proposed; tidy it again"
+_FORMATS: dict[Precision, str] = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}
+
+
+def _tidy(
+    blocks: Blocks,
+    label: str,
+    about: str,
+    context: Any = None,
+    *,
+    model: BaseChatModel | Model | str | None = None,
+    apply: bool = False,
+) -> Flow[Version]:
+    """Write the block anew from what holds now about the entity *about*, and propose that, or *apply* it at once.
+
+    The facts are those of the namespace that holds the block. *model* merges them with what the block says; without
+    one the block becomes a list of the facts, the latest first, as many as there is room for.
+    Errors: `InputError` where nothing is known about *about*; those of the memory and the model.
+    """
+    block, namespace = blocks.block(label), blocks.namespace_of(label, context)
+    before: Version = yield from call(blocks, "get", label, context)
+    facts: list[Fact] = yield from call(
+        blocks.memory.facts,
+        "list",
+        about=about,
+        as_of=instant(blocks.memory.driver.clock()),
+        limit=MOST_FACTS,
+        namespace=namespace,
+    )
+    if not facts:
+        raise InputError(f"nothing is known now about {about!r} in this namespace; name an entity with facts")
+    lines = list(dict.fromkeys(map(_line, facts)))
+    if model is None:
+        value = _fit(lines, block.limit)
+    else:
+        value = yield from _ask(open_model(model, blocks.memory.settings), block, before.value, lines)
+    if apply:
+        return (yield from _apply(blocks, label, before, value, context, TIDIER))
+    proposal: Version = yield from call(blocks, "write", f"{label}{PROPOSAL}", value, context, by=TIDIER)
+    return proposal
+
+
+tidy, atidy = twins(_tidy)
+
+
+def _read_proposal(blocks: Blocks, label: str, context: Any = None) -> Flow[Version | None]:
+    """Return what is proposed for the block, if anything is."""
+    version: Version = yield from call(blocks, "get", f"{label}{PROPOSAL}", context)
+    return version if version.value else None
+
+
+read_proposal, aread_proposal = twins(_read_proposal)
+
+
+def _decide_proposal(
+    blocks: Blocks, label: str, *, accept: bool, context: Any = None, by: str = "user"
+) -> Flow[Version]:
+    """Accept what is proposed for the block, or reject it, and return what the block says then.
+
+    Errors: `NotFound` where nothing is proposed; `InputError` where the block was changed since.
+    """
+    proposal = yield from _read_proposal(blocks, label, context)
+    if proposal is None or proposal.at is None:
+        raise NotFound(f"nothing is proposed for the block {label!r}")
+    version: Version = yield from call(blocks, "get", label, context)
+    if accept:
+        if version.at is not None and version.at > proposal.at:
+            raise InputError(STALE.format(label))
+        version = yield from _apply(blocks, label, version, proposal.value, context, by)
+    yield from call(blocks, "write", f"{label}{PROPOSAL}", "", context, by=by)
+    return version
+
+
+decide_proposal, adecide_proposal = twins(_decide_proposal)
+
+
+def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
+    """Let the block say *value*, unless it says something else than *before* by now."""
+
+    def change(present: str) -> str:
+        if present != before.value:
+            raise InputError(STALE.format(label))
+        return value
+
+    version: Version = yield from call(blocks, "edit", label, change, context, by=by)
+    return version
+
+
+def _ask(model: Model, block: Block, text: str, lines: list[str]) -> Flow[str]:
+    note = {"label": block.label, "purpose": block.description, "limit": block.limit, "text": text, "facts": lines}
+    answer = yield Call(model.answer, model.aanswer, (Ask(TIDY, {"note": note}),))
+    value = "\n".join(answer.lines).strip()
+    if not value or len(value) > block.limit:
+        raise InputError(f"the model wrote {len(value)} characters for a block of {block.limit}; raise the limit")
+    return value
+
+
+def _line(fact: Fact) -> str:
+    mark = f" ({fact.mark})" if fact.mark else ""
+    if fact.valid_at is None:
+        return fact.sentence + mark
+    return f"{fact.sentence} (since {fact.valid_at.strftime(_FORMATS.get(fact.precision, '%Y-%m-%d'))}){mark}"
+
+
+def _fit(lines: Iterable[str], limit: int) -> str:
+    """Return as many of the first *lines* as fit into *limit* characters."""
+    text = ""
+    for line in lines:
+        longer = f"{text}\n{line}" if text else line
+        if len(longer) > limit:
+            break
+        text = longer
+    return text

@@ -1,0 +1,165 @@
+"""Add messages and update memories, and tell what became of which memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any
+from uuid import uuid4
+
+from kg_memory.contrib.importers.from_mem0 import IDS, SOURCE, read_expiration, to_labels
+from kg_memory.contrib.mem0.items import find_ended, to_events
+from kg_memory.contrib.mem0.messages import Message, cut, read_messages
+from kg_memory.contrib.mem0.scopes import Entries, Ids, Item, Owner, read_ids, to_metadata
+from kg_memory.contrib.mem0.view import View
+from kg_memory.errors import InputError, ModelError
+from kg_memory.models.graph import Fact
+from kg_memory.models.operations import AddResult
+from kg_memory.runtime.flow import Flow
+from kg_memory.text.message_fields import ROLES, USER, parse_time
+from kg_memory.validation import validate_text
+
+NOTED = "NOTED"
+"""The predicate of what is kept word for word."""
+PROCEDURAL = "procedural_memory"
+UNSET: Any = object()
+"""An argument that was left out, where None means something."""
+AT_ONCE = 500
+"""The source ids that one filter has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The arguments of a call beside the words: whose they are, the metadata, and the times."""
+
+    ids: Ids
+    metadata: Entries | None
+    about: Entries
+    at: datetime | None
+    expires_at: datetime | None
+
+    @classmethod
+    def of_arguments(
+        cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
+        memory_type: str | None,
+    ) -> Note:  # fmt: skip
+        """Return the note for the arguments of a call. Errors: `InputError`."""
+        if memory_type not in (None, PROCEDURAL):
+            raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
+        last_day, expires_at = read_expiration(expiration_date)
+        about = {"memory_type": memory_type, "expiration_date": last_day}
+        at = None if timestamp is None else parse_time(timestamp)
+        return cls(read_ids(ids), metadata, about, at, expires_at)
+
+    def fields(self, message: Message) -> Item:
+        """Return the fields of the episode of *message*; its id is new, so that what is said again counts again."""
+        labels = to_labels(self.ids, self.metadata, {**self.about, **message.labels})
+        times = {"at": self.at, "expires_at": self.expires_at}
+        return {"source": SOURCE, "source_id": uuid4().hex, "labels": labels, **times}
+
+    def episode(self, message: Message) -> Item:
+        """Return *message* as an episode to be read, in the conversation of its run."""
+        about = {"content": message.text, "speaker": message.speaker, "thread": self.ids.get("run_id")}
+        return {**about, **self.fields(message)}
+
+    def rows(self, message: Message) -> list[Item]:
+        """Return *message* as facts that are kept word for word, several where it is long."""
+        about = {"subject": message.speaker, "predicate": NOTED}
+        return [{**about, "sentence": text, **self.fields(message)} for text in cut(message.text)]
+
+
+def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
+    """Remember *messages*, and return the events.
+
+    Errors: `InputError`; `ModelError` where one could not be read: it is stored all the same.
+    """
+    owner = Owner.of_ids(view.collection, note.ids)
+    spoken = read_messages(messages)
+    if infer and note.about["memory_type"] is None:
+        episodes = [note.episode(message) for message in spoken if message.role in ROLES]
+        return (yield from _settle(view, owner, "add_many", episodes))
+    rows = [note.rows(message) for message in spoken]
+    return (yield from _settle(view, owner, "facts.add_many", list(chain.from_iterable(rows))))
+
+
+def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
+    """Add *inputs* by *verb*, and return the events."""
+    if not inputs:
+        return []
+    began = datetime.now(UTC)
+    added: list[AddResult] = yield from view.call(verb, owner, inputs)
+    failed = [result for result in added if result.error]
+    if failed:
+        raise ModelError(
+            f"{len(failed)} of {len(added)} messages could not be read ({failed[0].error}); they are stored, and "
+            f"graph.episodes.retry(namespace={owner.namespace!r}) reads them"
+        )
+    facts: list[Fact] = []
+    for start in range(0, len(inputs), AT_ONCE):
+        ids = [fields["source_id"] for fields in inputs[start : start + AT_ONCE]]
+        facts += yield from view.list_facts(owner, {"source_id": ids})
+    ended = yield from _find_ended(view, owner, began, added)
+    order = {result.episode: place for place, result in enumerate(added)}
+    stated = sorted({fact.id: fact for fact in facts}.values(), key=lambda fact: _first_place(fact, order))
+    view.keep_places((fact.id for fact in stated), owner)
+    return to_events(stated, ended, order.keys(), owner)
+
+
+def _find_ended(view: View, owner: Owner, since: datetime, added: Iterable[AddResult]) -> Flow[dict[str, Fact]]:
+    sentences = {sentence for result in added for sentence in result.ended}
+    return find_ended((yield from view.call("facts.changes", owner, since)), sentences) if sentences else {}
+
+
+def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
+    """Return where *fact* was first stated: by which of the messages, and at which of its characters."""
+    places = ((order[source.episode], source.start) for source in fact.sources if source.episode in order)
+    return min(places, default=(len(order), 0))
+
+
+# Updating
+
+
+def update(view: View, memory_id: str, text: object, metadata: Entries | None, expiration: Any) -> Flow[None]:
+    """Let *text* take the place of the memory with that id, by a decision that can be undone.
+
+    A memory that was kept word for word stays so. Errors: `InputError`.
+    """
+    if text is None:
+        raise InputError(
+            "text must be set: metadata and expiration_date are those of a message, and change with its words"
+        )
+    words = validate_text("text", text, "what is so instead").strip()
+    owner = yield from view.require(memory_id)
+    fact = yield from view.current(owner, memory_id)
+    if fact is None:
+        raise InputError(f"the memory {memory_id!r} is not believed any more; add it again instead")
+    if words == fact.sentence:
+        return
+    message, note = _note_for(fact, words, metadata, expiration, owner)
+    added: AddResult
+    if fact.predicate != NOTED:
+        [added] = yield from view.call("add_many", owner, [note.episode(message)])
+        if added.error:
+            raise ModelError(f"the text could not be read ({added.error}); it is stored, update again to try again")
+        if added.facts and set(added.facts) <= {fact.sentence}:
+            return
+        if added.facts:
+            yield from view.call("facts.replace", owner, fact.id, episode=added.episode)
+            return
+        yield from view.call("privacy.forget", owner, episode=added.episode, search=False)
+    row = {"subject": fact.subject, "predicate": NOTED, "sentence": words, **note.fields(message)}
+    [added] = yield from view.call("facts.add_many", owner, [row])
+    yield from view.call("facts.replace", owner, fact.id, episode=added.episode)
+
+
+def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
+    """Return *words* as a message with the ids and the metadata of *fact*, and with what is new of the metadata."""
+    labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
+    ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}
+    role, name = str(labels.pop("role", USER)), labels.pop("actor_id", None)
+    before = labels.pop("expiration_date", None)
+    last_day, expires_at = read_expiration(before if expiration is UNSET else expiration)
+    about = {"memory_type": labels.pop("memory_type", None), "expiration_date": last_day}
+    return Message(role, name, words), Note(ids, {**to_metadata(labels), **(metadata or {})}, about, None, expires_at)

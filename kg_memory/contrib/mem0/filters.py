@@ -1,0 +1,247 @@
+"""Mem0's filters: parsed, folded for each namespace, and translated to ours where ours can say the same.
+
+What ours cannot say (``contains``, ``icontains``, an order of texts) is tested on what was found. A test is of one
+message that states the memory: all conditions of a dict must hold of the same one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kg_memory.contrib.importers.from_mem0 import IDS
+from kg_memory.contrib.mem0.scopes import OWNERS, Entries, Item, Owner, read_id
+from kg_memory.errors import InputError
+from kg_memory.models.filters import MAX_DEPTH
+from kg_memory.models.labels import PREFIX
+
+EQUALITIES: Mapping[str, str] = {"eq": "$eq", "ne": "$ne", "in": "$in", "nin": "$nin"}
+ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+TEXTS = ("contains", "icontains")
+OPERATORS = (*EQUALITIES, *ORDERS, *TEXTS)
+TIMES: Mapping[str, str] = {"created_at": "said_at", "updated_at": "created_at"}
+"""The times that an item has, and the fields of ours that they are."""
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test of one field."""
+
+    field: str
+    operator: str
+    value: Any
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a filter of ours says the same."""
+        if self.operator in TEXTS or self.field == "memory":
+            return False
+        return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All *parts* must hold."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of *parts* must hold."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """*part* must not hold."""
+
+    part: Node
+
+
+Node = Test | AllOf | AnyOf | Not
+EVERYTHING, NOTHING = AllOf(()), AnyOf(())
+
+
+# Parsing
+
+
+def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> AllOf:
+    """Return *filters*, with the *ids* that stand beside them.
+
+    Errors: `InputError`, also where neither has a user_id, agent_id or run_id.
+    """
+    tests = tuple(Test(name, "eq", value) for name, value in ids.items())
+    parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
+    if not any(test.field in OWNERS for test in _required(AllOf(parts))):
+        raise InputError("filters must have user_id, agent_id or run_id, as in filters={'user_id': 'ann'}")
+    return AllOf(parts)
+
+
+def _required(node: AllOf) -> Iterator[Test]:
+    """Yield the tests that all have to pass."""
+    for part in node.parts:
+        if isinstance(part, Test):
+            yield part
+        elif isinstance(part, AllOf):
+            yield from _required(part)
+
+
+def _parse(filters: object, depth: int) -> AllOf:
+    if not isinstance(filters, Mapping):
+        raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
+    if depth > MAX_DEPTH:
+        raise InputError(f"filters must not be deeper than {MAX_DEPTH}; combine their parts in fewer AND, OR and NOT")
+    parts: list[Node] = []
+    for name, value in filters.items():
+        if name in ("AND", "OR", "NOT"):
+            parts.append(_join(name, value, depth + 1))
+        elif not isinstance(name, str) or name.startswith("$"):
+            raise InputError(f"a filter must have the names of fields, or AND, OR and NOT, got {name!r:.100}")
+        else:
+            parts += _tests(name, value)
+    return AllOf(tuple(parts))
+
+
+def _join(name: str, value: object, depth: int) -> Node:
+    if not isinstance(value, list | tuple) or not value:
+        raise InputError(f"{name} must be a list of filters with something in it, got {value!r:.100}")
+    parts = tuple(_parse(part, depth) for part in value)
+    if name == "AND":
+        return AllOf(parts)
+    return AnyOf(parts) if name == "OR" else Not(AnyOf(parts))
+
+
+def _tests(name: str, condition: object) -> list[Node]:
+    if isinstance(condition, Mapping):
+        if not condition:
+            raise InputError(f"the filter of {name} is empty; give a value, or leave it out")
+        return [_test(name, how, value) for how, value in condition.items()]
+    if condition == ANY:
+        return [Test(name, "ne", None)]
+    return [_test(name, "in" if isinstance(condition, list | tuple) else "eq", condition)]
+
+
+def _test(name: str, how: object, value: Any) -> Node:
+    if how not in OPERATORS:
+        raise InputError(f"the operator of {name} must be one of {', '.join(OPERATORS)}, got {how!r:.100}")
+    if how in ("in", "nin") and not isinstance(value, list | tuple | set | frozenset):
+        raise InputError(f"{how} of {name} must have a list of values, got {value!r:.100}")
+    if (how in TEXTS and not isinstance(value, str)) or (how in ORDERS and not isinstance(value, str | int | float)):
+        raise InputError(
+            f"{how} of {name} must have a text{' or a number' if how in ORDERS else ''}, got {value!r:.100}"
+        )
+    if name in IDS and how in EQUALITIES and value is not None:
+        value = [read_id(name, item) for item in value] if how in ("in", "nin") else read_id(name, value)
+    return Test(name, str(how), value)
+
+
+# Namespaces
+
+
+def owner_of(node: AllOf, collection: str) -> Owner | None:
+    """Return the owner of the only namespace that can match, where the filter names a user."""
+    for test in _required(node):
+        if test.field == "user_id" and test.operator == "eq" and test.value is not None:
+            return Owner(collection, "user_id", test.value)
+    return None
+
+
+def fold(node: Node, owner: Owner) -> Node:
+    """Return *node* without the tests that all memories of *owner* pass or fail alike."""
+    if isinstance(node, Test):
+        if node.field not in owner.constants:
+            return node
+        value = owner.constants[node.field]
+        return EVERYTHING if holds(node, {} if value is None else {node.field: value}) else NOTHING
+    if isinstance(node, Not):
+        part = fold(node.part, owner)
+        return NOTHING if part == EVERYTHING else EVERYTHING if part == NOTHING else Not(part)
+    parts = tuple(fold(part, owner) for part in node.parts)
+    if isinstance(node, AllOf):
+        return NOTHING if NOTHING in parts else AllOf(tuple(part for part in parts if part != EVERYTHING))
+    return EVERYTHING if EVERYTHING in parts else AnyOf(tuple(part for part in parts if part != NOTHING))
+
+
+# Translation
+
+
+def to_where(node: Node) -> Entries | None:
+    """Return the filter of ours that lets through what *node* does, and maybe more; None where it would be empty."""
+    parts = node.parts if isinstance(node, AllOf) else (node,)
+    ours = tuple(part for part in parts if _is_ours(part))
+    return _translate(AllOf(ours)) if ours else None
+
+
+def _is_ours(node: Node) -> bool:
+    if isinstance(node, Test):
+        return node.is_ours
+    return all(map(_is_ours, (node.part,) if isinstance(node, Not) else node.parts))
+
+
+def _translate(node: Node) -> Entries:
+    if isinstance(node, Test):
+        field = TIMES.get(node.field, PREFIX + node.field)
+        return {field: {EQUALITIES.get(node.operator, f"${node.operator}"): node.value}}
+    if isinstance(node, Not):
+        return {"$not": _translate(node.part)}
+    if isinstance(node, AnyOf):
+        return {"$or": [_translate(part) for part in node.parts]}
+    return _join_tests([_translate(part) for part in node.parts])
+
+
+def _join_tests(parts: Sequence[Entries]) -> Entries:
+    """Return a filter that all of *parts* hold; tests of different fields go into one dict, so of one message."""
+    fields: Item = {}
+    rest: list[Entries] = []
+    for part in parts:
+        if fields.keys() & part.keys():
+            rest.append(part)
+        else:
+            fields |= part
+    return {"$and": [fields, *rest]} if rest else fields
+
+
+# Tests of what was found
+
+
+def holds(node: Node, values: Entries) -> bool:
+    """Return whether *node* holds of a message with these *values*."""
+    if isinstance(node, Not):
+        return not holds(node.part, values)
+    if isinstance(node, AllOf):
+        return all(holds(part, values) for part in node.parts)
+    if isinstance(node, AnyOf):
+        return any(holds(part, values) for part in node.parts)
+    value = values.get(node.field)
+    return _passes(node, value if isinstance(value, tuple) else () if value is None else (value,))
+
+
+def _passes(test: Test, values: Sequence[Any]) -> bool:
+    if test.operator in EQUALITIES:
+        options = test.value if test.operator in ("in", "nin") else (test.value,)
+        matches = any(_same(value, option) for value in values for option in options)
+        matches = matches or (not values and None in options)
+        return matches == (test.operator in ("eq", "in"))
+    if test.operator in ORDERS:
+        compare = ORDERS[test.operator]
+        kind = str if isinstance(test.value, str) else int | float
+        return any(isinstance(value, kind) and compare(value, test.value) for value in values)
+    texts = (value for value in values if isinstance(value, str))
+    if test.operator == "icontains":
+        return any(test.value.casefold() in text.casefold() for text in texts)
+    return any(test.value in text for text in texts)
+
+
+def _same(value: object, option: object) -> bool:
+    """Return whether the two are equal; True is not 1."""
+    return isinstance(value, bool) == isinstance(option, bool) and value == option

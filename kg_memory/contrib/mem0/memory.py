@@ -1,0 +1,243 @@
+"""`Memory` and `AsyncMemory`: Mem0's verbs over a `GraphMemory`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NoReturn, Self
+
+from kg_memory.adapters.calls import call, twins
+from kg_memory.adapters.namespace import validate_memory
+from kg_memory.contrib.mem0 import deleting, looking
+from kg_memory.contrib.mem0.adding import UNSET, Note, add, update
+from kg_memory.contrib.mem0.config import COLLECTION, open_config
+from kg_memory.contrib.mem0.filters import parse_filters
+from kg_memory.contrib.mem0.items import to_history
+from kg_memory.contrib.mem0.looking import Look
+from kg_memory.contrib.mem0.scopes import Item, Owner, read_collection, read_ids
+from kg_memory.contrib.mem0.view import View
+from kg_memory.errors import InputError
+from kg_memory.memory.listing import Time
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.results import FactExplanation
+from kg_memory.retrieval.recipe import FACTS
+from kg_memory.retrieval.rerankers.cross_encoder import ByCrossEncoder
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.lifecycle import Closing
+from kg_memory.validation import validate_name, validate_number
+
+Results = dict[str, list[Item]]
+
+
+class Verbs(Closing):
+    """The memories of a collection, by Mem0's verbs, each of them written once for both classes.
+
+    `graph` is the memory below: its verbs answer what Mem0's do not, in the namespace that `namespace_of` names.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        graph: GraphMemory | None = None,
+        collection: str = COLLECTION,
+    ) -> None:
+        """Open what *config* describes, or use *graph*, an open memory whose namespaces begin with *collection*.
+
+        Errors: `SettingsError`.
+        """
+        if graph is None:
+            opened = open_config(config)
+            self.view = View(opened.graph, opened.collection, opened.reranks)
+        else:
+            self.view = View(validate_memory(graph), read_collection(collection), reranks=True)
+        self.graph = self.view.graph
+
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """Open what *config_dict* describes; see `docs/mem0.md`. Errors: `SettingsError`."""
+        return cls(config_dict)
+
+    def _close(self) -> Flow[None]:
+        """Disconnect from the database."""
+        yield from call(self.graph, "close")
+
+    close, aclose = twins(_close)
+
+    def namespace_of(
+        self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
+    ) -> str:
+        """Return the namespace of `graph` that has the memories of a user, or of an agent or a run without one."""
+        ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+        return Owner.of_ids(self.view.collection, ids).namespace
+
+    def chat(self, query: str) -> NoReturn:
+        """Raise `NotImplementedError`, as Mem0 does."""
+        raise NotImplementedError(f"chat is not implemented; search for {query!r:.100}, and ask your model")
+
+
+# The verbs, as flows
+
+
+def _add(
+    self: Verbs,
+    messages: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    *,
+    user_id: str | int | None = None,
+    agent_id: str | int | None = None,
+    run_id: str | int | None = None,
+    app_id: str | int | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    infer: bool = True,
+    memory_type: str | None = None,
+    prompt: str | None = None,
+    timestamp: datetime | str | float | None = None,
+    expiration_date: object = None,
+) -> Flow[Results]:
+    """Remember *messages*, and return what became of each memory that they bear on.
+
+    *timestamp* is when they were said, now if left out. Without *infer*, and as a ``procedural_memory``, they are
+    kept word for word. *expiration_date* is the last day on which they are shown. Errors: `InputError`;
+    `ModelError` where a message could not be read: it is stored all the same.
+    """
+    if prompt is not None:
+        raise InputError("prompt is not supported; set custom_instructions in the config, for all messages")
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "app_id": app_id}
+    note = Note.of_arguments(ids, metadata, timestamp, expiration_date, memory_type)
+    return {"results": (yield from add(self.view, messages, note, infer=infer))}
+
+
+def _search(
+    self: Verbs,
+    query: str,
+    *,
+    user_id: str | int | None = None,
+    agent_id: str | int | None = None,
+    run_id: str | int | None = None,
+    limit: int | None = None,
+    top_k: int | None = None,
+    filters: Mapping[str, Any] | None = None,
+    threshold: float | None = None,
+    rerank: bool = False,
+    explain: bool = False,
+    reference_date: Time | None = None,
+    show_expired: bool = False,
+    as_of: Time | None = None,
+    believed_at: Time | None = None,
+) -> Flow[Results]:
+    """Return the memories that bear on *query*, best first; their scores are relative to the best.
+
+    *as_of* asks what was so then (*reference_date* is another name of it), and *believed_at* what the memory
+    believed then. *rerank* has a cross-encoder read them, if the config has a reranker. Errors: `InputError`.
+    """
+    validate_name("query", query, "some words to look for")
+    least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    times = (reference_date if as_of is None else as_of, believed_at)
+    look = Look.of_arguments(ids, filters, (top_k, limit), times, show_expired=show_expired)
+    recipe = FACTS.with_(rerankers=[ByCrossEncoder()]) if rerank and self.view.reranks else FACTS
+    items = yield from looking.search(self.view, query, look, recipe, explain=explain)
+    return {"results": [item for item in items if item["score"] >= least]}
+
+
+def _get_all(
+    self: Verbs,
+    *,
+    user_id: str | int | None = None,
+    agent_id: str | int | None = None,
+    run_id: str | int | None = None,
+    limit: int | None = None,
+    top_k: int | None = None,
+    filters: Mapping[str, Any] | None = None,
+    show_expired: bool = False,
+    as_of: Time | None = None,
+    believed_at: Time | None = None,
+) -> Flow[Results]:
+    """Return the memories that pass the filter, latest first, 20 unless *top_k* says otherwise; see `search`."""
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    look = Look.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
+    return {"results": (yield from looking.get_all(self.view, look))}
+
+
+def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:
+    """Return the memory with that id, or what took its place; None if there is none."""
+    return looking.get(self.view, memory_id)
+
+
+def _history(self: Verbs, memory_id: str) -> Flow[list[Item]]:
+    """Return what was added, updated and deleted of a memory, earliest first; nothing of one that was forgotten."""
+    owner = yield from self.view.locate(memory_id)
+    if owner is None:
+        return []
+    explained: FactExplanation = yield from self.view.call("facts.explain", owner, memory_id)
+    return to_history(memory_id, explained)
+
+
+def _update(
+    self: Verbs,
+    memory_id: str,
+    text: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    expiration_date: object = UNSET,
+    data: str | None = None,
+) -> Flow[dict[str, str]]:
+    """Let *text* (*data* is its old name) take the place of a memory; what was so before stays as history.
+
+    Errors: `InputError`.
+    """
+    yield from update(self.view, memory_id, data if text is None else text, metadata, expiration_date)
+    return {"message": "Memory updated successfully!"}
+
+
+def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
+    """Forget a memory for good, with the messages that state it; `deleted` has the ids of all that went with them.
+
+    Errors: `InputError`.
+    """
+    deleted = yield from deleting.delete(self.view, memory_id)
+    return {"message": "Memory deleted successfully!", "deleted": deleted}
+
+
+def _delete_all(
+    self: Verbs, user_id: str | int | None = None, agent_id: str | int | None = None, run_id: str | int | None = None
+) -> Flow[dict[str, str]]:
+    """Forget all memories of a user, an agent or a run, or of all that are named together. Errors: `InputError`."""
+    ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+    yield from deleting.delete_all(self.view, parse_filters(None, ids))
+    return {"message": "Memories deleted successfully!"}
+
+
+def _reset(self: Verbs) -> Flow[None]:
+    """Forget all memories of the collection."""
+    return deleting.reset(self.view)
+
+
+# Their two forms
+
+
+class Memory(Verbs):
+    """Mem0's ``Memory`` over a temporal graph."""
+
+    add = twins(_add)[0]
+    search = twins(_search)[0]
+    get_all = twins(_get_all)[0]
+    get = twins(_get)[0]
+    history = twins(_history)[0]
+    update = twins(_update)[0]
+    delete = twins(_delete)[0]
+    delete_all = twins(_delete_all)[0]
+    reset = twins(_reset)[0]
+
+
+class AsyncMemory(Verbs):
+    """Mem0's ``AsyncMemory`` over a temporal graph."""
+
+    add = twins(_add)[1]
+    search = twins(_search)[1]
+    get_all = twins(_get_all)[1]
+    get = twins(_get)[1]
+    history = twins(_history)[1]
+    update = twins(_update)[1]
+    delete = twins(_delete)[1]
+    delete_all = twins(_delete_all)[1]
+    reset = twins(_reset)[1]

@@ -1,0 +1,376 @@
+"""Read the mentions and statements of a Chinese text.
+
+Words and names come from jieba where it is installed; without it, from the patterns alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from types import ModuleType
+
+from kg_memory.contrib.offline.clause_spans import find_clause
+from kg_memory.contrib.offline.clauses import NEVER, PASSING, find_denials, is_denied_chinese, is_unreal_chinese, passes
+from kg_memory.contrib.offline.statements import (
+    CHINESE,
+    DENIABLE,
+    FUNCTIONAL,
+    GENERAL,
+    LISTS,
+    MOST_OBJECTS,
+    MOST_STATEMENTS,
+    NOT,
+    ORGANISATION,
+    PERSON,
+    PLACE,
+    PRODUCT,
+    TOPIC,
+    Change,
+    Mention,
+    Pattern,
+    Reading,
+    Scene,
+    Span,
+    Statement,
+    drop_overlaps,
+    group_by_sentence,
+    object_names,
+)
+from kg_memory.text.sentences import Sentence, split_sentences
+
+_KIN = LISTS["kin"]
+_RELATIVE = re.compile(
+    rf"(?:我们?(?:的|家的?)?|我[和跟](?=女朋友|男朋友|女友|男友|老公|老婆|丈夫|妻子|妈妈|爸爸|家人|父母))(?P<kin>{_KIN})(?:(?:叫|"
+    rf"是)?(?P<name>小[\u4e00-\u9fff]|[A-Z][A-Za-z]+))?"
+)
+_SURNAMES = LISTS["surnames"]
+_CALLED = re.compile(
+    rf"(?:叫|名叫|我是|认识了?|和|跟|与|同事|朋友)(?P<name>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}|小[\u4e00-\u9fff]|"
+    rf"老[{_SURNAMES}])(?=[，。,.！!\s一在去的说也是]|$)"
+)
+_SUFFIXED = re.compile(
+    r"(?P<name>[\u4e00-\u9fff]{2,6}?(?P<suffix>大学|公司|集团|"
+    r"医院|银行|学院|研究所|研究院|出版社|俱乐部|中学|小学|餐厅|博物馆|市|省|县|"
+    r"镇))(?![\u4e00-\u9fff]*场)"
+)
+_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.\-]*(?: [A-Z][A-Za-z0-9+#.\-]*)*(?<![.\-])")
+_TITLE = re.compile(r"《([^》]{1,40})》")
+_PLACES = LISTS["places"]
+_PLACE = re.compile(_PLACES)
+_FREE = re.compile(
+    r"(?:了|的)?(?:[一两三四五几]?[家个只条款本台辆套位名份间部])?(?P<words>[A-Za-z0-9\u4e00-\u9fff+#.\- "
+    r"]+?)(?=了|换|改|搬|切换|迁移|转到|离职|辞职|"
+    r"跳槽|兼职|工作|上班|任职|实习|毕业|读书|上学|留学|读研|读博|结婚|离婚|分手|"
+    r"在一起|恋爱|订婚|交往|感兴趣|有兴趣|过敏|已经|因为|但|而|和|跟|，|,|。|；|;|"
+    r"！|!|？|、|$|去年|今年|上个?月|上周|昨天|以后|之后|以来|做|当|来|去)"
+)
+_GIVEN_UP = {"烟": "抽", "酒": "喝", "咖啡": "喝", "奶茶": "喝", "糖": "吃", "肉": "吃", "甜食": "吃"}
+"""The verb for a thing that is given up: 戒烟 ends 抽烟."""
+_ME = re.compile(r"我|咱")
+_NEGATED = re.compile(r"(?:没有?|不|别|未)(?:再|太)?$")
+_NOT_NOW = re.compile(r"不(?!再)")
+_NO_LONGER = re.compile(r"(?:已经|早就|早已|再也|再)$")
+_PLANNED = re.compile(r"(?:打算|计划|准备|想要?|希望|要|会|将|考虑)[^，。]{0,6}$")
+_NO_TOPIC = frozenset(LISTS["no_topic"].split())
+_ORGANISATIONS = ("公司", "大学", "集团", "医院", "银行")
+_COMMA = re.compile("[，,；;]")
+_PARTS = re.compile(r"[^。！？!?\n]{1,300}[。！？!?\n]*|[。！？!?\n]+")
+_MOST_UNKNOWN, _RARE = 1500, 5
+"""Characters in no known word, after which jieba looks for none: they take 100 times as long, rare ones 500 times."""
+_STOP = re.compile("[，,；;。！!？?]")
+_FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANISATION, "nz": PRODUCT, "eng": PRODUCT}
+
+
+@cache
+def _jieba() -> ModuleType | None:
+    """Return jieba's tagger, or ``None`` where it is not installed."""
+    try:
+        import jieba  # noqa: PLC0415 - optional, and half a second to load
+        import jieba.posseg  # noqa: PLC0415
+    except ImportError:
+        return None
+    jieba.setLogLevel(logging.WARNING)
+    tagger: ModuleType = jieba.posseg
+    return tagger
+
+
+def read_chinese(content: str, scene: Scene) -> Reading:
+    """Return what *content* mentions and states, in the order of the text."""
+    mentions: list[Mention] = []
+    statements: list[Statement] = []
+    main: Mention | None = None
+    everything = _find_mentions(content, scene)
+    for sentence, inside in group_by_sentence(everything, split_sentences(content)):
+        if len(statements) >= MOST_STATEMENTS:
+            break
+        named = [mention for mention in inside if mention.named]
+        mentions += named
+        main = main or (named[0] if named else None)
+        if not sentence.asks and sentence.says_something:
+            statements += _read_sentence(sentence, inside, scene, main)
+    return Reading(tuple(mentions), tuple(statements))
+
+
+# Mentions.
+
+
+def _find_mentions(text: str, scene: Scene) -> list[Mention]:
+    """Return what *text* mentions: titles, relatives, names, then words for topics."""
+    mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
+    mentions += _relatives(text, scene)
+    mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
+    for name in dict.fromkeys((scene.speaker, scene.listener, *scene.names)):
+        if name and len(name) > 1:
+            kind = PLACE if _PLACE.fullmatch(name) else PERSON
+            places = re.finditer(re.escape(name), text)
+            mentions += [Mention(m.start(), m.end(), name, kind, named=True) for m in places]
+    mentions += _words_by_tag(text)
+    mentions += [Mention(m.start(), m.end(), m[0], PLACE, named=True) for m in _PLACE.finditer(text)]
+    mentions += [Mention(m.start(), m.end(), m[0], PRODUCT, named=True) for m in _LATIN.finditer(text) if len(m[0]) > 1]
+    return _name_relatives(drop_overlaps(mentions))
+
+
+def _name_relatives(mentions: list[Mention]) -> list[Mention]:
+    """Give a relative the name that comes right after: 我姐姐李娜 is 李娜."""
+    kept: list[Mention] = []
+    for mention in mentions:
+        last = kept[-1] if kept else None
+        beside = last is not None and last.kin and last.end == mention.start
+        if beside and last is not None and mention.type == PERSON and mention.kin is None:
+            kept[-1] = replace(mention, kin=last.kin)
+        else:
+            kept.append(mention)
+    return kept
+
+
+def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
+    for match in _RELATIVE.finditer(text):
+        kin = match["kin"]
+        if match["name"]:
+            yield Mention(match.start("name"), match.end("name"), match["name"], PERSON, named=True, kin=kin)
+        elif scene.speaker:
+            kind = TOPIC if kin in ("家人", "父母", "朋友", "同事", "同学") else PERSON
+            start = match.start("kin") if match[0][1] in "和跟" else match.start()
+            yield Mention(start, match.end(), f"{scene.speaker}的{kin}", kind, named=True, kin=kin)
+
+
+@lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
+def _words_by_tag(text: str) -> tuple[Mention, ...]:
+    """Return names and nouns by jieba's tags, or names by their last characters without it."""
+    tagger = _jieba()
+    if tagger is None:
+        return tuple(
+            Mention(m.start(), m.end(), m["name"], PLACE if m["suffix"] in "市省县镇" else ORGANISATION, named=True)
+            for m in _SUFFIXED.finditer(text)
+        )
+    mentions: list[Mention] = []
+    position = 0
+    for word, flag in _tag(tagger, text):
+        start = text.find(word, position)
+        if start < 0:
+            continue
+        position = start + len(word)
+        kind = _FLAGS.get(flag)
+        noun = flag in ("n", "vn", "nl", "l")
+        if kind == PERSON and not (word[0] in _SURNAMES and 2 <= len(word) <= 4) and not word.startswith("小"):
+            kind, noun = None, True  # a common false alarm: 过敏, 喝咖啡
+        if kind and len(word) > 1:
+            last = mentions[-1] if mentions else None
+            if last is not None and last.end == start and (kind, last.type) == (PLACE, PLACE):
+                mentions[-1] = replace(last, end=position, name=last.name + word)
+            else:
+                mentions.append(Mention(start, position, word, kind, named=True))
+        elif noun and len(word) > 1 and word not in _NO_TOPIC:
+            _append_noun(mentions, start, position, word)
+    return tuple(replace(one, type=ORGANISATION) if one.name.endswith(_ORGANISATIONS) else one for one in mentions)
+
+
+def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the words of *text* with their tags; unknown words are looked for within bounds."""
+    left = _MOST_UNKNOWN
+    is_short = len(text) * _RARE <= left or _cost(tagger, text) <= left
+    for part in [text] if is_short else _PARTS.findall(text):
+        cost = 0 if is_short else _cost(tagger, part)
+        yield from tagger.cut(part, HMM=cost <= left)
+        left -= cost if cost <= left else 0
+
+
+def _cost(tagger: ModuleType, text: str) -> int:
+    alone = (word for word, _ in tagger.cut(text, HMM=False) if len(word) == 1 and "\u4e00" <= word <= "\u9fd5")
+    return sum(1 if word in tagger.char_state_tab_P else _RARE for word in alone)
+
+
+def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
+    """Append a noun, joined to the noun or name right before it: 开源项目, 阿里巴巴公司."""
+    last = mentions[-1] if mentions else None
+    organisation = word in _ORGANISATIONS
+    joins = last is not None and (organisation or not last.named)
+    if last is not None and joins and last.end == start and last.type != PERSON and end - last.start <= 8:
+        kind = ORGANISATION if organisation else TOPIC
+        mentions[-1] = Mention(last.start, end, last.name + word, kind, named=organisation)
+    else:
+        mentions.append(Mention(start, end, word, TOPIC))
+
+
+# Statements.
+
+
+def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention | None) -> list[Statement]:
+    start, text = sentence.start, sentence.text
+    speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
+    statements: list[Statement] = []
+    spans: list[Span] = []
+    names = [(mention.start - start, mention.end - start) for mention in inside if mention.named]
+    for pattern in CHINESE:
+        for match in pattern.verb.finditer(text):
+            if any(begin < match.end() <= end for begin, end in names):
+                continue  # 上海交通大学 is a name, and 学 in it no verb
+            if any(begin < match.end() and match.start() < end for begin, end in spans):
+                continue
+            statement = _read_match(pattern, match, sentence, inside, speaker or main)
+            if statement is not None:
+                spans.append(match.span())
+                statements.append(statement)
+    never = set[str]().union(*(object_names(one) for one in statements if one.predicate.startswith(NEVER)))
+    denials = _read_denials(sentence, inside, speaker)
+    statements += [denial for denial in denials if never.isdisjoint(object_names(denial))]
+    statements = _with_clauses(statements, sentence)
+    if statements:
+        return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
+    return _read_general(sentence, inside, speaker, main)
+
+
+def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
+    """Return *statements* with the clauses that state them."""
+    verbs = [_within(one.verb, sentence) for one in statements if one.verb]
+    return [_with_clause(statement, sentence, verbs) for statement in statements]
+
+
+def _with_clause(statement: Statement, sentence: Sentence, verbs: Sequence[Span]) -> Statement:
+    if statement.verb is None:
+        return statement
+    start, end = find_clause(sentence.text, _within(statement.verb, sentence), verbs)
+    end = max(end + sentence.start, statement.objects[0].end)
+    return replace(statement, clause=(start + sentence.start, end))
+
+
+def _within(span: Span, sentence: Sentence) -> Span:
+    return span[0] - sentence.start, span[1] - sentence.start
+
+
+def _read_general(
+    sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
+) -> list[Statement]:
+    """Return one statement that links the mentions, if the sentence is about somebody or something."""
+    subject = speaker or main
+    if subject is None:
+        return []
+    objects = tuple(mention for mention in inside if mention.name != subject.name)[:MOST_OBJECTS]
+    about = not speaker or _ME.search(sentence.text) or any(mention.named for mention in objects)
+    if not objects or not about:
+        return []
+    whole = (sentence.start, sentence.end)
+    return [Statement(subject, GENERAL if speaker else "RELATES_TO", objects, *whole, "is", 0.4, verb=whole)]
+
+
+def _read_match(
+    pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
+) -> Statement | None:
+    text, offset = sentence.text, sentence.start
+    subject = _subject(text[: match.start()], offset, inside, speaker)
+    if subject is None:
+        return None
+    begin = offset + match.end()
+    stop = next((at for at in range(match.end() + 1, len(text)) if text[at] in "，,；;"), len(text)) + offset
+    objects = [mention for mention in inside if begin <= mention.start < stop and mention.name != subject.name]
+    near = objects[0].start - begin if objects else 99
+    if pattern.free:
+        words = _FREE.match(text, match.end())
+        free = _free_object(words, offset, pattern.kind, objects) if words else None
+        if free is not None and (near > 2 or pattern.kind != TOPIC or not objects[0].named):
+            objects = [free, *(mention for mention in objects if mention.start >= free.end)]
+        elif near > 2:
+            objects = []
+    if not objects:
+        return None
+    meaning = _interpret(pattern, text, match)
+    if meaning is None or (meaning[1] == "passes" and not objects[0].named):
+        return None
+    predicate, change = meaning
+    if predicate == "DOES" and match[0].startswith("戒"):
+        objects[0] = replace(objects[0], name=_GIVEN_UP.get(objects[0].name, "") + objects[0].name)
+    most = 1 if predicate in FUNCTIONAL or pattern.free else MOST_OBJECTS
+    confidence, verb = 0.8 if pattern.free else 0.7, (offset + match.start(), begin)
+    whole = (sentence.start, sentence.end)
+    return Statement(subject, predicate, tuple(objects[:most]), *whole, change, confidence, verb=verb)
+
+
+def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
+    """Return the predicate and the change that *match* states, or ``None`` where nothing real is stated."""
+    change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
+    lead = _COMMA.split(before)[-1]
+    if is_unreal_chinese(text, match.span()):
+        return None
+    if is_denied_chinese(before):
+        return (f"{NEVER}{predicate}", "never") if change in ("is", "happens") else None
+    if change in ("is", "happens", "passes"):
+        if _PLANNED.search(lead):
+            return "PLANS", "plans"
+        if _NEGATED.search(before):
+            return None
+    clause = _STOP.split(text[match.start() :])[0]
+    if change in ("is", "passes") and predicate in PASSING and passes(lead + clause):
+        return PASSING[predicate], "passes"
+    return None if change == "passes" else _interpret_end(predicate, change, before, clause)
+
+
+def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
+    """Return *predicate* and *change*; a plain 不 without 了 or 已经 ends nothing, but does not hold now."""
+    plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
+    return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
+
+
+def _read_denials(sentence: Sentence, inside: list[Mention], speaker: Mention | None) -> Iterator[Statement]:
+    """Read 我从来没有部署过它, where no pattern knows the verb."""
+    for predicate, (start, end) in find_denials(sentence.text):
+        verb = (sentence.start + start, sentence.start + end)
+        objects = tuple(mention for mention in inside if verb[0] <= mention.start < verb[1])[:MOST_OBJECTS]
+        if speaker and objects:
+            yield Statement(speaker, predicate, objects, sentence.start, sentence.end, "never", 0.75, verb=verb)
+
+
+def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
+    clause = _COMMA.split(before)[-1]
+    begin, end = offset + len(before) - len(clause), offset + len(before)
+    names = [mention for mention in inside if mention.end <= end and mention.named]
+    me = _ME.search(clause)
+    for name in names:
+        if begin <= name.start and name.type in (PERSON, ORGANISATION) and (name.kin or not me):
+            return name
+    if not re.search("[她他]", clause):
+        return speaker
+    return next((name for name in reversed(names) if name.type == PERSON), None)
+
+
+def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
+    name = words["words"].strip(" .-")
+    start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))
+    if not name or len(name) > 20 or name in _NO_TOPIC:
+        return None
+    for mention in objects:
+        if mention.start == start and mention.named and mention.name != name and kind in (PLACE, PERSON):
+            return replace(mention, type=kind)
+    return Mention(start, start + len(name), name, kind, named=kind != TOPIC)
+
+
+def _drop_repeats(statements: list[Statement]) -> list[Statement]:
+    kept: list[Statement] = []
+    for statement in sorted(statements, key=lambda statement: -statement.confidence):
+        names = object_names(statement)
+        same_subject = (earlier for earlier in kept if earlier.subject.name == statement.subject.name)
+        if all(names.isdisjoint(object_names(earlier)) for earlier in same_subject):
+            kept.append(statement)
+    return kept

@@ -1,0 +1,399 @@
+"""Read the statements of an English text: who does what with what, and whether it begins, ends or is planned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from kg_memory.contrib.offline.clause_spans import find_clause
+from kg_memory.contrib.offline.clauses import CLAUSE_START, find_denials, interpret_verb, is_disclaimed, is_past
+from kg_memory.contrib.offline.giving_up import HABIT, read_former_habit
+from kg_memory.contrib.offline.kinship import read_couple, read_kinship
+from kg_memory.contrib.offline.name_words import PEOPLE
+from kg_memory.contrib.offline.names import find_mentions
+from kg_memory.contrib.offline.objects import JOINS_GROUP, find_joined, find_objects, fits, is_group, widen
+from kg_memory.contrib.offline.statements import (
+    BASED,
+    ENGLISH,
+    GENERAL,
+    MOST_OBJECTS,
+    MOST_STATEMENTS,
+    NOT,
+    ORGANISATION,
+    PERSON,
+    PLACE,
+    SINGLE,
+    STATES,
+    TOPIC,
+    Change,
+    Mention,
+    Pattern,
+    Reading,
+    Scene,
+    Span,
+    Statement,
+    choose_statements,
+    group_by_sentence,
+    read_as_tools,
+)
+from kg_memory.text import lexicon
+from kg_memory.text.dates import find_dates
+from kg_memory.text.sentences import Sentence, split_sentences
+
+LONGEST = 300
+"""The most characters of the sentences that make one statement."""
+_GOES_ON = re.compile(
+    r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE
+)
+_SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
+_EMPLOYED = re.compile(r"\s(?:at|for|with)\s(?:the )?", re.IGNORECASE)
+_WORDS = re.compile(r"[\w']+")
+_PRONOUN = frozenset("i we you he she they it who that which this there".split())
+_TOWARDS = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE)
+_FIRST_PERSON = re.compile(
+    r"\bI\b|\b(?:[Ww]e|[Mm]y|[Oo]ur|[Mm]e|[Uu]s)\b|^(?:Been|Just|Gonna|Started|Finished|Got|Had|Went|Still|"
+    r"Finally|Can't|Working|Trying|Took|Made)\b"
+)
+_SECOND_PERSON = re.compile(r"\byou(?:r|'re|'ve|'ll|'d)?\b", re.IGNORECASE)
+_MEASURED = re.compile(
+    r"\d|\b(?:yesterday|tomorrow|today|last (?:week|month|year|night|weekend)|next (?:week|month|year|weekend))\b",
+    re.IGNORECASE,
+)
+_PRESENT = re.compile(
+    r"\b(?:am|is|are|have|has|now|currently|always|every|'m|'re|'ve)\b|['’](?:m|re|ve|s)\b", re.IGNORECASE
+)
+_CAUSE = re.compile(
+    r"\b(?:because|due to|thanks to|so that|led to|that's why|made me|makes me|caused)\b", re.IGNORECASE
+)
+_PERFECT = re.compile(
+    r"(?:\b(?:have|has|had|be|is|are|am|was|were|been)|['’](?:ve|s|m|re))\s(?:\w+\s){0,2}$", re.IGNORECASE
+)
+_OWN = re.compile(r"(?:my|our)\b", re.IGNORECASE)
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\s(?:\w+ly\s)?$", re.IGNORECASE)
+_MAY_DATE = re.compile(
+    r"\d|day|week|month|year|since|until|ago|morning|night|January|February|March|April|May|June|July|August|"
+    r"September|October|November|December|summer|winter|spring|autumn|fall|last|next"
+)
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+_IS_ONE = re.compile(r"\s(?:is|are|was|were) (?:an?|the) [\w\s-]+$", re.IGNORECASE)
+"""The words that say what a thing is, before where it is: "Acme is a company based in Oslo"."""
+OF_THINGS = frozenset({"RUNS_ON", "BUILT_WITH", "USES"})
+"""Predicates whose subject may be a thing without a name: "the memory-system runs on Qdrant"."""
+LISTING = frozenset({"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"})
+"""Predicates that state one fact for each of several listed objects."""
+DEEDS = {"LIKES": "ENJOYED", "PLAYS": "PLAYED", "HELPS": "HELPED", "WORKS_ON": "WORKED_ON", "LEARNS": "LEARNED"}
+"""The predicate of a deed, by that of what is so in the present tense of the same verb."""
+_LIGHT = lexicon.AUXILIARIES | lexicon.FUNCTION | set("my our all both ve m s d ll re got".split())
+
+
+def _all_light(words: Sequence[str]) -> bool:
+    """Return whether the words may all stand between a subject and its verb."""
+    return all(word in _LIGHT or word.endswith("ly") for word in words)
+
+
+def _split(text: str) -> list[str]:
+    return _WORDS.findall(text.casefold().replace("’", "'"))
+
+
+def read_english(content: str, scene: Scene) -> Reading:
+    """Return what *content* mentions and states, in the order of the text."""
+    mentions: list[Mention] = []
+    statements: list[Statement] = []
+    last_person: Mention | None = scene.he_or_she
+    main: Mention | None = None
+    everything = find_mentions(content, scene.speaker, scene.names)
+    for sentence, inside in group_by_sentence(everything, split_sentences(content)):
+        if len(statements) >= MOST_STATEMENTS:
+            break
+        named = [mention for mention in inside if mention.named]
+        mentions += named
+        main = main or (named[0] if named else None)
+        if not sentence.asks and sentence.says_something:
+            reader = _SentenceReader(sentence, inside, scene, last_person, main)
+            _append(statements, reader.read(), sentence)
+        present = (scene.speaker, scene.listener)
+        people = [mention for mention in named if mention.type == PERSON and mention.name not in present]
+        last_person = people[-1] if people else last_person
+    return Reading(tuple(mentions), tuple(statements))
+
+
+def _append(statements: list[Statement], new: list[Statement], sentence: Sentence) -> None:
+    """Append *new*; a sentence that goes on about the one before ("It was so loud") extends its statement."""
+    last = statements[-1] if statements else None
+    weak = len(new) == 1 and new[0].predicate == GENERAL
+    near = last is not None and sentence.start - last.quote[1] <= 3 and sentence.end - last.quote[0] <= LONGEST
+    lasts = last is not None and last.predicate in STATES
+    if last is None or lasts or not weak or not near or not _GOES_ON.match(sentence.text):
+        statements += new
+        return
+    names = {mention.name for mention in (last.subject, *last.objects)}
+    objects = last.objects
+    if last.predicate not in SINGLE:
+        further = (mention for mention in new[0].objects if mention.name not in names)
+        objects = (*objects, *further)[: MOST_OBJECTS + 1]
+    statements[-1] = replace(last, objects=objects, end=sentence.end, clause=(last.quote[0], sentence.end))
+
+
+class _SentenceReader:
+    """Reads one sentence; holds the text and the people that its rules need."""
+
+    def __init__(
+        self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
+    ) -> None:
+        self.sentence = sentence
+        self.text, self.start, self.end = sentence.text, sentence.start, sentence.end
+        self.scene = scene
+        self.person = person
+        self.main = main
+        self.causal = _CAUSE.search(self.text) is not None
+        self.speaker = Mention(self.start, self.start, scene.speaker, PERSON, named=True) if scene.speaker else None
+        self.verbal = _hide_names(self.text, self.start, inside)
+        # A person who is only addressed ("Thanks, Jon!") is not what the sentence is about.
+        self.mentions = [mention for mention in inside if not self._is_address(mention)]
+
+    def read(self) -> list[Statement]:
+        """Return the statements of the sentence: those that match a pattern, else one about what it mentions."""
+        statements: list[Statement] = []
+        for pattern, start, end in self._matches():
+            statements += self._read_match(pattern, start, end)
+        told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
+        if told_by:
+            statements += read_couple(self.sentence, told_by, self.mentions, self.person)
+        statements += self._read_denials(statements)
+        statements = self._with_clauses(read_as_tools(statements))
+        used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
+        left = [mention for mention in self.mentions if mention.name not in used]
+        kinship = read_kinship(self.sentence, told_by, self.mentions) if told_by else []
+        # An age tells nothing of the rest: "I'm worried about my resume, I'm 60".
+        if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(left) <= 2):
+            statements += self._read_general(left)
+        elif statements:
+            clause = statements[-1].quote
+            named = [mention for mention in left if mention.named and _is_within(mention, clause)]
+            statements[-1] = widen(statements[-1], named) if named else statements[-1]
+        return choose_statements([*statements, *kinship])
+
+    def _with_clauses(self, statements: Sequence[Statement]) -> list[Statement]:
+        """Return *statements* with the clauses that state them, and with those of their objects that are in them."""
+        verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
+        dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
+        placed = []
+        for statement in statements:
+            if statement.verb is None:
+                placed.append(statement)
+                continue
+            verb = (statement.verb[0] - self.start, statement.verb[1] - self.start)
+            start, end = find_clause(self.text, verb, verbs, dates)
+            clause = (start + self.start, max(end + self.start, statement.objects[0].end))
+            objects = tuple(one for one in statement.objects if _is_within(one, clause)) or statement.objects[:1]
+            placed.append(replace(statement, objects=objects, clause=clause))
+        return placed
+
+    def _statement(
+        self, subject: Mention, predicate: str, objects: tuple[Mention, ...], change: Change, confidence: float
+    ) -> Statement:
+        return Statement(subject, predicate, objects, self.start, self.end, change, confidence, self.causal)
+
+    def _with_verb(self, statement: Statement, start: int, end: int) -> Statement:
+        return replace(statement, verb=(self.start + start, self.start + end))
+
+    def _is_address(self, mention: Mention) -> bool:
+        if mention.name != self.scene.listener and mention.type != PERSON:
+            return False
+        before = self.text[: mention.start - self.start].rstrip()
+        after = self.text[mention.end - self.start :].lstrip()
+        alone = not after or after[0] in ",!.?;:-–—…"
+        return alone and (not before or before[-1] in ",!.;-–—" or len(before.split()) == 1)
+
+    # What a sentence states.
+
+    def _matches(self) -> list[tuple[Pattern, int, int]]:
+        """Return the patterns that match, in the order of the text, none inside another."""
+        text = self.text.replace("’", "'")
+        matches: list[tuple[Pattern, int, int]] = []
+        for pattern in ENGLISH:
+            for match in pattern.verb.finditer(text):
+                free = all(match.end() <= start or end <= match.start() for _, start, end in matches)
+                if free and not self._is_in_name(match.start(), match.end()):
+                    matches.append((pattern, match.start(), match.end()))
+        return sorted(matches, key=lambda match: match[1])
+
+    def _is_in_name(self, start: int, end: int) -> bool:
+        """Return whether the words there are a name: Will, in "Will lives in Oslo"."""
+        spans = ((one.start - self.start, one.end - self.start) for one in self.mentions if one.named and not one.kin)
+        return any(begin <= start and end <= stop for begin, stop in spans)
+
+    def _read_match(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
+        if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
+            return []
+        verb = self.text[start:end].casefold()
+        before = self.text[:start]
+        if verb.startswith(BASED):
+            before = _IS_ONE.sub(" ", before)
+        if pattern.predicate == "IS_NAMED":
+            subject = self.speaker
+        else:
+            subject = self._subject(before, of_things=_is_of_things(pattern, self.text[start:end]))
+        if subject is None:
+            return []
+        objects = find_objects(pattern, end, subject, self.text, self.start, self.mentions)
+        if pattern.predicate == HABIT:
+            pattern, objects = read_former_habit(pattern, self.text, self.start, (start, end), objects)
+        meaning = self._interpret(pattern, (start, end), objects[0]) if objects else None
+        if meaning is None:
+            return []
+        predicate, change = meaning
+        statement = self._statement(
+            subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7
+        )
+        statements = self._list_objects(statement)
+        if predicate == "WORKS_AS":
+            statements += self._read_employer(subject, objects[0], change)
+        if change == "ends" and verb.endswith("from"):
+            statements += self._read_towards(pattern, subject, objects[0])
+        return [self._with_verb(statement, start, end) for statement in statements]
+
+    def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
+        """Return the predicate and the change that the verb at *span* states of *thing*, or ``None``."""
+        meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
+        if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
+            return None
+        predicate, change = meaning
+        verb = self.text[slice(*span)].casefold()
+        if change == "is" and predicate in DEEDS and _is_deed(self.text[: span[0]], verb):
+            return DEEDS[predicate], "happens"
+        if predicate == "WORKS_AT" and thing.type == PLACE and change == "ends":
+            return "LIVES_IN", change
+        if verb == "joined" and (is_group(thing) or JOINS_GROUP.match(self.text, span[1])):
+            return "JOINED", "happens"
+        no_employer = predicate.removeprefix(NOT) == "WORKS_AT" and thing.type == TOPIC and not thing.named
+        return None if no_employer else meaning  # "I left the meeting"
+
+    def _list_objects(self, statement: Statement) -> list[Statement]:
+        """Return *statement*, or one for each of the things that it lists: "I use React and Solid"."""
+        if statement.predicate not in LISTING or statement.change not in ("is", "ends"):
+            return [statement]
+        first, *others = statement.objects
+        listed = find_joined(first, self.text, self.start, self.mentions)[:MOST_OBJECTS]
+        beside = {mention.name for mention in listed}
+        if not listed or any(mention.name not in beside for mention in others):
+            return [statement]
+        statements = []
+        for thing in (first, *listed):
+            rest = tuple(one for one in (first, *listed) if one is not thing)
+            statements.append(replace(statement, objects=(thing,), listed=rest))
+        return statements
+
+    def _read_towards(self, pattern: Pattern, subject: Mention, left: Mention) -> list[Statement]:
+        """Read the second half of "moved from X to Y"."""
+        end = left.end - self.start
+        to = _TOWARDS.search(self.text, end, end + 40)
+        objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
+        return [self._statement(subject, pattern.predicate, objects, "is", 0.8)] if objects else []
+
+    def _read_employer(self, subject: Mention, role: Mention, change: Change) -> list[Statement]:
+        """Read the second half of "work as a nurse at Acme"."""
+        employer = next((one for one in self.mentions if one.start >= role.end), None)
+        if employer is None or not employer.named or employer.type == PERSON:
+            return []
+        if not _EMPLOYED.fullmatch(self.text, role.end - self.start, employer.start - self.start):
+            return []
+        return [self._statement(subject, "WORKS_AT", (employer,), change, 0.8)]
+
+    def _read_denials(self, statements: Sequence[Statement]) -> list[Statement]:
+        """Read "I've never deployed it to Heroku", where no pattern knows the verb."""
+        denials = []
+        for predicate, (start, end) in find_denials(self.text):
+            objects = tuple(one for one in self.mentions if start <= one.start - self.start < end)[:MOST_OBJECTS]
+            read = any(one.verb and one.verb[0] <= start + self.start <= one.verb[1] for one in statements)
+            if self.speaker and objects and not read:
+                denial = self._statement(self.speaker, predicate, objects, "never", 0.8)
+                denials.append(self._with_verb(denial, start, end))
+        return denials
+
+    def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
+        """Return one statement that links the mentions, if the sentence is about somebody or something."""
+        pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
+        subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
+        objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
+        if subject is None or not objects:
+            return []
+        if self.speaker and not _FIRST_PERSON.search(self.text):
+            if _SECOND_PERSON.search(self.text.replace("’", "'")):
+                return []  # praise and advice
+            if not _MEASURED.search(self.text) and not any(mention.named for mention in objects):
+                return []  # "Friendship is important": nothing about anybody
+        predicate = GENERAL if self.speaker else "RELATES_TO"
+        change: Change = "is" if _PRESENT.search(self.text) else "happens"
+        statement = self._statement(subject, predicate, objects[:MOST_OBJECTS], change, 0.4)
+        return [self._with_verb(statement, 0, self.end - self.start)]
+
+    # Subjects and objects.
+
+    def _subject(self, before: str, *, of_things: bool = False) -> Mention | None:
+        """Return the subject right before the verb, or the one that "and" carries on, if any."""
+        lead = CLAUSE_START.split(before)[-1]
+        words = _split(lead)
+        pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
+        if pronoun is not None and _all_light(words[pronoun + 1 :]):
+            return self._person(words[pronoun].split("'")[0], len(before))
+        name = self._name_before(before, len(before) - len(lead), of_things=of_things)
+        if name is not None or not _all_light(words):
+            return name
+        if len(lead) == len(before):
+            return None if words[:1] in (["must"], ["should"]) else self.speaker or self.main  # "Must be hard"
+        # The verb follows "and" or a comma: it has the subject of the verb before.
+        earlier = _SUBJECT.findall(before[: len(before) - len(lead)])
+        if earlier:
+            return self._person(earlier[-1].casefold(), len(before))
+        first = self.mentions[0] if self.mentions else None
+        if first is not None and first.named and (first.start == self.start or (first.kin and _OWN.match(self.text))):
+            return first
+        opening = _WORDS.findall(before.casefold())[:1]
+        acts = bool(opening) and (_all_light(opening) or opening[0] in lexicon.VERB_FORMS)
+        return (self.speaker or self.main) if acts else None
+
+    def _person(self, pronoun: str, at: int) -> Mention | None:
+        """Return whom *pronoun*, before *at*, means: he or she is who was named last, in this sentence or before."""
+        if pronoun in ("i", "we"):
+            return self.speaker
+        if pronoun not in ("he", "she"):
+            return None
+        present = (self.scene.speaker, self.scene.listener)
+        before = (one for one in reversed(self.mentions) if one.end - self.start <= at and one.name not in present)
+        return next((one for one in before if one.type == PERSON and one.named), self.person)
+
+    def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
+        """Return the name after *begin* that only light words separate from the verb."""
+        for mention in reversed(self.mentions):
+            end = mention.end - self.start
+            if (mention.named or of_things) and begin < end <= len(before):
+                opens = _all_light(_WORDS.findall(before[begin : mention.start - self.start].casefold()))
+                if mention.named and mention.type not in (PERSON, ORGANISATION) and not mention.kin and not opens:
+                    return None
+                return mention if _all_light(_split(before[end:])) else None
+        return None
+
+
+def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
+    """Return *text* with other letters for the people who are called as a verb is: Will, May, Hope."""
+    for one in mentions:
+        if one.type == PERSON and one.name.split()[0].casefold() in PEOPLE:
+            start, end = one.start - offset, one.end - offset
+            text = text[:start] + "X" * (end - start) + text[end:]
+    return text
+
+
+def _is_of_things(pattern: Pattern, verb: str) -> bool:
+    return pattern.predicate in OF_THINGS and not verb.casefold().startswith(("using", "switching", "running"))
+
+
+def _is_deed(before: str, verb: str) -> bool:
+    """Return whether *verb*, after *before*, tells what happened and not what is so: "I played", not "I've played"."""
+    return is_past(verb) and _PERFECT.search(before) is None
+
+
+def _is_within(mention: Mention, span: Span) -> bool:
+    return span[0] <= mention.start < span[1]

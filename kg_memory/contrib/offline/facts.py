@@ -1,0 +1,349 @@
+"""Write what was read as the answers to prompts: entities, and facts with their dates; tell which names match."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from kg_memory.contrib.offline.clause_spans import find_clause_dates
+from kg_memory.contrib.offline.records import Field
+from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, Reading, Span, Statement
+from kg_memory.contrib.offline.wording import write_sentence
+from kg_memory.llm.prompts.answers import MOST
+from kg_memory.text.dates import DateMention, find_dates, parse_period
+from kg_memory.text.sentences import list_words, singular
+
+_PRECISION_LENGTHS = {"year": 4, "month": 7, "day": 10}
+"""The characters of an ISO date of that precision."""
+_MIDNIGHTS = {4: "-01-01T00:00:00", 7: "-01T00:00:00", 10: "T00:00:00"}
+"""The rest of an ISO instant at which such a period begins."""
+_ROLES = frozenset({*"user human assistant ai bot system agent customer client speaker".split(), "用 户", "助 手"})
+_SMALL_WORDS = frozenset("of the and for de".split())
+_RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
+_WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
+"""The first words of a state of the past."""
+_DENIED = re.compile(
+    r"(?:\bnot|\brather than|\binstead of|而?不是|并非)\s?(?:in |on |at |from |since |during )?(?:the )?$",
+    re.IGNORECASE,
+)
+_WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
+_MINUTES = re.compile(r"\b(?:seconds?|minutes?|mins?|hours?|hrs?)\b|分钟|小时", re.IGNORECASE)
+"""Words of a length of time that dates nothing: "for 10 minutes"."""
+_FOR = re.compile(
+    r"\bfor (?P<number>the|this|a few|a couple of|a|one|two|three|four|five|six|\d{1,2}) (?:next |rest of the |whole )?"
+    r"(?P<unit>days?|nights?|weeks?|weekends?|months?|spring|summer|fall|autumn|winter)\b",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(r"\bbefore\s(?:the\s)?$", re.IGNORECASE)
+_BY = re.compile(r"\b(?:before|by)\s(?:the\s)?$", re.IGNORECASE)
+_AFTER = re.compile(r"\bafter\s(?:the\s)?$", re.IGNORECASE)
+_BEFORE_CHINESE = re.compile("以前|之前")
+_AFTER_CHINESE = re.compile("以后|之后")
+
+Period = tuple[datetime | None, datetime | None]
+
+
+# Names.
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity of a prompt; `called` has the names that the episode uses, whatever it is called elsewhere."""
+
+    id: int
+    name: str
+    type: str
+    called: tuple[str, ...]
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Entity:
+        """Return the entity that a prompt shows as *fields*."""
+        return cls(fields["id"], fields["name"], fields["type"], tuple(fields.get("called") or [fields["name"]]))
+
+
+def name_key(name: str) -> str:
+    """Return *name* without case, punctuation and article, and a common noun in the singular."""
+    written = list_words(unicodedata.normalize("NFKC", name))
+    words = [word.casefold() for word in written]
+    if len(words) > 1 and words[0] in ("the", "a", "an"):
+        words = words[1:]
+    if words and written[-1].islower() and written[-1].isascii():
+        words[-1] = singular(words[-1])
+    return " ".join(words)
+
+
+def is_same_name(first: str, second: str, type_: str = "") -> bool:
+    """Return whether two names surely mean one thing."""
+    keys = name_key(first), name_key(second)
+    if not keys[0]:
+        return False
+    if keys[0] == keys[1]:
+        return True
+    if not _ROLES.isdisjoint(keys):
+        return False  # "user" is the speaker, not the "User Authentication" that a message mentions
+    if any(mark in name for name in (first, second) for mark in ("'s ", "的")):
+        return False  # "Ann" is not "Ann's sister"
+    if type_ == PERSON:
+        short, long = sorted((key.split() for key in keys), key=len)
+        return bool(short) and len(short) < len(long) and (long[: len(short)] == short)
+    return _is_acronym(first, second) or _is_acronym(second, first)
+
+
+def _is_acronym(short: str, long: str) -> bool:
+    letters = _letters(short)
+    return letters != "" and _initials(long) == letters
+
+
+def _letters(name: str) -> str:
+    """Return the letters of *name* if it may be an acronym."""
+    letters = "".join(filter(str.isalpha, name))
+    return letters if 2 <= len(letters) <= 8 and letters.isupper() else ""
+
+
+def _initials(name: str) -> str:
+    words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS]
+    return "".join(word[0].upper()[0] for word in words)
+
+
+def _clues(name: str) -> list[tuple[str, str]]:
+    """Return the parts of a name by which it may be found to mean the same as another."""
+    key = name_key(name)
+    words = key.split()
+    beginnings = (" ".join(words[:number]) for number in range(1, len(words)))
+    parts = {"whole": [key], "letters": [_letters(name)], "initials": [_initials(name)], "beginning": beginnings}
+    return [(part, text) for part, texts in parts.items() for text in texts if text]
+
+
+_MATCHING = {"whole": "beginning", "beginning": "whole", "letters": "initials", "initials": "letters"}
+"""The part of the other name that must equal one of a name for both to mean one thing, where they differ."""
+
+
+class _Ids:
+    """Finds the entity that a name in the text means."""
+
+    def __init__(self, entities: Sequence[Entity]) -> None:
+        self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
+        self._near: dict[tuple[str, str], dict[int, Entity]] = {}
+        for entity in entities:
+            for clue in (clue for name in entity.called for clue in _clues(name)):
+                self._near.setdefault(clue, {})[entity.id] = entity
+
+    def of(self, name: str) -> int | None:
+        """Return the id of the entity called *name*, also where it is called by its full name elsewhere."""
+        exact = self._exact.get(name_key(name))
+        if exact is not None:
+            return exact
+        near: dict[int, Entity] = {}
+        for part, text in _clues(name):
+            near.update(self._near.get((_MATCHING[part], text), {}))
+        alike = [id_ for id_, entity in near.items() if self._may_be(entity, name)]
+        return alike[0] if len(alike) == 1 else None
+
+    @staticmethod
+    def _may_be(entity: Entity, name: str) -> bool:
+        type_ = PERSON if entity.type == PERSON else ""
+        return any(is_same_name(name, called, type_) for called in entity.called)
+
+
+# Entities and facts.
+
+
+def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]]:
+    """Return the names and types of the mentions: the speaker first, then names, then the ends of statements.
+
+    The type that a statement gives ("works at X") wins over one guessed from the name.
+    """
+    ends = [mention for statement in reading.statements for mention in (statement.subject, *statement.objects)]
+    types = {name_key(mention.name): mention.type for mention in reversed(ends)}
+    mentions = (*reading.mentions, *ends)
+    entities = [(mention.name, types.get(name_key(mention.name), mention.type)) for mention in mentions]
+    return [(speaker, PERSON), *entities] if speaker else entities
+
+
+def write_facts(
+    reading: Reading, content: str, speaker: str | None, at: datetime, entities: Sequence[Entity], names: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Return the facts of *reading* between *entities*, as `ExtractedFact` has them.
+
+    *content* is the episode that *speaker* wrote *at* that time; *names* are predicates as the user's own types spell
+    them.
+    """
+    ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
+    facts = []
+    for statement in reading.statements:
+        subject = ids.of(statement.subject.name)
+        ends = dict.fromkeys(ids.of(mention.name) for mention in statement.objects)
+        objects = [id_ for id_ in ends if id_ is not None and id_ != subject]
+        if subject is not None and objects:
+            fact = _write_fact(statement, reading, content, statement.said_by or speaker, at)
+            name = spelling.get(statement.predicate.replace("_", "").casefold(), statement.predicate)
+            facts.append({"subject": subject, "predicate": name, "objects": objects[:10], **fact})
+    return facts[:MOST]
+
+
+def _write_fact(
+    statement: Statement, reading: Reading, content: str, speaker: str | None, at: datetime
+) -> dict[str, Any]:
+    """Return the words and the times of *statement*, one of *reading*."""
+    words = content[statement.start : statement.end]
+    dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
+    dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
+    if statement.change == "plans":
+        dates = [_plan_ahead(date, words, at) for date in dates]
+    own = _own_dates(statement, reading.statements, words, dates)
+    begin, end = _period(statement, own, content, at)
+    was = statement.verb is not None and _WAS.match(content, *statement.verb) is not None
+    by = "by " if own and not was and _BY.search(words[: own[0].start]) else ""
+    start, stop = statement.quote
+    inside = [date for date in dates if start <= date.start + statement.start and date.end + statement.start <= stop]
+    spans = [(date.start + statement.start, date.end + statement.start) for date in inside]
+    planned = dict(zip(spans, inside, strict=True)) if statement.change == "plans" else {}
+    over = end is not None and end <= at
+    is_former = statement.kind == "state" and (over or (statement.tense == "past" and begin is None))
+    is_general = statement.predicate == GENERAL
+    kind = "state" if is_general and begin is None else statement.kind
+    edge_type = "co_occurrence" if is_general else "semantic"
+    return {
+        "kind": "former" if is_former else kind,
+        "sentence": write_sentence(statement, content, speaker, over=over, dates=spans, planned=planned)[:2000],
+        "quote": content[start:stop][:4000],
+        "valid_at": begin and f"{by}{_write_date(begin, dates, at)}",
+        "invalid_at": end and f"{by}{_write_date(end, dates, at)}",
+        "edge_type": "causal" if statement.causal else edge_type,
+        "confidence": statement.confidence,
+    }
+
+
+def _plan_ahead(date: DateMention, words: str, at: datetime) -> DateMention:
+    """Return *date* of a plan in the year to come, where it would be past: "on May 10", said in June."""
+    end = date.interval.end
+    if end is None or end > at or re.search(r"\d{4}|\b(?:last|ago|past)\b|去|上", words[date.start : date.end]):
+        return date
+    later = (one for one in find_dates(words, at + _YEAR) if (one.start, one.end) == (date.start, date.end))
+    return next((one for one in later if one.interval.end is not None and one.interval.end > at), date)
+
+
+def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
+    """Return whether *date*, in a sentence at *offset*, is the name of a person: May."""
+    start, end = date.start + offset, date.end + offset
+    return any(one.start <= start and end <= one.end for one in reading.mentions if one.named and one.type == PERSON)
+
+
+def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> list[dict[str, Any]]:
+    """Return the facts of a record between *entities*, as `ExtractedFact` has them."""
+    ids = _Ids(entities)
+    facts = []
+    for field in fields:
+        subject, object_ = ids.of(field.subject.name), ids.of(field.object.name)
+        if subject is None or object_ is None or subject == object_:
+            continue
+        facts.append(
+            {
+                "subject": subject,
+                "predicate": field.predicate,
+                "objects": [object_],
+                "sentence": field.sentence[:2000],
+                "quote": field.quote[:4000],
+                "valid_at": _rewrite_date(field.valid_at),
+                "invalid_at": _rewrite_date(field.invalid_at),
+                "edge_type": "semantic",
+                "confidence": 0.9,
+            }
+        )
+    return facts[:MOST]
+
+
+# Dates.
+
+
+def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
+    """Return *moment* in ISO 8601, as coarse as the one of *dates* that begins then: "2019", "2019-05", "2019-05-03".
+
+    A moment that begins no day, month or year of the calendar of *at* is written as an instant.
+    """
+    written = {date.interval.precision for date in dates if date.interval.start == moment}
+    length = next((length for precision, length in _PRECISION_LENGTHS.items() if precision in written), 0)
+    local = moment.astimezone(at.tzinfo)
+    full, midnight = local.isoformat(), _MIDNIGHTS.get(length)
+    whole = midnight is not None and full[length:].startswith(midnight) and not local.microsecond
+    return full[:length] if whole else full
+
+
+def _rewrite_date(date: str | None) -> str | None:
+    """Return a *date* of a record in ISO 8601 and as coarse as it is there, or ``None`` if it is not a date."""
+    period = parse_period(date)
+    if period is None or period.start is None:
+        return None
+    return period.start.isoformat()[: _PRECISION_LENGTHS.get(period.precision)]
+
+
+def _own_dates(
+    statement: Statement, statements: Sequence[Statement], quote: str, dates: Sequence[DateMention]
+) -> list[DateMention]:
+    """Return those of the *dates* in *quote* that date the verb of *statement*: "I moved in June, not in May", June."""
+    dates = [date for date in dates if _DENIED.search(quote[max(0, date.start - 20) : date.start]) is None]
+    if statement.verb is None or not dates:
+        return []
+    if statement.predicate in LOOSE and (len(dates) > 1 or (statement.change == "is" and dates[0].interval.end)):
+        return []  # of what, nobody knows
+    verbs = [one.verb for one in statements if one.verb is not None and one.predicate not in LOOSE]
+    own, *others = ((start - statement.start, end - statement.start) for start, end in (statement.verb, *verbs))
+    return find_clause_dates(quote, own, others, dates)
+
+
+def _period(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
+    """Return since when and until when *statement*, made *at* that time, holds.
+
+    A time that is not told is not known: neither a state nor a plan begins when it is told, and a plan does not begin
+    on its date. An end without a date is over when it is told. A state of the past held during its date, a passing one
+    lasts until the end of it. A denial has no date.
+    """
+    if statement.change == "passes":
+        return _period_while_passing(dates, content[statement.start : statement.end], at)
+    if not dates or statement.change in ("plans", "never"):
+        return None, at if statement.change == "ends" else None
+    start, end = dates[0].interval.start, dates[0].interval.end
+    place = (statement.start + dates[0].start, statement.start + dates[0].end)
+    if start is None or (end is not None and _RANGE.search(content[slice(*place)])):
+        return start, end  # "until 2019", "from 2016 to 2019"
+    if start < at and statement.verb and statement.change != "happens" and _WAS.match(content, *statement.verb):
+        return _period_in_past(content, place, start, end, at)
+    if statement.change == "ends":
+        return None, start
+    return (start if start <= at or statement.predicate in STATES else None), None
+
+
+def _period_while_passing(dates: Sequence[DateMention], words: str, at: datetime) -> Period:
+    """Return since when and until when a passing state holds: for the length in *words*, or during its dates."""
+    length = _FOR.search(words)
+    if length is not None:
+        number, unit = length["number"].casefold(), length["unit"].casefold()
+        fixed = number in ("the", "this")
+        until = None
+        for date in find_dates(f"this {unit}" if fixed else f"in {number} {unit}", at)[:1]:
+            until = date.interval.end if fixed else date.interval.start
+        return None, until if until is not None and until > at else None
+    for date in dates:
+        start, end = date.interval.start, date.interval.end
+        if end is not None and at - _WEEK < end <= at and start is None:
+            end += _WEEK  # "until Friday" is the next one
+        if end is None or end > at:
+            return start, end
+    return None, None
+
+
+def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
+    """Return when a past state held whose date, at *place*, is from *start* to *end*: during it, before or after it."""
+    if end is None:
+        return start, None  # "I've lived in Oslo since 2019"
+    end = min(end, at)
+    before = content[max(0, place[0] - 12) : place[0]]
+    if _BEFORE.search(before) or _BEFORE_CHINESE.match(content, place[1]):
+        return None, start
+    if _AFTER.search(before) or _AFTER_CHINESE.match(content, place[1]):
+        return (end if end < at else None), at
+    return start, end

@@ -1,0 +1,376 @@
+"""Judge by rules how two facts relate: whether they say the same, or one ends or refutes the other."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kg_memory.contrib.offline.clauses import PASSING, passes
+from kg_memory.contrib.offline.comparing import JudgedFact, denies, find_new_number
+from kg_memory.contrib.offline.records import has_one_value
+from kg_memory.contrib.offline.statements import FUNCTIONAL, NOT
+from kg_memory.text import predicates
+from kg_memory.text.dates import parse_instant
+from kg_memory.text.sentences import words_without_speaker
+
+SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
+"""The confidence of a rule; where it is open which of two facts is right, a person is to decide."""
+
+_OPPOSITES = {frozenset((like, dislike)) for like in ("LIKES", "LOVES", "PREFERS") for dislike in ("DISLIKES", "HATES")}
+_CORRECTS = re.compile(
+    r"\bcorrection\b|\bI (?:meant|misspoke|mistyped|was (?:wrong|mistaken)|made a mistake|got (?:it|that) wrong)\b|"
+    r"\b(?:sorry|oops|wait|actually|apologies)\b[^.!?]{0,80}[,;—–-]\s?(?:and )?not\b|"
+    r"\b(?:sorry|oops|wait)\b[^.!?]{0,80}\bnot\b[^.!?]{1,60}\bbut\b|\bmy mistake\b|"
+    r"\b(?:that|it)(?:'s| is| was) (?:wrong|not (?:true|right|correct)|incorrect)\b|"
+    r"说错了|更正|纠正|搞错了|记错了|弄错了|写错了|不对[，,]",
+    re.IGNORECASE,
+)
+"""Words of a correction."""
+_PERHAPS_CORRECTS = re.compile(
+    r"(?:(?:no|oh|well|wait|hmm|sorry|oops)[,.]? )*(?:actually|in fact)\b|(?:oops|wait|sorry)[,.]|其实|事实上|"
+    r"不是(?!很)",
+    re.IGNORECASE,
+)
+"""The first words of a sentence that may correct something, unless it states a change."""
+_CHANGES = re.compile(
+    r"\b(?:moved|moving|relocated|switched|joined|left|quit|changed|started|began|became|promoted|hired|married|"
+    r"since|now|just|recently|no longer|anymore)\b|搬|换|改|加入|入职|跳槽|离职|现在|最近|刚",
+    re.IGNORECASE,
+)
+_MOVES = re.compile(r"\b(?:moved|relocated|switched|instead|emigrated)\b|搬|换|跳槽", re.IGNORECASE)
+_TOO = re.compile(
+    r"\b(?:also|as well(?! as)|both|another|besides|in addition|additionally|part[- ]time|on the side|side (?:job|gig|"
+    r"project|hustle)|a second|(?:my|our) (?:second|other))\b|\btoo(?=\s*(?:[.,;!)]|$))|"
+    r"也(?!许)|还(?![是在没有要]|可以)|另外|同时|兼职|兼任|第二[份个家]|副业",
+    re.IGNORECASE,
+)
+_ENDS_IN_TOO = re.compile(r",\s?(?:too|as well|also)[.!\s]*$", re.IGNORECASE)
+_BORN = re.compile(r"\b(?:was|were) born\b|出生", re.IGNORECASE)
+_RETURNS = re.compile(r"\b(?:again|back|rejoined|returned)\b|再次|又|重新|回", re.IGNORECASE)
+_NOT_THEN = re.compile(
+    r"[,;—–-]\s?(?:and )?not (?:in |on |since )?(?:\d|last\b|"
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)|"
+    r"(?:而?不是|并非)[^，。]{0,6}[年月日号]",
+    re.IGNORECASE,
+)
+"""Words that deny a date."""
+_HAS_NOT = re.compile(r"[,;—–-]\s?(?:and )?not\b|而?不是|并非", re.IGNORECASE)
+_NO = re.compile(r"(?:no|nope)[,.!]|不[，,。]|不是[，,]", re.IGNORECASE)
+_RATHER_THAN = r"(?:\b(?:to|over|than|instead of|not|from|replaced)\s|不是|比起?|代替|取代)\s?(?:the |my |an? )?"
+"""Words before the one of two that is preferred less."""
+_GENERIC = frozenset("SAYS_ABOUT RELATES_TO MENTIONS THINKS PLANS HAS HELPS MADE WORKS_ON RECEIVED NEVER_DID".split())
+"""Predicates that two facts may share and yet state different things."""
+_EVENTS = frozenset({"VISITED", "ATTENDED", "MET", "BOUGHT", "READ", "WATCHED", "LOST", "SOLD"})
+_SAME_WORDS = 0.75
+"""The share of their words that two sentences must have in common to say the same."""
+_NEGATION = re.compile(r"\b(?:not|never|no longer|without|cannot|nobody|nothing)\b|n['’]t\b|[不没未]", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\d+(?:[.,:/]\d+)*|\b(?:jan|febr|septem|octo|novem|decem)\w{2,5}\b|\b(?:march|april|june|july|august)\b|(?-i:\bMay\b)|"
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(
+    r"[,;.!?()–—](?=\s|$)|\s(?:and|but|so|because|while|although)\s(?=(?:I|we|he|she|they|it|now|my|our|then)\b)|[，；。！？\n]",
+    re.IGNORECASE,
+)
+
+
+class Judgement(NamedTuple):
+    """A verdict on two facts, how sure it is (0 to 1), which of the two holds, and why."""
+
+    verdict: str
+    confidence: float
+    holds: str
+    reason: str
+
+
+def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
+    """Return how *new* relates to *existing*; they are unrelated where no rule applies.
+
+    The time of the statements counts, not the order in which they arrived.
+    """
+    if new.subject == existing.subject:
+        pair = _Pair.of(new, existing)
+        for rule in _RULES:
+            judgement = rule(pair)
+            if judgement is not None:
+                return judgement
+    return Judgement("unrelated", UNSURE, "new", "They have nothing to do with each other.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two facts of one subject, by their arrival and by the time of their statements."""
+
+    new: JudgedFact
+    existing: JudgedFact
+    later: JudgedFact
+    earlier: JudgedFact
+
+    @classmethod
+    def of(cls, new: JudgedFact, existing: JudgedFact) -> _Pair:
+        """Return the pair, with the new fact as the later one unless both have a time that says otherwise."""
+        ours, theirs = parse_instant(new.said_at), parse_instant(existing.said_at)
+        swapped = ours is not None and theirs is not None and theirs > ours
+        return cls(new, existing, existing, new) if swapped else cls(new, existing, new, existing)
+
+    @property
+    def alike(self) -> bool:
+        """Whether both have the same predicate."""
+        return self.new.predicate == self.existing.predicate
+
+    @property
+    def shared(self) -> set[str]:
+        """The objects that both have."""
+        return self.new.object_keys & self.existing.object_keys
+
+    @property
+    def ended(self) -> bool:
+        """Whether one of the two has an end."""
+        return bool(self.new.invalid_at or self.existing.invalid_at)
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether both have the same predicate, which holds for one object at a time."""
+        predicate = self.new.predicate
+        fields = has_one_value(predicate) and _is_field(self.new) and _is_field(self.existing)
+        return self.alike and (fields or predicate in FUNCTIONAL or self.existing.one_at_a_time)
+
+    def later_wins(self, verdict: str, reason: str, confidence: float = SURE) -> Judgement:
+        """Return *verdict*, with the later fact as the one that holds."""
+        return Judgement(verdict, confidence, "new" if self.later is self.new else "known", reason)
+
+    def dispute(self, reason: str) -> Judgement:
+        """Return that only one can be right: the later one where it says no to the other, else a person decides."""
+        return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
+
+
+def _redates(pair: _Pair) -> Judgement | None:
+    """Judge the same state with another date."""
+    dates = parse_instant(pair.new.valid_at), parse_instant(pair.existing.valid_at)
+    if dates == (None, None) and parse_instant(pair.later.invalid_at) != parse_instant(pair.later.said_at):
+        # "I left in March. Actually I left in April."
+        dates = parse_instant(pair.new.invalid_at), parse_instant(pair.existing.invalid_at)
+    if not says_the_same(pair.new, pair.existing) or dates[0] is None or dates[1] is None:
+        return None
+    if dates[0] != dates[1] and _redates_back(pair.later):
+        return pair.later_wins("conflicts", "It gives another date, as a correction.")
+    if dates[0].year != dates[1].year and _happens_once(pair):
+        return pair.dispute("It happens once, and each gives another year.")
+    return None
+
+
+def _opposes(pair: _Pair) -> Judgement | None:
+    opposite = frozenset((pair.new.predicate, pair.existing.predicate)) in _OPPOSITES
+    if not opposite or not pair.shared or pair.ended:
+        return None
+    return pair.later_wins("supersedes", "It is liked or disliked, and that changed.")
+
+
+def _says_not(pair: _Pair) -> Judgement | None:
+    """Judge a state and its plain denial: each ends the other, unless the later one began before the denial."""
+    for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
+        if denial.predicate != NOT + fact.predicate or not pair.shared or pair.ended:
+            continue
+        if fact is pair.later and _began_before(fact, denial):
+            return pair.later_wins("conflicts", "One denies what the other tells.")
+        return pair.later_wins("supersedes", "It is so, or it is not, and that changed.")
+    return None
+
+
+def _denies(pair: _Pair) -> Judgement | None:
+    """Judge a "never" and its contrary: the later one holds; a contrary that began since only ends the "never"."""
+    for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
+        if not denies(denial, fact):
+            continue
+        if denial is pair.later or _began_before(fact, denial):
+            return pair.later_wins("conflicts", "One denies what the other tells.")
+        if pair.shared:
+            return pair.later_wins("supersedes", "It was never so before, and now it is.")
+    return None
+
+
+def _repeats(pair: _Pair) -> Judgement | None:
+    same = says_the_same(pair.new, pair.existing)
+    return Judgement("duplicate", SURE, "new", "Both say the same.") if same else None
+
+
+def _gives_up(pair: _Pair) -> Judgement | None:
+    """Judge that something is had no more, whose sentences are not alike: "I have a dog", "I no longer have a dog"."""
+    same = pair.alike and pair.new.predicate == "HAS" and pair.new.object_keys == pair.existing.object_keys
+    if not same or pair.earlier.invalid_at or not pair.later.invalid_at:
+        return None
+    return Judgement("duplicate", SURE, "new", "It is the same thing, which is had no more.")
+
+
+def _corrects(pair: _Pair) -> Judgement | None:
+    """Judge another object that corrects the earlier one."""
+    if not pair.alike or pair.shared:
+        return None
+    words = pair.later.words
+    # "Nordlys, not Acme" corrects; "Nordlys now, not Acme" is a change.
+    names_it = any(_denies_name(words, name) for name in pair.earlier.objects)
+    if _takes_back(pair.later):
+        # "I live in Lund, not in Uppsala" leaves every home before Uppsala as it was.
+        corrects = names_it or (pair.one_at_a_time and _HAS_NOT.search(words) is None)
+    else:
+        corrects = names_it and pair.one_at_a_time and _CHANGES.search(words) is None
+    return pair.later_wins("conflicts", "It corrects what was said before.") if corrects else None
+
+
+def _adds(pair: _Pair) -> Judgement | None:
+    """Judge a second value beside the first."""
+    if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
+        return None
+    return Judgement("complements", SURE, "new", "It is told as a second one, beside the other.")
+
+
+def _passes(pair: _Pair) -> Judgement | None:
+    """Judge a passing state beside a lasting one."""
+    ours, theirs = pair.new.predicate, pair.existing.predicate
+    away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
+    if pair.shared or not (away or pair.one_at_a_time):
+        return None
+    new_passes, existing_passes = _is_passing(pair.new), _is_passing(pair.existing)
+    if new_passes and not existing_passes:
+        return Judgement("temporary", SURE, "new", "It is a passing state, and ends nothing that lasts.")
+    if existing_passes and not new_passes:
+        return Judgement("complements", SURE, "new", "The known one is a passing state.")
+    return None
+
+
+def _replaces(pair: _Pair) -> Judgement | None:
+    """Judge another value of what has one at a time."""
+    if not pair.one_at_a_time or pair.shared:
+        return None
+    if _happens_once(pair):
+        return pair.dispute("It happens once, and each tells another.")
+    return pair.later_wins("supersedes", "Only one holds at a time, and it changed.")
+
+
+def _prefers(pair: _Pair) -> Judgement | None:
+    if not pair.alike or pair.new.predicate != "PREFERS" or pair.shared or pair.ended or _is_added(pair.later):
+        return None
+    rejected = (rf"{_RATHER_THAN}{re.escape(name)}(?![A-Za-z0-9])" for name in pair.earlier.objects)
+    words = pair.later.words
+    if not any(re.search(pattern, words, re.IGNORECASE) for pattern in rejected):
+        return None
+    return pair.later_wins("supersedes", "It is preferred instead.")
+
+
+def _renumbers(pair: _Pair) -> Judgement | None:
+    number = find_new_number(pair.later, pair.earlier)
+    return pair.later_wins("supersedes", f"It is another number now: {number}.", 0.9) if number else None
+
+
+_RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
+    _redates,
+    _opposes,
+    _says_not,
+    _denies,
+    _repeats,
+    _gives_up,
+    _corrects,
+    _adds,
+    _passes,
+    _replaces,
+    _prefers,
+    _renumbers,
+)
+"""The rules, of which the first that applies decides."""
+
+
+def _is_field(fact: JudgedFact) -> bool:
+    """Return whether a fact comes from a field of a record that has one value."""
+    return fact.sentence.startswith(f"{fact.subject}: ") and " is " in fact.sentence
+
+
+def _began_before(fact: JudgedFact, denial: JudgedFact) -> bool:
+    began, denied = parse_instant(fact.valid_at), parse_instant(denial.said_at)
+    return began is not None and denied is not None and began < denied
+
+
+def _happens_once(pair: _Pair) -> bool:
+    """Return whether both state what happens once in a life."""
+    rule = predicates.canonical_predicate(pair.new.predicate)
+    once = rule is not None and rule.family in ("birth", "death")
+    return pair.alike and (once or all(_BORN.search(fact.words) for fact in (pair.new, pair.existing)))
+
+
+def _takes_back(fact: JudgedFact) -> bool:
+    """Return whether *fact* is stated as a correction."""
+    words = fact.words
+    if _CORRECTS.search(words) is not None:
+        return True
+    opens = _PERHAPS_CORRECTS.match(words) is not None
+    return opens and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
+
+
+def _redates_back(fact: JudgedFact) -> bool:
+    """Return whether *fact*, which is known with another date, is stated as a correction of it, and no return."""
+    if _takes_back(fact) or _NOT_THEN.search(fact.words) is not None:
+        return True
+    return _PERHAPS_CORRECTS.match(fact.words) is not None and _RETURNS.search(fact.words) is None
+
+
+def _denies_name(words: str, name: str) -> bool:
+    """Return whether *words* say that it is not *name*."""
+    plain = re.escape(name)
+    pattern = rf"(?:\bnot|\bnever|而?不是|并非|没有?)\s?(?:to |in |at |for |a |an |the |从|在|住在|搬到)*{plain}(?!\w)"
+    return re.search(pattern, words, re.IGNORECASE) is not None
+
+
+def _is_added(fact: JudgedFact) -> bool:
+    """Return whether *fact* is stated as one more, as in "also"."""
+    clause = _object_clause(fact)
+    added = _TOO.search(clause) is not None or _ENDS_IN_TOO.search(fact.words) is not None
+    return added and _MOVES.search(clause) is None
+
+
+def _is_passing(fact: JudgedFact) -> bool:
+    """Return whether *fact* is a passing state, by its predicate or the clause of its object."""
+    return fact.predicate.startswith(("STAYS_IN", "TEMPORARILY_")) or passes(_object_clause(fact))
+
+
+def _object_clause(fact: JudgedFact) -> str:
+    """Return the clause of the first object of *fact*, without the names of its objects."""
+    words = fact.words
+    low = words.casefold()
+    places = (low.find(name.casefold()) for name in fact.objects)
+    at = min(filter(lambda place: place >= 0, places), default=None)
+    if at is not None:
+        cuts = [0, *(cut.end() for cut in _CLAUSE_END.finditer(words)), len(words)]
+        place = bisect_right(cuts, at)
+        words = words[cuts[place - 1] : (*cuts, len(words))[place]]
+    for name in fact.objects:
+        words = re.sub(re.escape(name), " ", words, flags=re.IGNORECASE)
+    return words
+
+
+def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
+    """Return whether two facts say the same about the same subject and objects."""
+    if new.subject != existing.subject or set(new.objects) != set(existing.objects):
+        return False
+    alike = new.predicate == existing.predicate
+    if bool(new.invalid_at) != bool(existing.invalid_at) and not alike:
+        return False
+    if alike and new.predicate not in _GENERIC and new.predicate not in _EVENTS:
+        return True
+    other_day = new.valid_at and existing.valid_at and new.valid_at[:10] != existing.valid_at[:10]
+    two_events = alike and new.predicate in _EVENTS and other_day
+    if two_events or _differs(new.words, existing.words):
+        return False
+    ours, theirs = words_without_speaker(new.sentence), words_without_speaker(existing.sentence)
+    if not ours or not theirs:
+        return alike
+    return len(ours & theirs) / len(ours | theirs) >= _SAME_WORDS
+
+
+def _differs(ours: str, theirs: str) -> bool:
+    """Return whether only one is negated, or the two have different numbers."""
+    if bool(_NEGATION.search(ours)) != bool(_NEGATION.search(theirs)):
+        return True
+    return sorted(_NUMBER.findall(ours)) != sorted(_NUMBER.findall(theirs))

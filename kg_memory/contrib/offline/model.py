@@ -1,0 +1,359 @@
+"""The model that needs no model: it answers every prompt by rules, the same each time."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from kg_memory.contrib.offline.chinese import read_chinese
+from kg_memory.contrib.offline.comparing import JudgedFact
+from kg_memory.contrib.offline.corrections import apply_corrections, may_correct
+from kg_memory.contrib.offline.english import read_english
+from kg_memory.contrib.offline.facts import (
+    Entity,
+    is_same_name,
+    list_entities,
+    name_key,
+    write_facts,
+    write_record_facts,
+)
+from kg_memory.contrib.offline.judging import judge
+from kg_memory.contrib.offline.names import find_mentions
+from kg_memory.contrib.offline.records import has_one_value, read_record
+from kg_memory.contrib.offline.statements import (
+    PERSON,
+    Mention,
+    Reading,
+    Scene,
+    Statement,
+    is_chinese,
+)
+from kg_memory.contrib.offline.transcript import Turn, read_turns, split_turns
+from kg_memory.errors import ModelError
+from kg_memory.llm.prompts.answers import MOST
+from kg_memory.runtime.effects import Ask
+from kg_memory.runtime.lifecycle import PerLoop
+from kg_memory.text.dates import parse_instant
+from kg_memory.text.identity import is_assistant
+from kg_memory.text.sentences import describe, summarise
+from kg_memory.text.tokenise import terms
+
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_MOST_NAMES = 10
+"""Names that are kept of an assistant's message."""
+_CORRECTABLE = 4
+"""Messages before a correction that it may correct."""
+_LONGEST = 60_000
+"""Characters that are read; the caller splits longer texts."""
+_LONGEST_BEFORE = 2000
+"""Characters of an earlier message that are read."""
+
+Fields = Mapping[str, Any]
+Answer = dict[str, Any]
+
+
+class OfflineModel:
+    """Reads English and Chinese by rules: a degraded mode without a key, a network or surprises.
+
+    It names the speaker, people, places, organisations, things and topics, links each informative sentence to what it
+    mentions, and knows the common ways to say that something changed.
+    """
+
+    name = "offline"
+
+    def __init__(self) -> None:
+        self._turns = PerLoop(asyncio.Lock)
+
+    def answer(self, ask: Ask) -> BaseModel:
+        """Return the typed answer to *ask*.
+
+        Errors: `ModelError` for an unknown prompt.
+        """
+        fields: Answer = {}
+        for part in ask.prompt.parts or (ask.prompt,):
+            fields.update(_answer(part.name, ask.fields))
+        answer: BaseModel = ask.prompt.answer.model_validate(fields)
+        return answer
+
+    async def aanswer(self, ask: Ask) -> BaseModel:
+        """Return the typed answer to *ask*, read in a thread: a long text takes a second of the processor.
+
+        One is read at a time: several would take as long, and hold up all else that runs.
+        """
+        async with self._turns.get():
+            return await asyncio.to_thread(self.answer, ask)
+
+
+def _answer(prompt: str, fields: Fields) -> Answer:
+    rule = _ANSWERS.get(prompt)
+    if rule is None:
+        names = ", ".join(sorted(_ANSWERS))
+        raise ModelError(
+            f"the offline model cannot answer the prompt {prompt!r}: use one of {names}, or a language model"
+        )
+    return rule(fields)
+
+
+# Reading.
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """An episode of a prompt, or one before it."""
+
+    content: str
+    speaker: str | None
+
+    @classmethod
+    def of(cls, fields: Fields) -> _Message:
+        return cls(fields["content"], fields.get("speaker") or None)
+
+
+def _read_message(message: _Message, previous: Sequence[_Message], names: Sequence[str] = ()) -> Reading:
+    """Return what *message* mentions and states; *previous* messages tell who is meant, *names* were met before."""
+    content = _CODE.sub(lambda code: " " * len(code[0]), message.content[:_LONGEST])
+    turns = split_turns(content) if message.speaker is None else []
+    if turns:
+        return _read_transcript(content, turns, previous, names)
+    return _read_content(content, message, previous, names)
+
+
+def _read_transcript(content: str, turns: list[Turn], previous: Sequence[_Message], names: Sequence[str]) -> Reading:
+    """Return what the *turns* of *content* mention and state, each with those before it as earlier messages."""
+
+    def read(text: str, speaker: str, before: list[Turn]) -> Reading:
+        spoken = [_Message(content[turn.start : turn.end].strip(), turn.speaker) for turn in before[-_CORRECTABLE:]]
+        met = [*names, *dict.fromkeys(turn.speaker for turn in turns)]
+        return _read_content(text, _Message(text, speaker), [*previous, *spoken], met)
+
+    return read_turns(content, turns, read)
+
+
+def _read_content(content: str, message: _Message, previous: Sequence[_Message], names: Sequence[str]) -> Reading:
+    if is_assistant(message.speaker):
+        return _read_names(content, message.speaker)
+    scene = _scene(message.speaker, previous, names)
+    reading = _read_text(content, scene)
+    if may_correct(content):
+        own = (before for before in previous[-_CORRECTABLE:] if before.speaker == message.speaker)
+        earlier: list[tuple[str, Sequence[Statement]]] = []
+        for text in (before.content[:_LONGEST_BEFORE] for before in own):
+            earlier.append((text, apply_corrections(text, _read_text(text, scene), earlier).statements))
+        reading = apply_corrections(content, reading, earlier)
+    return reading
+
+
+@lru_cache(maxsize=4)  # it is asked for entities, and then for facts
+def _read_names(content: str, speaker: str) -> Reading:
+    """Return the names in an assistant's message: its explanations and advice are about nobody."""
+    if is_chinese(content):
+        mentions = read_chinese(content, Scene(speaker)).mentions
+    else:
+        named = [mention for mention in find_mentions(content, speaker) if mention.named]
+        times = Counter(mention.name for mention in named)
+        # Headings and steps have capitals too, but are said once.
+        mentions = tuple(one for one in named if one.type != "Entity" or times[one.name] > 1)
+    return Reading(mentions[:_MOST_NAMES], ())
+
+
+def _read_text(content: str, scene: Scene) -> Reading:
+    return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
+
+
+def _scene(speaker: str | None, previous: Sequence[_Message], names: Sequence[str]) -> Scene:
+    others = [message.speaker for message in previous if message.speaker and message.speaker != speaker]
+    listener = others[-1] if others else None
+    met = tuple(dict.fromkeys(filter(None, (speaker, *others, *names))))
+    return Scene(speaker, listener, met, _last_person(previous, {speaker, listener}))
+
+
+def _last_person(previous: Sequence[_Message], present: set[str | None]) -> Mention | None:
+    """Return whom "he" or "she" means where the message names nobody: the last person named before."""
+    for message in reversed(previous[-2:]):
+        if is_chinese(message.content):
+            return None
+        people = [
+            name for name in _people(message.content[:_LONGEST_BEFORE], message.speaker) if name.name not in present
+        ]
+        if people:
+            return people[-1]
+    return None
+
+
+@lru_cache(maxsize=16)
+def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
+    return tuple(mention for mention in find_mentions(content, speaker) if mention.type == PERSON)
+
+
+def _previous(fields: Fields) -> list[_Message]:
+    return [_Message.of(message) for message in fields.get("previous") or ()]
+
+
+# Entities and facts.
+
+
+def _extract(fields: Fields) -> Answer:
+    episode, types = fields["episode"], list(fields.get("entity_types") or ())
+    if episode["kind"] == "json":
+        things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
+        names = [(thing.name, thing.type) for thing in things]
+    else:
+        reading = _read_message(_Message.of(episode), _previous(fields))
+        names = list_entities(reading, episode.get("speaker"))
+    distinct: dict[str, tuple[str, str]] = {}
+    for name, kind in names:
+        if name.strip():
+            distinct.setdefault(name_key(name) or name, (name, kind))
+    entities = [{"name": name[:512], "type": _type(kind, types)} for name, kind in distinct.values()]
+    return {"entities": entities[:MOST]}
+
+
+def _type(kind: str, types: Sequence[str]) -> str:
+    """Return *kind* under the name that the user's own types have for it, else their first."""
+    names = {name.casefold(): name for name in types}
+    for synonym in (kind.casefold(), *_SYNONYMS.get(kind, ())):
+        if synonym in names:
+            return names[synonym]
+    return types[0] if types else "Entity"
+
+
+def _reflect(_fields: Fields) -> Answer:
+    """Find nothing: a second look by the same rules sees the same."""
+    return {"missed": [], "unsupported": []}
+
+
+def _facts(fields: Fields) -> Answer:
+    episode, entities = fields["episode"], [Entity.of(entity) for entity in fields["entities"]]
+    if episode["kind"] == "json":
+        return {"facts": write_record_facts(read_record(episode["content"]), entities)}
+    names = [name for entity in entities for name in entity.called]
+    reading = _read_message(_Message.of(episode), _previous(fields), names)
+    predicates = [type_["name"] for type_ in fields.get("fact_types") or ()]
+    at = parse_instant(episode.get("at")) or datetime.now(UTC)
+    return {"facts": write_facts(reading, episode["content"], episode.get("speaker"), at, entities, predicates)}
+
+
+def _read(fields: Fields) -> Answer:
+    entities = _extract(fields)["entities"]
+    names = [entity["name"] for entity in entities]
+    numbered = [{**entity, "id": place} for place, entity in enumerate(entities)]
+    facts = _facts({**fields, "entities": numbered})["facts"]
+    for fact in facts:
+        fact["subject"] = names[fact["subject"]]
+        fact["objects"] = [names[place] for place in fact["objects"]]
+    return {"entities": entities, "facts": facts}
+
+
+# Resolution and verdicts.
+
+
+def _resolve(fields: Fields) -> Answer:
+    resolutions = []
+    for entity in fields["entities"]:
+        same = _match(entity)
+        names = [entity["name"], *([same["name"]] if same else [])]
+        # The fullest name, of equally full ones the known.
+        name = max(reversed(names), key=lambda name: len(name_key(name)))
+        chosen = same["id"] if same else None
+        resolutions.append({"entity": entity["id"], "same_as": chosen, "name": name, "confidence": 1.0})
+    return {"resolutions": resolutions}
+
+
+def _match(entity: Fields) -> Fields | None:
+    """Return the one candidate that *entity* is, or ``None``; of several that fit, one must have the same name."""
+    fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
+    key = name_key(entity["name"])
+    exact = [candidate for candidate in fitting if name_key(candidate["name"]) == key]
+    chosen = exact or fitting
+    return chosen[0] if len(chosen) == 1 or exact else None
+
+
+def _may_be(entity: Fields, candidate: Fields) -> bool:
+    types = {str(entity.get("type", "")), str(candidate.get("type", ""))}
+    type_ = PERSON if PERSON in types and types <= {PERSON, "Entity"} else ""
+    names = (candidate["name"], *candidate.get("aliases", ()))
+    return any(is_same_name(entity["name"], name, type_) for name in names)
+
+
+def _judge(fields: Fields) -> Answer:
+    verdicts = []
+    for fact in fields["facts"]:
+        new = JudgedFact.of(fact)
+        for existing in fact["existing"]:
+            judgement = judge(new, JudgedFact.of(existing))
+            if judgement.verdict != "unrelated":
+                verdicts.append({"fact": fact["id"], "known": existing["id"], **judgement._asdict()})
+    # Where there is no room for all, those that change least are left out.
+    return {"verdicts": sorted(verdicts, key=lambda verdict: verdict["verdict"] == "complements")[:MOST]}
+
+
+def _predicates(fields: Fields) -> Answer:
+    """Keep every predicate under its own name: the caller has looked up the synonyms that rules know."""
+    predicates = []
+    for predicate in fields["predicates"][:MOST]:
+        name = predicate["name"]
+        predicates.append({"name": name, "canonical": name, "one_at_a_time": has_one_value(name)})
+    return {"predicates": predicates}
+
+
+# Summaries and scores.
+
+
+def _summarise(fields: Fields) -> Answer:
+    summaries = []
+    for entity in fields["entities"]:
+        summary = summarise(entity["name"], entity["facts"]) or entity.get("summary", "")
+        summaries.append({"entity": entity["id"], "summary": summary})
+    return {"summaries": summaries}
+
+
+def _community(fields: Fields) -> Answer:
+    communities = []
+    for community in fields["communities"]:
+        name, summary = describe(community["items"])
+        communities.append({"community": community["community"], "name": name, "summary": summary})
+    return {"communities": communities}
+
+
+def _score(fields: Fields) -> Answer:
+    """Score each text by the cosine between its words and those of the question."""
+    question = set(terms(fields["question"]))
+    scores = []
+    for text in fields["texts"]:
+        words = set(terms(text["text"]))
+        common = len(question & words) / math.sqrt(len(question) * len(words)) if question and words else 0.0
+        scores.append({"text": text["id"], "relevance": 10 * common})
+    return {"scores": scores}
+
+
+_SYNONYMS = {
+    "Person": ("people", "human", "user", "contact", "customer", "人物", "人"),
+    "Organization": ("organisation", "company", "org", "account", "institution", "公司", "组织", "机构"),
+    "Place": ("location", "city", "地点", "地方"),
+    "Product": ("thing", "object", "tool", "item", "产品", "物品"),
+    "Topic": ("concept", "subject", "interest", "主题", "话题"),
+    "Event": ("activity", "meeting", "事件", "活动"),
+}
+_ANSWERS: dict[str, Callable[[Fields], Answer]] = {
+    "extract_message": _extract,
+    "extract_text": _extract,
+    "extract_json": _extract,
+    "read": _read,
+    "reflect": _reflect,
+    "resolve": _resolve,
+    "facts": _facts,
+    "predicates": _predicates,
+    "judge": _judge,
+    "summarise": _summarise,
+    "community": _community,
+    "score": _score,
+}

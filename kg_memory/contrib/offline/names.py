@@ -1,0 +1,294 @@
+"""Find what an English text mentions: people, relatives, works, places, organisations and topics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from kg_memory.contrib.offline.acts import PERSON_ACTS, match_act
+from kg_memory.contrib.offline.name_words import PEOPLE, find_user, is_acronym, is_person, is_word_of_calendar
+from kg_memory.contrib.offline.statements import (
+    EVENT,
+    ORGANISATION,
+    PERSON,
+    PLACE,
+    PRODUCT,
+    TOPIC,
+    Mention,
+    Token,
+    drop_overlaps,
+    split_words,
+)
+from kg_memory.contrib.offline.topics import EVENT_WORDS, find_topics
+from kg_memory.text import lexicon
+
+_TITLE = re.compile(r"[\"“]([A-Z][^\"“”\n]{1,60})[\"”]")
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
+_SENTENCE_START = frozenset('.!?…\n:"“”(#*>|•') | {"-", "–", "—"}
+_CONNECTORS = frozenset("of de la di del van von da dos &".split())
+_TWO_WORD_PLACES = frozenset(
+    {("new", "york"), ("los", "angeles"), ("san", "francisco"), ("new", "zealand"), ("hong", "kong"), ("san", "diego")}
+)
+_NAMING = (("is", "called"), ("is", "named"), ("was", "called"), ("'s", "name", "is"))
+"""Between a relative and the name that is told: "my sister's name is Lily"."""
+_OF_LANGUAGES = frozenset(
+    "speak speaks spoke speaking learn learns learning learned learnt study studies studying studied teach teaches "
+    "taught".split()
+)
+_ADVERBS = frozenset(
+    "abroad online overseas everyday someday anytime everywhere anywhere alongside whatever nights".split()
+)
+_NO_KIND = lexicon.STOP.union(lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.KIN, lexicon.DETERMINERS, _ADVERBS)
+_WITH_PERSON = frozenset("with and met called named meet asked told".split())
+_NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose april june august".split())
+
+_ABSTRACT = ("ing", "tion", "sion", "ness", "ment", "ity", "ism", "ship", "ware", "ology", "ly")
+_ORDINARY = EVENT_WORDS.union(
+    lexicon.BARE_NOUNS,
+    lexicon.VAGUE_NOUNS,
+    lexicon.VERB_FORMS,
+    lexicon.PASTIMES,
+    lexicon.KIN,
+    lexicon.ORGANISATION_WORDS,
+    lexicon.PLACE_WORDS,
+)
+
+
+def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -> list[Mention]:
+    """Return the mentions in *text*, in order and without overlaps; *names* were met before."""
+    words = split_words(text)
+    user = find_user(words, speaker, lambda at: _opens(words, at))
+    mentions = [*_titles(text), *user, *_relatives(words, speaker), *_names(words, names), *find_topics(words)]
+    return _complete_names(drop_overlaps(mentions))
+
+
+def _complete_names(mentions: list[Mention]) -> list[Mention]:
+    """Give a person whose full name comes first that name wherever one part of it follows."""
+    full: dict[str, str] = {}
+    completed = []
+    for mention in mentions:
+        parts = mention.name.split()
+        if mention.named and mention.type == PERSON and len(parts) > 1 and "'" not in mention.name:
+            full.setdefault(parts[-1], mention.name)
+            full.setdefault(parts[0], mention.name)
+        known_in_full = mention.named and mention.name in full
+        completed.append(replace(mention, name=full[mention.name], type=PERSON) if known_in_full else mention)
+    return completed
+
+
+def _titles(text: str) -> Iterator[Mention]:
+    """Find e-mail addresses, and capitalised words in quotation marks: books, songs, films."""
+    for match in _ADDRESS.finditer(text):
+        yield Mention(match.start(), match.end(), match[0], TOPIC, named=True)
+    for match in _TITLE.finditer(text):
+        words = match[1].split()
+        if len(words) <= 8 and sum(word[0].isupper() for word in words) * 2 >= len(words):
+            yield Mention(match.start(1), match.end(1), match[1].rstrip(".,!?"), PRODUCT, named=True)
+
+
+def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
+    return Mention(run[0].start, run[-1].end, " ".join(word.text for word in run), kind, named=True, kin=kin)
+
+
+# Relatives.
+
+
+def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
+    """Find "my sister", which is "Ann's sister" when Ann says it, and "my sister Lily", which is Lily."""
+    for position, word in enumerate(words):
+        if word.low not in ("my", "our"):
+            continue
+        at = position + 1
+        while at < len(words) and at <= position + 2 and words[at].wordy and words[at].low not in lexicon.KIN:
+            at += 1
+        if at >= len(words) or words[at].low not in lexicon.KIN:
+            continue
+        noun = words[at]
+        name = _name_after(words, at)
+        if name:
+            yield _mention(name, PERSON, kin=noun.low)
+        elif speaker:
+            kind = PERSON if noun.low in lexicon.ONE_PERSON else TOPIC
+            yield Mention(word.start, noun.end, f"{speaker}'s {noun.low}", kind, named=True, kin=noun.low)
+
+
+def _name_after(words: list[Token], at: int) -> list[Token]:
+    """Return the name that follows the relative at *at*: "sister Lily", "dog, Max", "brother is called Tom"."""
+    position = at + 1
+    following = tuple(word.low for word in words[position : position + 3])
+    naming = next((phrase for phrase in _NAMING if following[: len(phrase)] == phrase), ())
+    position += len(naming)
+    mark = words[position].low if position < len(words) and not naming else ""
+    if mark in (",", "named", "called", "is"):
+        position += 1
+    # "my dog, Max, ..." and "my boss is Karen" name them; "Thanks to my mom, Paris was fun" and "my boss is Norwegian"
+    # do not.
+    if mark in (",", "is") and (position >= len(words) or words[position].low not in lexicon.GIVEN_NAMES):
+        return []
+    name = []
+    for word in words[position : position + 2]:
+        if not (word.wordy and word.capital and word.low not in lexicon.STOP):
+            break
+        name.append(word)
+    after = words[position + len(name)].low if position + len(name) < len(words) else ""
+    is_title = bool(naming and name) and (after == "of" or name[0].text.isupper() or is_word_of_calendar(name[0]))
+    return [] if is_title else name  # "was called Director of Sales"
+
+
+# Names.
+
+
+def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
+    """Find runs of capitalised words that are names."""
+    familiar = {part.casefold() for name in names for part in name.split()}
+    familiar |= {
+        word.low for at, word in enumerate(words) if word.capital and not _opens(words, at) and _may_name(words, at)
+    }
+    small = {word.text for word in words if word.wordy and not word.capital}
+    position = 0
+    while position < len(words):
+        if not (words[position].capital and _may_name(words, position)):
+            position += 1
+            continue
+        end = _name_end(words, position)
+        if (
+            not _opens(words, position)
+            or _is_surely_name(words, position, familiar)
+            or _is_actor(words, position, end, small)
+        ):
+            run = words[position:end]
+            yield _mention(run, _kind(words, position, run))
+            position = end
+        else:
+            position += 1
+
+
+def _may_name(words: list[Token], at: int) -> bool:
+    word = words[at]
+    if not (word.wordy and word.capital) or len(word.text) < 2:
+        return False
+    opens = _opens(words, at)
+    if word.low in PEOPLE:
+        return is_person(words, at, opens=opens)
+    if is_acronym(words, at):
+        return True
+    if word.low.split("'")[0] in lexicon.PRONOUNS or word.low in lexicon.AUXILIARIES or "'" in word.low[:-2]:
+        return False
+    if opens or word.text.isupper():
+        return word.low not in lexicon.STOP and word.low not in lexicon.STARTERS
+    # Within a sentence a capital tells "We use Solid" from "a solid plan".
+    return not is_word_of_calendar(word) and (word.low not in lexicon.STOP or _is_title(words, at))
+
+
+def _is_title(words: list[Token], at: int) -> bool:
+    """Return whether a word as small as "Solid" or "Go" has its capital because it is a name."""
+    before, word = words[at - 1], words[at]
+    return word.text.istitle() and before.wordy and not before.capital
+
+
+def _opens(words: list[Token], position: int) -> bool:
+    """Return whether the word stands where any word has a capital."""
+    return position == 0 or words[position - 1].text in _SENTENCE_START
+
+
+def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]) -> bool:
+    """Return whether a word that opens a sentence is a name all the same."""
+    word = words[position]
+    if word.low in familiar or word.low in lexicon.PLACES or word.low in PEOPLE or _is_spelled_as_name(word):
+        return True
+    following = words[position + 1] if position + 1 < len(words) else None
+    if word.low in lexicon.GIVEN_NAMES and word.low not in _NAMES_AND_WORDS:
+        return True
+    if word.low in lexicon.VERB_FORMS or word.low in lexicon.VAGUE_NOUNS or word.low in lexicon.PASTIMES:
+        return False
+    if following is None or not following.wordy:
+        return following is not None and following.low == "'s" and word.low not in lexicon.KIN
+    return following.capital and _may_name(words, position + 1)
+
+
+def _is_spelled_as_name(word: Token) -> bool:
+    """Return whether no common word is spelled so: "PostgreSQL", "GitHub", "Qdrant"."""
+    inner = word.text[1:]
+    mixed = not word.text.isupper() and any(letter.isupper() for letter in inner) and "-" not in inner
+    return mixed or (word.low[0] == "q" and len(word.low) > 2 and word.low[1] != "u")
+
+
+def _name_end(words: list[Token], position: int) -> int:
+    end = position + 1
+    while end < len(words) and end - position < 6:
+        word = words[end]
+        following = words[end + 1] if end + 1 < len(words) else None
+        if _goes_on(word):
+            end += 1
+        elif word.low in _CONNECTORS and following is not None and following.wordy and following.capital:
+            end += 2
+        elif word.low == "of" and end + 2 < len(words) and words[end + 1].low == "the" and words[end + 2].capital:
+            end += 3
+        else:
+            versioned = following is not None and following.text == "." and following.end == word.end + 1
+            numbered = word.text.isdigit() and len(word.text) <= 2 and words[end - 1].end + 1 == word.start
+            end += numbered and not (versioned and end + 2 < len(words) and words[end + 2].text.isdigit())
+            break
+    # "Zed Young lives in Rome": before what somebody does, all of it is the name.
+    while end - 1 > position and words[end - 1].low in lexicon.STOP and not match_act(words, end):
+        end -= 1
+    if end == position + 1 < len(words) and words[position].low in lexicon.NATIONALITIES and _is_noun(words[end]):
+        end += words[position - 1].low not in _OF_LANGUAGES  # "I like Italian food" tells nothing of Italian
+    return end
+
+
+def _is_noun(word: Token) -> bool:
+    """Return whether *word* is likely a noun that says what it is a kind of: food, cinema."""
+    small = word.wordy and word.text.isalpha() and not word.capital and not word.low.endswith("ly")
+    return small and word.low not in _NO_KIND
+
+
+def _goes_on(word: Token) -> bool:
+    """Return whether a capitalised word may belong to the name before it."""
+    if not (word.wordy and word.capital) or word.low in lexicon.STARTERS:
+        return False
+    return word.low not in lexicon.PRONOUNS or (word.text.isupper() and len(word.text) > 1)
+
+
+def _kind(words: list[Token], position: int, run: list[Token]) -> str:
+    """Return the type of the name *run*, by its own words and the words around it."""
+    first, last = run[0].low, run[-1].low
+    before = words[position - 1].low if position else ""
+    acronym = run[0].text.isupper()
+    with_person = before in _WITH_PERSON and len(run) <= 2 and not acronym
+    act = match_act(words, position + len(run))
+    rules = (
+        (last in lexicon.ORGANISATION_WORDS or first in ("university", "bank", "museum"), ORGANISATION),
+        (
+            run[0].text == "US"
+            or first in lexicon.PLACES
+            or last in lexicon.PLACES
+            or (first, last) in _TWO_WORD_PLACES,
+            PLACE,
+        ),
+        (first in lexicon.GIVEN_NAMES and len(run) <= 3, PERSON),
+        (last in lexicon.PLACE_WORDS, PLACE),
+        (first in lexicon.PRODUCTS, PRODUCT),
+        (last in EVENT_WORDS or last.endswith(("fest", "con")), EVENT),
+        (with_person or (len(run) == 1 and first in PEOPLE), PERSON),
+        (act is not None and act.re is PERSON_ACTS and len(run) <= 3 and not acronym, PERSON),
+        (any(character.isdigit() for word in run for character in word.text), PRODUCT),
+        (acronym, TOPIC),
+    )
+    return next((kind for holds, kind in rules if holds), "Entity")
+
+
+def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) -> bool:
+    """Return whether ``words[start:end]``, which opens a sentence, names who does what follows it.
+
+    *small* are the words that the text also writes without a capital: they are not names.
+    """
+    act, low = match_act(words, end), words[start].low
+    if act is None or low in small:
+        return False
+    if low in lexicon.GIVEN_NAMES or low in _NAMES_AND_WORDS or end - start > 1:
+        return True
+    # Plurals agree with the past of any verb, and with none in "-s": "Prices moved to", "Nils moves to".
+    plural = act["past"] is not None and low.endswith("s")
+    return not plural and not low.endswith(_ABSTRACT) and low not in _ORDINARY

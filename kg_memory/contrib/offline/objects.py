@@ -1,0 +1,123 @@
+"""Find the objects of a verb in an English sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kg_memory.contrib.offline.statements import (
+    BASED,
+    FUNCTIONAL,
+    MOST_OBJECTS,
+    ORGANISATION,
+    PERSON,
+    PLACE,
+    SINGLE,
+    Mention,
+    Pattern,
+    Statement,
+)
+from kg_memory.text import lexicon
+
+_FREE = re.compile(
+    r"\s(?:the |a |an |any |my |our |his |her |their |new |old |using |having )*"
+    r"(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
+    r"and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
+    r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|"
+    r"until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
+    r"instead\b|anymore\b|years?\b|months?\b|yesterday\b|today\b|recently\b|by\b|of\b|about\b|where\b|"
+    r"while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
+)
+_CLAUSE_END = re.compile(
+    rf"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so|{'|'.join(BASED)})\s"
+    r"|\sand\s(?:I|we|he|she|it|they|now|then)\b",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/)\s?(?:the |my |our |an? )?", re.IGNORECASE)
+_YEAR = re.compile(r"\d{4}s?")
+_VAGUE = lexicon.STOP | lexicon.VAGUE_NOUNS
+_GROUPS = frozenset("club group team gym church class course choir band community league program".split())
+JOINS_GROUP = re.compile(rf"(?:\s[\w'’-]+){{0,4}}?\s(?:{'|'.join(sorted(_GROUPS))})\b", re.IGNORECASE)
+"""The words after "joined" where one joins without working there: "a new activist group"."""
+
+
+def find_objects(
+    pattern: Pattern, end: int, subject: Mention, text: str, offset: int, mentions: Sequence[Mention]
+) -> tuple[Mention, ...]:
+    """Return the objects of the verb of *pattern*, which ends at *end* of the sentence *text*, which is at *offset*."""
+    clause = _CLAUSE_END.search(text, end + 1)
+    begin, stop = offset + end, offset + (clause.start() if clause else len(text))
+    objects = [one for one in mentions if begin <= one.start < stop and one.name != subject.name]
+    words = _FREE.match(text, end) if pattern.free else None
+    free = _free_object(words, offset, pattern.kind) if words else None
+    if free is not None and (not objects or objects[0].start >= free.end or _is_fuller(free, objects[0])):
+        objects = [free, *(mention for mention in objects if mention.start >= free.end)]
+    if pattern.kind == PERSON:
+        objects = [mention for mention in objects if mention.named]
+    if pattern.free or pattern.kind == PERSON or pattern.predicate in FUNCTIONAL:
+        return tuple(_with_type(one, pattern) if one.named or one is free else one for one in objects[:1])
+    return tuple(objects[:MOST_OBJECTS])
+
+
+def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the mentions that are listed after *first*: "React, Solid and Go"."""
+    joined, last = [], first
+    for mention in mentions:
+        if mention.start < last.end:
+            continue
+        if not _LISTED.fullmatch(text, last.end - offset, mention.start - offset):
+            break
+        joined.append(mention)
+        last = mention
+    return joined
+
+
+def widen(last: Statement, names: Sequence[Mention]) -> Statement:
+    """Return *last* with the names that no statement of the sentence has, unless it takes one object only."""
+    if last.predicate in SINGLE:
+        return last
+    extra = (mention for mention in names if mention.name != last.subject.name)
+    return replace(last, objects=(*last.objects, *extra)[: MOST_OBJECTS + 1])
+
+
+def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
+    name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
+    lows = name.casefold().split()
+    while lows and lows[-1] in lexicon.STOP:
+        lows.pop()
+    if not lows or _VAGUE.issuperset(lows) or lows[0] in lexicon.SUBJECTS:
+        return None
+    if kind == PLACE and _YEAR.fullmatch(lows[-1]):
+        return None  # "born in May 1990"
+    name = " ".join(name.split()[: len(lows)])
+    start = words.start("words") + offset
+    shown = name.title() if name in lexicon.PLACES else name
+    return Mention(start, start + len(name), shown, kind, named=shown[0].isupper())
+
+
+def _is_fuller(free: Mention, mention: Mention) -> bool:
+    """Return whether *free* is a longer phrase around *mention*: "senior engineer", not "engineer"."""
+    return not mention.named and free.start <= mention.start and mention.end <= free.end
+
+
+def _with_type(mention: Mention, pattern: Pattern) -> Mention:
+    """Return *mention* with the type of the pattern's object, where its own is only a guess."""
+    if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
+        return mention
+    return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
+
+
+def is_group(mention: Mention) -> bool:
+    """Return whether one joins it without working there: it has no name, or is a club or a class."""
+    return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
+
+
+def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
+    """Return whether *mention*, after *before*, can be where somebody is: "back in Oslo", not "back in shape"."""
+    words = before.casefold().split()
+    if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
+        return mention.named and words[-2:-1] == ["back"]
+    if pattern.predicate != "STAYS_IN":
+        return True
+    return mention.named and (mention.type == PLACE or words[0] in ("staying", "crashing", "couchsurfing"))

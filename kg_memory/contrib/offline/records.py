@@ -1,0 +1,265 @@
+"""Read a JSON record: its named parts become entities, its fields facts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from kg_memory.contrib.offline.statements import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
+from kg_memory.text.lexicon import ORGANISATION_WORDS
+
+MOST_FACTS = 50
+DEEPEST = 20
+"""Levels of nesting that are read; deeper ones stay in the episode alone."""
+LONGEST_NAME = 120
+"""Characters; a longer value is prose, not a name."""
+_NAME_KEYS = ("name", "full_name", "fullname", "title", "display_name", "label", "subject", "姓名", "名称", "标题")
+_NAME_PARTS = (("first_name", "last_name"), ("firstname", "lastname"), ("given_name", "family_name"))
+_ID_KEY = re.compile(r"(?:^|_)(?:id|uuid|key|number|no|sku|code)$|^编号$")
+_KINDS = {
+    PERSON: "person user customer contact author assignee employee manager member lead patient student buyer seller "
+    "agent owner recipient reporter 客户 联系人 负责人 用户 员工 姓名",
+    ORGANISATION: "company organization organisation account employer vendor supplier team department carrier bank "
+    "公司 部门",
+    PLACE: "city country address location region state place office site warehouse 城市 地址 国家 地区",
+    PRODUCT: "product item plan sku model subscription device app service 产品 商品 套餐",
+    EVENT: "event meeting appointment order ticket invoice shipment booking deal case 订单 会议 工单",
+}
+_KIND_OF_WORD = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u4e00-\u9fff]+")
+_BEGINS = frozenset(
+    "since start start_date valid_from from effective_date effective_from joined_at joined started_at begin "
+    "hired_at 开始日期".split()
+)
+_ENDS = frozenset(
+    "until end end_date valid_to valid_until expires expires_at ended_at cancelled_at left_at to 结束日期".split()
+)
+_UPDATED = frozenset("updated_at last_updated modified_at timestamp 更新时间".split())
+_CREATED = frozenset("date ordered_at placed_at order_date created_at created at 日期".split())
+_DATES = _BEGINS | _ENDS | _UPDATED | _CREATED
+_MOMENT = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?|\d{4}")
+_SINGLE = re.compile(
+    r"(?:^|_)(?:STATUS|STATE|STAGE|PLAN|TIER|OWNER|ASSIGNEE|MANAGER|PRIORITY|EMAIL|PHONE|ADDRESS|CITY|COUNTRY|"
+    r"COMPANY|EMPLOYER|TITLE|ROLE|PRICE|AMOUNT|"
+    r"BALANCE|QUANTITY|QTY|SEATS|TOTAL|LIMIT|SALARY|OWNED_BY|ASSIGNED_TO|CURRENCY|LANGUAGE|状态|负责人|套餐|城市|地址)$"
+)
+"""The predicates of fields that hold one value at a time."""
+
+Record = Mapping[str, Any]
+
+
+class Dates(NamedTuple):
+    """The beginning, the end and the last change that a record gives for itself."""
+
+    began: str | None = None
+    ended: str | None = None
+    updated: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A thing that a record names."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A fact of a record: *subject* has *object* under a key; `quote` is the text of it."""
+
+    subject: Thing
+    predicate: str
+    object: Thing
+    sentence: str
+    quote: str
+    valid_at: str | None = None
+    invalid_at: str | None = None
+
+
+def has_one_value(predicate: str) -> bool:
+    """Return whether a field of that name holds one value at a time."""
+    return _SINGLE.search(predicate) is not None
+
+
+def read_record(content: str) -> list[Field]:
+    """Return the facts of the record *content*, at most `MOST_FACTS`; none when it is not JSON."""
+    try:
+        record = json.loads(content)
+    except (ValueError, RecursionError):
+        return []
+    fields = _Reader(content).read(record)
+    facts = (field for field in fields if field.subject.name.casefold() != field.object.name.casefold())
+    return list(islice(facts, MOST_FACTS))
+
+
+class _Reader:
+    """Walks one record; holds its text to quote from."""
+
+    def __init__(self, content: str) -> None:
+        self._content = content
+
+    def read(self, record: Any) -> Iterator[Field]:
+        """Yield the facts of *record*, or of a list of records; a bare value has none."""
+        for item in record if isinstance(record, list) else [record]:
+            if isinstance(item, dict):
+                about = _name(item, "record") or _first_name(item) or Thing("record", TOPIC)
+                yield from self._fields(item, about, 0)
+
+    def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[Field]:
+        """Yield the facts of *record* about the thing that it describes."""
+        if depth > DEEPEST:
+            return
+        dates = _dates(record)
+        for key, value in record.items():
+            if isinstance(value, dict):
+                yield from self._part(value, about, key, depth, dates)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, dict):
+                        yield from self._part(item, about, key, depth, dates, verb="include")
+                    elif (thing := _leaf(item, key)) is not None:
+                        yield self._field(about, key, thing, dates, verb="include")
+            elif not _repeats_name(key, value, about) and key.casefold() not in _DATES:
+                thing = _leaf(value, key)
+                # The numbers of a part are in the sentence about the part: "Keyboard (qty 2)".
+                if thing is not None and (depth == 0 or _is_thing(value)):
+                    yield self._field(about, key, thing, dates)
+
+    def _part(
+        self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
+    ) -> Iterator[Field]:
+        """Yield that *about* has *part*, and the facts of the part itself."""
+        thing = _name(part, key)
+        if thing is None or thing == about:
+            yield from self._fields(part, about, depth + 1)
+            return
+        own = _dates(part)
+        field = self._field(about, key, thing, own if any(own) else dates, verb=verb)
+        yield replace(field, sentence=f"{field.sentence[:-1]}{_details(part, thing)}.")
+        yield from self._fields(part, thing, depth + 1)
+
+    def _field(self, about: Thing, key: str, thing: Thing, dates: Dates, *, verb: str = "is") -> Field:
+        predicate = "_".join(word.upper() for word in _WORDS.findall(key))[:60] or "HAS"
+        readable = _readable(key)
+        value = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
+        return Field(
+            about,
+            predicate,
+            thing,
+            f"{about.name}: {readable} {verb} {value}.",
+            self._quote(key, value),
+            # The age of a record is not the age of its status.
+            dates.updated if has_one_value(predicate) else dates.began,
+            dates.ended,
+        )
+
+    def _quote(self, key: str, value: str) -> str:
+        """Return the passage that gives *key* its *value*, else the value, the key, or the beginning of the record."""
+        written = json.dumps(key, ensure_ascii=False)
+        for text in (json.dumps(value, ensure_ascii=False), value):
+            match = re.search(rf"{re.escape(written)}\s*:\s*{re.escape(text)}", self._content)
+            if match:
+                return match[0]
+        return next((text for text in (value, written) if text in self._content), self._content[:200])
+
+
+def _name(record: Record, key: str) -> Thing | None:
+    """Return the thing that *record* describes, by its name, its e-mail address, or its id after a noun."""
+    low = {str(name).casefold(): value for name, value in record.items()}
+    for first, last in _NAME_PARTS:
+        if isinstance(low.get(first), str) and isinstance(low.get(last), str):
+            return Thing(f"{low[first]} {low[last]}".strip()[:LONGEST_NAME], PERSON)
+    for name in _NAME_KEYS:
+        value = low.get(name)
+        if isinstance(value, str) and value.strip():
+            return Thing(" ".join(value.split())[:LONGEST_NAME], _kind(key, value))
+    if isinstance(low.get("email"), str):
+        return Thing(low["email"][:LONGEST_NAME], PERSON)
+    for name, value in low.items():
+        if _ID_KEY.search(name) and isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            what = re.sub(r"_?(?:id|uuid|key|number|no|sku|code)$", "", name) or key
+            return Thing(
+                f"{_readable(what)} {value}"[:LONGEST_NAME], _kind(what, "") if what != key else _kind(key, "")
+            )
+    return None
+
+
+def _first_name(record: Record) -> Thing | None:
+    """Return the first part with a name, of a record without one."""
+    for key, part in record.items():
+        if isinstance(part, dict) and (thing := _name(part, key)) is not None:
+            return thing
+    return next((thing for key, value in record.items() if _is_thing(value) and (thing := _leaf(value, key))), None)
+
+
+def _repeats_name(key: str, value: Any, about: Thing) -> bool:
+    """Return whether a field only repeats the name or id of the thing."""
+    low = key.casefold()
+    is_name = low in _NAME_KEYS or any(low in parts for parts in _NAME_PARTS)
+    return is_name or (isinstance(value, str | int) and about.name.casefold().endswith(str(value).casefold()))
+
+
+def _is_thing(value: Any) -> bool:
+    """Return whether a plain value can be an entity of its own: a name, not a number, a date or prose."""
+    return (
+        isinstance(value, str)
+        and 1 < len(value) <= LONGEST_NAME
+        and not _MOMENT.fullmatch(value)
+        and any(character.isalpha() for character in value)
+    )
+
+
+def _leaf(value: Any, key: str) -> Thing | None:
+    """Return a plain value as an entity, a number or a flag with its key; nothing for an empty value."""
+    if value is None or isinstance(value, dict | list):
+        return None
+    if isinstance(value, bool):
+        return Thing(_readable(key) if value else f"not {_readable(key)}", TOPIC)
+    text = " ".join(str(value).split())[:LONGEST_NAME]
+    if not any(character.isalnum() for character in text):
+        return None
+    if isinstance(value, str):
+        return Thing(text, _kind(key, text) if _is_thing(value) else TOPIC)
+    return Thing(f"{text} {_readable(key)}", TOPIC)
+
+
+def _details(part: Record, thing: Thing) -> str:
+    """Return the numbers, dates and flags of a part for its sentence: " (qty 2, price 49.9)"."""
+    details = []
+    for key, value in part.items():
+        if not isinstance(value, dict | list | None) and not _repeats_name(key, value, thing) and not _is_thing(value):
+            written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            details.append(f"{_readable(key)} {written}")
+    return f" ({', '.join(details[:8])})"[:300] if details else ""
+
+
+def _kind(key: str, value: str) -> str:
+    if any(word.casefold().strip(".,") in ORGANISATION_WORDS for word in value.split()):
+        return ORGANISATION
+    for word in reversed(_WORDS.findall(key)):
+        low = word.casefold()
+        kind = _KIND_OF_WORD.get(low) or _KIND_OF_WORD.get(low.removesuffix("s"))
+        if kind:
+            return kind
+    return TOPIC
+
+
+def _readable(key: str) -> str:
+    words = _WORDS.findall(str(key))
+    return " ".join(word if word.isupper() and len(word) > 1 else word.casefold() for word in words) or str(key)[:60]
+
+
+def _dates(record: Record) -> Dates:
+    """Return the dates of *record* itself; it begins when it was last changed or made, where it does not say."""
+    dates: dict[frozenset[str], str] = {}
+    for key, value in record.items():
+        for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):
+            if str(key).casefold() in keys and isinstance(value, str):
+                dates.setdefault(keys, value)
+    updated = dates.get(_UPDATED)
+    return Dates(dates.get(_BEGINS) or updated or dates.get(_CREATED), dates.get(_ENDS), updated)

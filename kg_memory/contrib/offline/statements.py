@@ -1,0 +1,287 @@
+"""The values of the offline reader, its verb patterns, and how statements of one message are chosen and corrected."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any, Literal
+
+from kg_memory.text import lexicon
+from kg_memory.text.sentences import Sentence
+
+Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
+Kind = Literal["state", "event", "plan"]
+Tense = Literal["past", "present", "future"]
+Span = tuple[int, int]
+
+PERSON, ORGANISATION, PLACE, EVENT, PRODUCT, TOPIC = "Person", "Organization", "Place", "Event", "Product", "Topic"
+
+BASED = ("based", "located", "headquartered")
+"""The first words of verbs that tell where a company is, or where somebody lives."""
+MOST_OBJECTS = 3
+MOST_OF_SENTENCE = 4
+MOST_STATEMENTS = 50
+
+GENERAL = "SAYS_ABOUT"
+"""The predicate of a statement without a known verb: it only links what it mentions."""
+LOOSE = frozenset({GENERAL, "RELATES_TO"})
+"""The predicates of statements without a known verb."""
+FUNCTIONAL = frozenset(
+    "LIVES_IN WORKS_AT WORKS_AS STUDIES_AT IS_MARRIED_TO IS_IN_RELATIONSHIP_WITH BORN_ON HAS_AGE".split()
+)
+"""Predicates that hold for one object at a time."""
+NOT = "NOT_"
+"""The prefix of a predicate that does not hold now."""
+DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES", "IS_ALLERGIC_TO", "EATS", "DRINKS", "SPEAKS"})
+"""Predicates whose plain denial ("I don't use Flask") is a fact of its own."""
+SINGLE = (
+    FUNCTIONAL
+    | {"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"}
+    | {NOT + predicate for predicate in DENIABLE}
+)
+"""Predicates whose statements take no further object from their sentence."""
+
+_KINDS: dict[Change, Kind] = {
+    "is": "state",
+    "passes": "state",
+    "never": "state",
+    "ends": "state",
+    "happens": "event",
+    "plans": "plan",
+}
+_TENSES: dict[Change, Tense] = {
+    "is": "present",
+    "passes": "present",
+    "never": "present",
+    "ends": "past",
+    "happens": "past",
+    "plans": "future",
+}
+_WORD = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9+#-]*(?:['’](?!s\b)[A-Za-zÀ-ɏ]+)*|\d+|['’]s\b|\n|[^\sA-Za-z0-9À-ɏ]")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_LATIN = re.compile(r"[A-Za-z]{2,}")
+
+
+def is_chinese(text: str) -> bool:
+    """Return whether *text* is mainly Chinese."""
+    return len(_HAN.findall(text)) > len(_LATIN.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or mark of a text; `low` is it in lower case with a plain apostrophe."""
+
+    text: str
+    start: int
+    end: int
+    low: str
+    capital: bool
+    wordy: bool
+    """Whether it is a word."""
+
+
+def split_words(text: str) -> list[Token]:
+    """Return the words and marks of *text*."""
+    return [_token(match) for match in _WORD.finditer(text)]
+
+
+def _token(match: re.Match[str]) -> Token:
+    word = match[0]
+    return Token(
+        word,
+        match.start(),
+        match.end(),
+        word.casefold().replace("\u2019", "'"),
+        word[0].isupper(),
+        word[0].isalpha(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """The characters ``content[start:end]`` mention the entity `name`.
+
+    `named` distinguishes a name ("Oslo", "Ann's mother") from a word for a topic ("sailing course").
+    """
+
+    start: int
+    end: int
+    name: str
+    type: str
+    named: bool = False
+    kin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The characters ``content[start:end]`` state *subject* *predicate* *objects*."""
+
+    subject: Mention
+    predicate: str
+    objects: tuple[Mention, ...]
+    start: int
+    end: int
+    change: Change
+    confidence: float
+    causal: bool = False
+    verb: Span | None = None
+    """The characters of the verb, whose clause has the date; ``None`` where no date applies."""
+    clause: Span | None = None
+    """The characters that state it and nothing else; ``None`` where those are all of it."""
+    said_by: str | None = None
+    """The speaker of its turn in a transcript; ``None`` for the speaker of the message."""
+    listed: tuple[Mention, ...] = ()
+    """The things that are listed with its object and have statements of their own: "tea and coffee"."""
+
+    @property
+    def quote(self) -> Span:
+        """The characters to quote."""
+        return self.clause or (self.start, self.end)
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it states what is or was so, what happened at a time, or what is meant to be."""
+        return _KINDS[self.change]
+
+    @property
+    def tense(self) -> Tense:
+        """The tense of the statement: of a state, whether it is over; of a plan, the future."""
+        return _TENSES[self.change]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The mentions and statements of one text."""
+
+    mentions: tuple[Mention, ...]
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The speaker and the listener of a message, the names met before, and whom "he" or "she" may mean."""
+
+    speaker: str | None = None
+    listener: str | None = None
+    names: tuple[str, ...] = ()
+    he_or_she: Mention | None = None
+
+
+def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
+    """Return the mentions that do not overlap an earlier one of the iterable, in the order of the text."""
+    kept: list[Mention] = []
+    starts: list[int] = []
+    for mention in mentions:
+        place = bisect_right(starts, mention.start)
+        after_last = place == 0 or kept[place - 1].end <= mention.start
+        before_next = place == len(kept) or mention.end <= kept[place].start
+        if after_last and before_next:
+            kept.insert(place, mention)
+            starts.insert(place, mention.start)
+    return kept
+
+
+def group_by_sentence(
+    mentions: Sequence[Mention], sentences: Iterable[Sentence]
+) -> Iterator[tuple[Sentence, list[Mention]]]:
+    """Yield each sentence with the mentions that begin in it; both are in the order of the text."""
+    at = 0
+    for sentence in sentences:
+        begin = at
+        while at < len(mentions) and mentions[at].start < sentence.end:
+            at += 1
+        yield sentence, list(mentions[begin:at])
+
+
+# Patterns.
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A verb phrase; the object follows it, and has the type `kind` where the object's own type is unknown.
+
+    `change` is `is` for a state that holds now, `passes` for one that will soon be over, `ends` for one that no longer
+    holds, `never` for one that never did, `happens` for an event, and `plans` for a plan. With `free`, any words that
+    follow are the object.
+    """
+
+    predicate: str
+    verb: re.Pattern[str]
+    change: Change
+    kind: str = TOPIC
+    free: bool = False
+
+
+def _read_patterns(rows: Iterable[Mapping[str, Any]], wrap: str, flags: re.RegexFlag) -> tuple[Pattern, ...]:
+    patterns = []
+    for row in rows:
+        verb = row["verb"].replace("\n", "")
+        for slot, words in _TABLE["slots"].items():
+            verb = verb.replace(slot, words)
+        patterns.append(Pattern(**{**row, "verb": re.compile(wrap.format(verb), flags)}))
+    return tuple(patterns)
+
+
+_TABLE = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
+LISTS: dict[str, str] = _TABLE["lists"]
+STATES: dict[str, tuple[str, str, str]] = {name: tuple(words) for name, words in _TABLE["states"].items()}
+"""The predicates that last until something else is said: in English as they are and as they were, and in Chinese."""
+FORMER: dict[str, str] = _TABLE["former"]
+"""Other predicates that may be over, as they were."""
+GIVEN_UP: dict[str, str] = {word: name for name, words in _TABLE["given_up"].items() for word in words.split()}
+"""The predicate of a thing that is given up, while it lasted."""
+WORDS = {name: re.compile(words, re.IGNORECASE | re.VERBOSE) for name, words in _TABLE["words"].items()}
+"""The words by which `kg_memory.contrib.offline.clauses` knows how a statement is meant."""
+ENGLISH = _read_patterns(_TABLE["english"], r"\b(?:{})(?=\s)", re.IGNORECASE)
+CHINESE = _read_patterns(_TABLE["chinese"], "{}", re.NOFLAG)
+
+
+# The choice among the statements of one sentence.
+
+
+def read_as_tools(statements: list[Statement]) -> list[Statement]:
+    """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
+    return [_as_tool(statement) for statement in statements] if any(map(_is_about_tools, statements)) else statements
+
+
+def _is_about_tools(statement: Statement) -> bool:
+    if statement.predicate == "LIVES_IN":
+        return statement.objects[0].name.casefold() in lexicon.PRODUCTS
+    return statement.predicate == f"{NOT}USES" or (statement.predicate == "USES" and statement.change == "ends")
+
+
+def _as_tool(statement: Statement) -> Statement:
+    if statement.predicate != "LIVES_IN" or statement.objects[0].name.casefold() in lexicon.PLACES:
+        return statement
+    tools = tuple(replace(mention, type=PRODUCT) for mention in statement.objects)
+    return replace(statement, predicate="USES", objects=tools)
+
+
+def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
+    """Return one statement for the same subject and objects, one of a kind for deeds and plans, and few in all."""
+    chosen: list[Statement] = []
+    for statement in sorted(statements, key=lambda statement: -statement.confidence):
+        names = object_names(statement)
+        same_subject = [earlier for earlier in chosen if earlier.subject.name == statement.subject.name]
+        if any(names <= object_names(earlier) for earlier in same_subject):
+            continue
+        alike = next((earlier for earlier in same_subject if _is_alike(earlier, statement)), None)
+        if alike is None or alike.predicate in SINGLE:
+            chosen.append(statement)
+        else:
+            objects = {mention.name: mention for mention in (*alike.objects, *statement.objects)}
+            chosen[chosen.index(alike)] = replace(alike, objects=tuple(objects.values())[: MOST_OBJECTS + 1])
+    return sorted(chosen[:MOST_OF_SENTENCE], key=lambda statement: statement.objects[0].start)
+
+
+def _is_alike(first: Statement, second: Statement) -> bool:
+    return first.predicate == second.predicate and first.clause == second.clause
+
+
+def object_names(statement: Statement) -> set[str]:
+    """Return the names of the objects of *statement*."""
+    return {mention.name for mention in statement.objects}

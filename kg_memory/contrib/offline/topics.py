@@ -1,0 +1,138 @@
+"""Find the words for things and topics in an English text, which are no names: "sailing course"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kg_memory.contrib.offline.acts import match_act
+from kg_memory.contrib.offline.statements import BASED, EVENT, PLACE, TOPIC, Mention, Token
+from kg_memory.text import lexicon
+
+EVENT_WORDS = frozenset(
+    "party wedding conference parade festival concert race marathon meeting workshop retreat trip tournament "
+    "competition exhibition exhibit convention birthday anniversary graduation gala fair interview show event "
+    "hackathon".split()
+)
+_WITH_PREPOSITION = frozenset(
+    "runs lives works sits comes goes depends stays starts ends belongs deals tastes smells sounds looks feels".split()
+)
+"""Verbs of the third person that a preposition follows, where a singular noun stands before them."""
+_PREPOSITIONS = frozenset("on in at from with like".split())
+_LEADS_TO_PASTIME = frozenset(
+    "went go going goes gone love loves enjoy enjoys like tried try started into quit".split()
+)
+_AMOUNTS = frozenset(
+    "lot lots ton tons bunch bit couple kind kinds sort part parts time times way ways day days".split()
+)
+_NEVER_NOUNS = frozenset(
+    "get make go give have come take keep feel know want need say see think find become seem let put bring tell "
+    "ask buy do".split()
+)
+
+_ENDS_NO_PHRASE = lexicon.VAGUE_NOUNS | {*BASED}
+
+
+def find_topics(words: list[Token]) -> Iterator[Mention]:
+    """Find runs of content words that name a thing or a topic: "sailing course", "harbour lights"."""
+    position = 0
+    while position < len(words):
+        end = position
+        while (
+            end < len(words)
+            and _has_content(words[end])
+            and (end == position or words[end - 1].end + 1 == words[end].start)
+        ):
+            end += 1
+        if end > position:
+            yield from _split_run(words, position, end)
+        position = max(end, position + 1)
+
+
+def _has_content(word: Token) -> bool:
+    small = word.low in lexicon.STOP or word.low in lexicon.DETERMINERS
+    return word.wordy and len(word.text) > 2 and not small and "'" not in word.low
+
+
+def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
+    before = words[start - 1].low if start else ""
+    start = _skip_verb(words, start, end, before)
+    # A verb in the middle ends the phrase: "sailing club met".
+    for at in range(start + 1, end):
+        if words[at].low in lexicon.VERB_FORMS and not _is_noun(words, at):
+            yield from _phrase(words, start, at)
+            if at + 1 < end:
+                yield from _split_run(words, at, end)
+            return
+    yield from _phrase(words, start, end)
+
+
+def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
+    """Skip the verb, adverb or participle that opens the run."""
+    determined = before in lexicon.DETERMINERS and before not in ("that", "this", "these", "those")
+    while start < end:
+        low = words[start].low
+        pastime, verb = low in lexicon.PASTIMES, low in lexicon.VERB_FORMS
+        if before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5:
+            break  # "went skiing"
+        if low.endswith("ly") and len(low) > 4:
+            start += 1
+        elif not determined and (
+            (verb and not pastime) or (before != "to" and before in lexicon.SUBJECTS | lexicon.MODALS)
+        ):
+            if pastime and before not in lexicon.MODALS:
+                break
+            start, before = start + 1, "verb"
+        elif before in lexicon.BE and (low.endswith(("ed", "ing")) or end - start == 1) and not pastime:
+            start, before = start + 1, "verb"
+        elif determined and end - start > 1 and low.endswith(("ed", "ing")) and verb and not pastime:
+            start += 1
+        else:
+            break
+    return start
+
+
+def _is_noun(words: list[Token], at: int) -> bool:
+    """Return whether a word that may be a verb is a noun: after a noun, before the end of the phrase."""
+    low = words[at].low
+    if low in lexicon.PASTIMES:
+        return True
+    if low in _WITH_PREPOSITION and at + 1 < len(words) and words[at + 1].low in _PREPOSITIONS:
+        return words[at - 1].low.endswith("s")
+    if low.endswith(("ed", "ing")) or low in lexicon.IRREGULAR or low in _NEVER_NOUNS or match_act(words, at):
+        return False
+    # "dance studio", "a fun match." but not "friends support me"
+    following = words[at + 1] if at + 1 < len(words) else None
+    if following is None or not following.wordy:
+        return True
+    return following.low in lexicon.FUNCTION and following.low not in lexicon.DETERMINERS
+
+
+def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
+    while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
+        end -= 1
+    while start < end - 1 and words[start].low in _AMOUNTS:
+        start += 1
+    start = max(start, end - 3)
+    run = words[start:end]
+    if not run or (len(run) == 1 and not _is_topic(run[0], words[start - 1].low if start else "")):
+        return
+    low = run[-1].low
+    if low.endswith("ed") and low in lexicon.VERB_FORMS:
+        return
+    name = " ".join(word.low if word.text.istitle() else word.text for word in run)
+    kind = EVENT if low in EVENT_WORDS else PLACE if low in lexicon.PLACE_WORDS else TOPIC
+    yield Mention(run[0].start, run[-1].end, name, kind)
+
+
+def _is_topic(word: Token, before: str) -> bool:
+    """Return whether one word alone is worth an entity."""
+    low = word.low
+    if low in lexicon.PASTIMES or (before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5):
+        return True
+    if low in lexicon.KIN and before in ("my", "our"):
+        return False
+    quality = low.endswith(("ed", "ing", "ful", "ous", "ive", "able", "ible", "less", "ish"))
+    if (quality and not low.endswith(("fish", "dish"))) or low in lexicon.STARTERS:
+        return False
+    after_determiner = before in lexicon.DETERMINERS and before != "that" and not low.endswith("s")
+    return low not in lexicon.VERB_FORMS or after_determiner

@@ -1,0 +1,192 @@
+"""Write a statement as a sentence that stands alone, and in the past where it is over: "Tom smoked"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from kg_memory.contrib.offline.statements import BASED, FORMER, PERSON, STATES, Mention, Span, Statement
+from kg_memory.text import lexicon
+from kg_memory.text.dates import DateMention
+from kg_memory.text.identity import spoken_line
+
+_CHINESE = re.compile("[\u3400-\u9fff]")
+_PRECISIONS = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}
+_WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'-]*|\d[\w.,%-]*|[\u4e00-\u9fff]")
+_ADDS_NOTHING = frozenset(
+    "i i'm i've i'd we we're we've he he's she she's they a an the am is are was were be been being have has had 'm "
+    "'ve "
+    "'s in at to for of on as and with now currently just really finally recently since from until till so well oh it "
+    "have's did do does that s m ve re ago back living working out over 我 我们 们 了 的 在 现 目 前 是 已 经 也许 刚 "
+    "以 过 去 曾 从 到".split()
+)
+"""Words that say no more than the state itself."""
+_HOW = re.compile(r"\b(?:part|full)[- ]time|\bremotely|\balone|\bwith\b|\bnever\b", re.IGNORECASE)
+"""Words in a verb that say how it is so."""
+_WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
+"""The first words of a verb that says what was so, not that it ended."""
+_IRREGULAR = dict(
+    pair.split("/")
+    for pair in (
+        "be/was become/became begin/began bite/bit bring/brought build/built buy/bought catch/caught come/came do/did "
+        "draw/drew drink/drank drive/drove eat/ate fall/fell feel/felt fight/fought fly/flew get/got give/gave go/went "
+        "grow/grew have/had hold/held keep/kept lead/led leave/left let/let lie/lay lose/lost make/made meet/met "
+        "pay/paid put/put read/read ride/rode run/ran say/said see/saw sell/sold send/sent sing/sang sit/sat "
+        "sleep/slept speak/spoke spend/spent swim/swam take/took teach/taught tell/told think/thought wear/wore "
+        "win/won write/wrote"
+    ).split()
+)
+_LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/|、|和|跟)\s?(?:the |my |our |an? )?", re.IGNORECASE)
+_COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
+"""Predicates whose object is one of its kind."""
+_DOUBLING = frozenset("blog chat drop grab hug jog knit nap plan shop skip stop swap trim trip vlog".split())
+_BASES = {
+    form: verb
+    for verb in (*lexicon.VERBS, *_IRREGULAR, "smoke", "vape", "skate", "knit", "jog", "ski", "fast", "code", "bike")
+    for form in (verb + "ing", verb.removesuffix("e") + "ing", verb + verb[-1] + "ing")
+}
+"""The base of a form in "-ing"."""
+
+
+def write_sentence(
+    statement: Statement,
+    content: str,
+    speaker: str | None,
+    *,
+    over: bool,
+    dates: Sequence[Span] = (),
+    planned: Mapping[Span, DateMention] | None = None,
+) -> str:
+    """Return *statement*, which *speaker* made in *content*, as a sentence; in the past where it is *over*.
+
+    What the words add to the state itself is kept after it, but not the *dates* in them. Dates that are *planned* are
+    spelled out.
+    """
+    clause = _spell_out(content, statement.quote, planned or {})
+    spoken = spoken_line(speaker, clause)
+    kin = statement.predicate.removeprefix("HAS_").lower()
+    if kin in lexicon.KIN:
+        return f"{statement.objects[0].name} is {statement.subject.name}'s {kin}"
+    state = _name_state(statement, content, chinese=_CHINESE.search(clause) is not None, over=over)
+    if state is None:
+        return spoken
+    if over and not (statement.verb and _WAS.match(content, *statement.verb)):
+        return state  # "I stopped smoking" would say the opposite
+    if not _adds_to_state(statement, content, dates):
+        return state
+    named = clause.startswith(statement.subject.name)
+    if named and clause.startswith(state):
+        return clause.rstrip(".!")
+    own = clause if named or statement.subject.name == speaker else spoken
+    return f"{state}{'：' if _CHINESE.search(clause) else ': '}{own}"
+
+
+def _spell_out(content: str, quote: Span, planned: Mapping[Span, DateMention]) -> str:
+    """Return the *quote* of *content* with its *planned* dates in numbers."""
+    parts, place = [], quote[0]
+    for (start, end), date in sorted(planned.items()):
+        interval = date.interval
+        parts.append(content[place:end])
+        place = end
+        if interval.start is not None and interval.end is not None and not content[start:end].strip()[:4].isdigit():
+            parts.append(f" ({interval.start:{_PRECISIONS.get(interval.precision, '%Y-%m-%d')}})")
+    return " ".join("".join([*parts, content[place : quote[1]]]).split())
+
+
+def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool) -> str | None:
+    """Return the state that *statement* implies: "I moved to Oslo" implies where somebody lives."""
+    subject, predicate = statement.subject.name, statement.predicate
+    named = _list_named(statement.objects, content)
+    verb = content[slice(*statement.verb)] if statement.verb else ""
+    objects = [_with_article(one, content, predicate, verb) if not chinese else one.name for one in named]
+    if predicate == "STAYS_IN" and statement.objects[0].type == PERSON:
+        return None
+    if chinese and predicate in STATES:
+        return f"{subject}{'以前' if over else ''}{STATES[predicate][2]}{'、'.join(objects)}"
+    if chinese and predicate == "DOES":
+        return f"{subject}{'以前' if over else ''}{'、'.join(objects)}"
+    if predicate == "DOES" and over:
+        return f"{subject} {_past_of(objects[0])}"
+    if over and predicate in FORMER:
+        return f"{subject} {FORMER[predicate]} {' and '.join(objects)}"
+    if predicate == "LIVES_IN" and statement.subject.type != PERSON and verb.casefold().startswith(BASED):
+        return f"{subject} {'was' if over else 'is'} based in {' and '.join(objects)}"
+    if predicate in STATES:
+        return f"{subject} {STATES[predicate][1 if over else 0]} {' and '.join(objects)}"
+    return None
+
+
+def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
+    """Return the first of *objects* and those that are listed right after it: "tea and coffee"."""
+    named = [objects[0]]
+    for mention in objects[1:]:
+        if not _LISTED.fullmatch(content, named[-1].end, max(mention.start, named[-1].end)):
+            break
+        named.append(mention)
+    return named
+
+
+def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> str:
+    """Return the name of *mention* after the article that it needs: "the US", "a nurse"."""
+    name, before = mention.name, content[max(0, mention.start - 4) : mention.start].casefold()
+    if before.endswith(("the ", "the\n")) and not name.casefold().startswith("the "):
+        return f"the {name}"
+    counted = predicate in ("WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS") or f"{verb} {before}".endswith((" a ", " an "))
+    counted = counted or verb.endswith((" a", " an"))
+    if not counted or predicate not in _COUNTED or mention.named or not name[:1].isascii():
+        return name
+    plural = name.endswith("s") and not name.endswith(("ss", "us"))
+    return name if plural else f"{'an' if name[0].casefold() in 'aeiou' else 'a'} {name}"
+
+
+def _past_of(activity: str) -> str:
+    """Return an *activity* ("drinking coffee") as what was done ("drank coffee")."""
+    first, _, rest = activity.partition(" ")
+    low = first.casefold()
+    base = _BASES.get(low)
+    if base is None:
+        if not low.endswith("ing") or len(low) < 6:
+            return f"did {activity}"
+        stem = low.removesuffix("ing")
+        base = stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
+    return f"{past_tense(base)} {rest}".rstrip()
+
+
+def past_tense(base: str) -> str:
+    """Return the past tense of the verb *base*."""
+    if base in _IRREGULAR:
+        return _IRREGULAR[base]
+    if base.endswith("e"):
+        return f"{base}d"
+    if base.endswith("y") and base[-2:-1] not in ("a", "e", "o", "u"):
+        return f"{base[:-1]}ied"
+    return f"{base}{base[-1]}ed" if base in _DOUBLING else f"{base}ed"
+
+
+def to_gerund(verb: str) -> str:
+    """Return the form of the verb *verb* in "-ing"."""
+    base = verb.casefold()
+    if base in _DOUBLING or base in ("run", "swim", "get", "sit", "put", "win", "let", "begin"):
+        return f"{base}{base[-1]}ing"
+    if base.endswith("ie"):
+        return f"{base[:-2]}ying"
+    if base.endswith("e") and not base.endswith(("ee", "oe", "ye")) and base != "be":
+        return f"{base[:-1]}ing"
+    return f"{base}ing"
+
+
+def _adds_to_state(statement: Statement, content: str, dates: Sequence[Span]) -> bool:
+    """Return whether the quoted words say more than the state, its dates left out: how, why, with whom."""
+    start, end = statement.quote
+    kept = list(content[start:end].replace("\u2019", "'"))
+    if statement.verb and _HOW.search(content, *statement.verb):
+        return True
+    named = (statement.subject, *_list_named(statement.objects, content), *statement.listed)
+    mentions = ((one.start, one.end) for one in named)
+    verb = [statement.verb] if statement.verb else []
+    for begin, stop in (*mentions, *verb, *dates):
+        for place in range(max(begin, start), min(stop, end)):
+            kept[place - start] = " "
+    words = (word.strip("'-") for word in _WORD.findall("".join(kept).casefold()))
+    kin = {"my", "our", statement.subject.kin} if statement.subject.kin else set()
+    return any(word not in _ADDS_NOTHING and word not in kin for word in words)

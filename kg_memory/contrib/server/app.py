@@ -1,0 +1,98 @@
+"""`create_app`: the HTTP API of a memory, as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import APIRouter, FastAPI, Query
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
+
+from kg_memory.contrib.server import episodes, events, forgetting, graph, transfer
+from kg_memory.contrib.server.access import KnownKey
+from kg_memory.contrib.server.endpoints import LenientRoute, add_route, describe
+from kg_memory.contrib.server.explorer import routes as explorer
+from kg_memory.contrib.server.gate import Gate
+from kg_memory.contrib.server.keys import ApiKey
+from kg_memory.contrib.server.mcp.http import PATH as MCP_PATH
+from kg_memory.contrib.server.mcp.http import Endpoint as McpEndpoint
+from kg_memory.contrib.server.pages import MOST, Page, Place, cut_page
+from kg_memory.contrib.server.problems import add_handlers, describe_problems
+from kg_memory.contrib.server.routes import BY_VERB, ROUTES
+from kg_memory.contrib.server.service import Options, Service
+from kg_memory.memory.memory import GraphMemory
+
+ABOUT = """\
+Long-term memory for LLM agents as a temporal knowledge graph. The operations are the verbs of the Python library, by
+the same names. A list comes in pages: give the `next` of one as the `cursor` of the following one.
+"""
+PATHS = ("/v1/", "/api/graph/", "/healthz", "/explorer")
+"""Beginnings of the paths that are ours: an application around ours may have others."""
+DEFAULT = Options()
+
+
+def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory: bool = False) -> FastAPI:
+    """Return the application that serves *memory*, and closes it at its end if it should.
+
+    Its `state.service` is the `Service`.
+    """
+    service = Service(memory, options)
+    mcp = McpEndpoint(service)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.reader.start()
+        async with mcp.run():
+            yield
+        service.stopping = True
+        await service.reader.stop(options.stop_seconds)
+        if close_memory:
+            await memory.aclose()
+
+    app = FastAPI(title="kg-memory", version="1", description=ABOUT, lifespan=lifespan, redoc_url=None)
+    app.state.service = service
+    paths = ("/",) if options.alone else PATHS
+    app.add_middleware(Gate, paths=paths, service=service)
+    if options.origins:
+        exposed = ("ETag", "Location", "Retry-After", "X-Request-ID")
+        app.add_middleware(
+            CORSMiddleware, allow_origins=options.origins, allow_methods="*", allow_headers="*", expose_headers=exposed
+        )
+    add_handlers(app, paths, {"data.namespaces": "GET /v1/namespaces", **BY_VERB})
+    describe_problems(app)
+    app.router.route_class = LenientRoute
+    _add_routes(app.router, service)
+    if options.alone:
+        app.router.routes.append(Route("/", lambda _: RedirectResponse("explorer/")))
+    app.router.routes.append(Route(MCP_PATH, mcp))
+    return app
+
+
+def _add_routes(router: APIRouter, service: Service) -> None:
+    """Add all routes to *router* itself: LangGraph's server can wrap routes, but no routers in routers."""
+    for part in (graph, episodes, forgetting, transfer, events, explorer):
+        part.add_routes(router, service)
+    for route in ROUTES:
+        add_route(router, service, route)
+
+    @router.get("/v1/namespaces", **describe("data.namespaces"))
+    async def list_namespaces(
+        key: KnownKey, limit: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: str | None = None
+    ) -> Page[str]:
+        """Return the namespaces that hold something and that the key reaches."""
+        place = Place.from_cursor(cursor)
+        names = [name for name in await service.memory.data.anamespaces() if key.reaches(name)]
+        return cut_page(names[place.skip :], place, limit)
+
+    @router.get("/v1/key", **describe("server.key"))
+    async def describe_key(key: KnownKey) -> ApiKey:
+        """Return what the key of the request may do."""
+        return key
+
+    @router.get("/healthz", tags=["server"], operation_id="server.health")
+    async def check_health() -> dict[str, str]:
+        """Tell that the server runs."""
+        return {"status": "ok"}

@@ -1,0 +1,139 @@
+"""``kg-memory serve`` and ``kg-memory keys``."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import socket
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kg_memory.cli.command import open_memory, settings_of
+from kg_memory.cli.output import Screen
+from kg_memory.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from kg_memory.contrib.server.keys import ApiKey
+
+
+STOP_SECONDS = 30
+"""Seconds in which requests under way may finish when the server stops."""
+SWITCH_SECONDS = 0.0005
+"""Seconds after which a computing thread lets others run: a search gives way, and waits, at each of its queries."""
+MOST_PORTS = 65_535
+
+
+def serve(arguments: Namespace, screen: Screen) -> int:
+    """Serve until it is stopped."""
+    try:
+        import uvicorn  # noqa: PLC0415 - an extra
+
+        from kg_memory.contrib.server.access import is_loopback  # noqa: PLC0415
+        from kg_memory.contrib.server.app import create_app  # noqa: PLC0415
+        from kg_memory.contrib.server.keys import KeyRing  # noqa: PLC0415
+        from kg_memory.contrib.server.running import StoppingServer  # noqa: PLC0415
+        from kg_memory.contrib.server.service import Options  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"serve needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
+    if not 0 <= arguments.port <= MOST_PORTS:
+        raise InputError(f"port must be from 0 to {MOST_PORTS}, got {arguments.port}")
+    _check_address(arguments.host, arguments.port)
+    memory = open_memory(arguments, screen)
+    locked = KeyRing(memory.driver.store.database).exist()
+    if not locked and not is_loopback(arguments.host):
+        memory.close()
+        raise InputError(
+            f"host must be 127.0.0.1 while there is no key, got {arguments.host!r}; "
+            "make a key first: kg-memory keys create NAME"
+        )
+    if not locked:
+        screen.note("There is no key, so only this machine is answered: kg-memory keys create NAME makes one.")
+    options = Options(
+        hosts=(arguments.host, *arguments.allow_host),
+        origins=tuple(arguments.allow_origin),
+        rate=arguments.rate,
+        read=not arguments.no_read,
+        trust_proxy=arguments.trust_proxy,
+        alone=True,
+    )
+    app = create_app(memory, options, close_memory=True)
+    config = uvicorn.Config(
+        app,
+        host=arguments.host,
+        port=arguments.port,
+        log_level="warning",  # its log of requests would have the names of namespaces and entities
+        server_header=False,
+        proxy_headers=False,  # the address of the socket counts
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    screen.note(
+        f"Serving http://{arguments.host}:{arguments.port}, shown at /explorer/, described at /docs; Ctrl-C ends it."
+    )
+    gc.freeze()  # or the collector of garbage looks through all that was imported, again and again, in large requests
+    sys.setswitchinterval(SWITCH_SECONDS)
+    StoppingServer(config, app.state.service).run()
+    return 0
+
+
+def _check_address(host: str, port: int) -> None:
+    """Raise `InputError` if nobody can listen there: the server would say so only once the memory is open."""
+    try:
+        for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, os.name == "posix")
+                tried.bind(address)
+    except OSError as error:
+        if error.errno == errno.EAFNOSUPPORT:  # no IPv6 here: the server does without too
+            return
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(f"port {port} of {host} is in use: choose another with --port") from None
+        raise InputError(f"cannot listen at {host}:{port} ({error.strerror}): check --host and --port") from None
+
+
+def keys(arguments: Namespace, screen: Screen) -> int:
+    """Make, list or revoke keys."""
+    from kg_memory.contrib.server.keys import KeyRing  # noqa: PLC0415
+    from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
+
+    if arguments.action != "list" and not arguments.subject:
+        raise InputError(
+            "create needs what the key is for, and revoke the id of one: kg-memory keys list shows the ids"
+        )
+    with closing(opening.database(settings_of(arguments), screen.note)) as database:
+        ring = KeyRing(database)
+        if arguments.action == "create":
+            key, secret = ring.create(arguments.subject, _split(arguments.scope), _split(arguments.namespaces))
+            if screen.as_json:
+                screen.json({**key.model_dump(mode="json"), "secret": secret})
+            else:
+                screen.note(f"The key {key.id} ({key.name}), which is shown only now:")
+                screen.line(secret)
+        elif arguments.action == "revoke":
+            revoked = ring.revoke(arguments.subject)
+            screen.note(f"The key {revoked.id} ({revoked.name}) is revoked.")
+        else:
+            _list(ring.list(), screen)
+    return 0
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
+    columns = ("name", "id", "scopes", "namespaces", "made", "revoked")
+    rows = [
+        (key.name, key.id, ",".join(key.scopes), ",".join(key.namespaces), _day(key.created_at), _day(key.revoked_at))
+        for key in stored
+    ]
+    empty = "There is no key: kg-memory keys create NAME makes one."
+    screen.values(stored, columns, rows, ("bold", "dim", "", "", "", "red"), empty=empty)
+
+
+def _day(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%d") if at else ""

@@ -1,0 +1,305 @@
+"""The way from a verb of the memory to a route: parameters and answers follow from the verb's signature."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import linecache
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, create_model
+from starlette.responses import Response
+
+from kg_memory.contrib.server.access import Access, require
+from kg_memory.contrib.server.bodies import StrictBody
+from kg_memory.contrib.server.keys import Scope
+from kg_memory.contrib.server.pages import MOST, Page, Place, cut_page
+from kg_memory.contrib.server.parameters import find_parameter
+from kg_memory.contrib.server.problems import MOST_ERRORS, TITLES, Problem, ProblemError
+from kg_memory.contrib.server.service import Service
+from kg_memory.contrib.server.views import ContextView, view_context
+from kg_memory.falkor.rows import to_datetime
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models import arguments as models
+from kg_memory.models.graph import FOR_AGENTS
+from kg_memory.models.results import Context, Paged
+
+Arguments = dict[str, Any]
+NAMESPACE = "/v1/namespaces/{namespace}"
+PathText = Annotated[str, AfterValidator(unquote)]
+"""A parameter of a path, which is decoded only here; see `kg_memory.contrib.server.gate`."""
+HIDDEN = frozenset({"namespace", "progress", "skip", "after", "mapping", "checkpointer", "store", "read"})
+"""Parameters of verbs that a request does not have, or not by that name."""
+JSON_EXAMPLES = {
+    "where": '{"speaker": "Ann"}',
+    "schema": '{"diet": {"sub_topics": {"drinks": {"words": ["tea"]}}}}',
+}
+"""Parameters that are JSON in a query, with an example of each."""
+WHOLE = 10_000
+"""The items from which pages are cut where a longer list would begin otherwise."""
+PROBLEM_RESPONSES: dict[int | str, Arguments] = {
+    status: {"model": Problem, "description": about} for status, about in TITLES.items() if status not in {405, 500}
+}
+
+
+def describe(operation: str, answers: Mapping[int | str, Arguments] | None = None) -> Arguments:
+    """Return what FastAPI takes to document a route: its *operation*, such as ``data.export``, and its answers."""
+    tag, responses = operation.partition(".")[0], PROBLEM_RESPONSES | dict(answers or {})
+    return {"operation_id": operation, "tags": [tag], "responses": responses}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route to the *verb* of that name, whose parameters in the path are called as those of the verb.
+
+    *whole* is a list that must be read to its end to be cut into pages. *heavy* is one of
+    `kg_memory.contrib.server.jobs`. *example* is a body.
+    """
+
+    method: str
+    path: str
+    verb: str
+    scope: Scope = "read"
+    status: int = 200
+    whole: bool = False
+    heavy: bool = False
+    example: Mapping[str, Any] | None = None
+
+
+class LenientRoute(APIRoute):
+    """A route whose optional parameters in the query may be empty or ``null``: they count as left out."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of requests."""
+        linecache.getlines(inspect.getfile(self.endpoint))  # or FastAPI reads it on the event loop, to know the line
+        handle = super().get_route_handler()
+        optional = {field.alias for field in self.dependant.query_params if not field.field_info.is_required()}
+
+        async def answer(request: Request) -> Response:
+            given = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            kept = [(name, value) for name, value in given if name not in optional or not models.is_left_out(value)]
+            if len(kept) < len(given):
+                request.scope["query_string"] = urlencode(kept).encode()
+            return await handle(request)
+
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    """A verb as a route needs it: its async form, its parameters, and the type of its result."""
+
+    name: str
+    function: Callable[..., Awaitable[Any]]
+    parameters: Mapping[str, inspect.Parameter]
+    hints: Mapping[str, Any]
+    about: str
+
+    @classmethod
+    def find(cls, memory: GraphMemory, name: str) -> _Verb:
+        group, _, last = name.rpartition(".")
+        call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
+        return cls(name, call, inspect.signature(call).parameters, get_type_hints(call), inspect.getdoc(call) or "")
+
+    async def call(self, arguments: Arguments) -> Any:
+        """Call the verb; a list of positional arguments is a list in a request."""
+        for name, parameter in self.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                first = next(iter(self.parameters))
+                rest = {key: value for key, value in arguments.items() if key not in {first, name}}
+                return await self.function(arguments[first], *arguments[name], **rest)
+        return await self.function(**arguments)
+
+    @property
+    def item(self) -> Any:
+        """The type of the items of a list; ``None`` for another result."""
+        result = self.hints["return"]
+        return get_args(result)[0] if get_origin(result) in {list, Paged} else None
+
+    def type_of(self, name: str, *, in_query: bool) -> Any:
+        parameter = find_parameter(self.name, name)
+        return (in_query and parameter.in_query) or parameter.type or self.hints[name]
+
+    def default_of(self, name: str) -> Any:
+        default = self.parameters[name].default
+        if default is inspect.Parameter.empty:
+            return ...
+        return None if name == "by" else [] if default == () else default
+
+
+def add_route(router: APIRouter, service: Service, route: Route) -> None:
+    """Add *route* to *router*."""
+    verb = _Verb.find(service.memory, route.verb)
+    taken = {*HIDDEN, *_names_in(route.path)}
+    offered = [name for name in verb.parameters if name not in taken]
+    answer = _Answer(verb, route, service.memory.driver.clock)
+    queried = ({*offered, "cursor"} if verb.item is not None else {*offered}) if route.method == "GET" else set()
+
+    async def endpoint(request: Request, access: Access, **values: Any) -> Response:
+        _refuse_unknown(request, queried)
+        place, body = Place.from_cursor(values.pop("cursor", None)), values.pop("body", None)
+        if body is not None:
+            values |= {name: getattr(body, name) for name in offered}
+        arguments = {name: to_argument(name, value) for name, value in values.items() if value is not None}
+        if "by" in offered:
+            arguments.setdefault("by", access.key.name)
+        if "namespace" in verb.parameters:
+            arguments["namespace"] = access.namespace
+        shown = route.verb == "episodes.get" and access.key.has("review")  # for the person who decides
+        if route.heavy:
+            asked = repr((route.verb, arguments, place, request.headers.get("if-none-match")))
+            return await service.jobs.run(
+                request, access.namespace, asked, lambda _: answer(request, arguments, place, shown=shown), cancel=True
+            )
+        if "read" not in verb.parameters or service.options.read:
+            return await answer(request, arguments, place, shown=shown)
+        try:
+            return await answer(request, {**arguments, "read": False}, place, shown=shown)
+        finally:
+            service.reader.wake(access.namespace)  # who reads for this server reads that too
+
+    parameters = [
+        _parameter("request", Request),
+        _parameter("access", Access, Depends(require(route.scope))),
+        *(
+            _parameter(name, Annotated[PathText, Path(description=find_parameter(route.verb, name).about)])
+            for name in _names_in(route.path)
+        ),
+    ]
+    if route.method == "GET":
+        parameters += _query_parameters(verb, offered, paged=verb.item is not None)
+    elif offered:
+        model = _body_model(verb, route, offered)
+        required = any(field.is_required() for field in model.model_fields.values())
+        parameters.append(_parameter("body", model, Body() if required else Body(default=model())))
+    endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    summary, _, rest = verb.about.partition("\n\n")
+    router.add_api_route(
+        NAMESPACE + route.path,
+        endpoint,
+        methods=[route.method],
+        operation_id=route.verb,
+        summary=" ".join(summary.split()),
+        description=rest,
+        status_code=route.status,
+        response_model=answer.model,
+        responses=PROBLEM_RESPONSES,
+        tags=[route.verb.rpartition(".")[0] or "memory"],
+    )
+
+
+def _refuse_unknown(request: Request, known: Collection[str]) -> None:
+    """Raise `ProblemError` if the query has a parameter that is not *known*, as a body with an unknown field is."""
+    takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none in the query"
+    wrong = [{"field": f"query.{name}", "message": f"no such parameter: {takes}"} for name in request.query_params]
+    wrong = [one for one in wrong if one["field"].removeprefix("query.") not in known][:MOST_ERRORS]
+    if wrong:
+        raise ProblemError(422, "; ".join(f"{one['field']}: {one['message']}" for one in wrong), errors=wrong)
+
+
+class _Answer:
+    """Calls a verb, and answers with its result as JSON."""
+
+    def __init__(self, verb: _Verb, route: Route, clock: Callable[[], int]) -> None:
+        self._verb, self._route, self._clock, result = verb, route, clock, verb.hints["return"]
+        self._paged = verb.item is not None
+        self.model: Any = Page[verb.item] if self._paged else ContextView if result is Context else result  # type: ignore[name-defined]
+        self._adapter = TypeAdapter(self.model)
+
+    async def __call__(self, request: Request, arguments: Arguments, place: Place, *, shown: bool) -> Response:
+        """Answer; the text of withheld episodes only where it is *shown*."""
+        if self._paged:
+            value: Any = await self._page(arguments, place)
+        else:
+            value = await self._verb.call(arguments)
+            if value is None:
+                raise ProblemError(404, "there is no such thing in this namespace")
+            value = view_context(value) if isinstance(value, Context) else value
+        context = None if shown else FOR_AGENTS
+        return json_response(request, self._adapter.dump_json(value, context=context), self._route.status)
+
+    async def _page(self, arguments: Arguments, place: Place) -> Page[Any]:
+        """Return a page; all pages of a list are of what was believed when the first was read."""
+        limit, parameters = arguments.get("limit", MOST), self._verb.parameters
+        if "believed_at" in parameters:
+            pinned = place.believed_at or arguments.get("believed_at") or to_datetime(self._clock()).isoformat()
+            place, arguments = replace(place, believed_at=pinned), {**arguments, "believed_at": pinned}
+        if "after" in parameters:
+            listed = await self._verb.call({**arguments, "limit": limit, "after": place.after})
+            following = replace(place, after=listed.next).to_cursor() if listed.next else None
+            return Page(items=listed, next=following)
+        if "skip" in parameters:
+            return cut_page(await self._verb.call({**arguments, "skip": place.skip, "limit": limit + 1}), place, limit)
+        if "limit" in parameters:
+            arguments = {**arguments, "limit": WHOLE if self._route.whole else place.skip + limit + 1}
+        return cut_page((await self._verb.call(arguments))[place.skip :], place, limit)
+
+
+def json_response(request: Request, body: bytes, status: int = 200) -> Response:
+    """Return *body* with its tag, or 304 where the reader of a GET has it already."""
+    headers = {"Cache-Control": "private, no-cache"}
+    if request.method == "GET":
+        headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+    return Response(body, status, headers, "application/json")
+
+
+def to_argument(name: str, value: Any) -> Any:
+    """Return the argument *name* as the verb takes it."""
+    if name == "during" and isinstance(value, str) and ".." in value:
+        return tuple(end.strip() or None for end in value.split("..", 1))
+    if name in JSON_EXAMPLES and isinstance(value, str):
+        try:
+            parsed = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise ProblemError(422, f"{name} must be JSON such as {JSON_EXAMPLES[name]} ({error})") from None
+        if name == "schema" and not isinstance(parsed, dict):  # a text would be the path of a file of this machine
+            raise ProblemError(422, f"schema must be a JSON object such as {JSON_EXAMPLES[name]}")
+        return parsed
+    return value
+
+
+def _names_in(path: str) -> list[str]:
+    """Return the names of the parameters in *path*."""
+    return [part[1:-1] for part in path.split("/") if part.startswith("{")]
+
+
+def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> list[inspect.Parameter]:
+    parameters = []
+    for name in offered:
+        about, example = find_parameter(verb.name, name)[:2]
+        examples = None if example is None else [example]
+        least, most = _bounds(name)
+        query = Query(verb.default_of(name), description=about, examples=examples, ge=least, le=most)
+        parameters.append(_parameter(name, verb.type_of(name, in_query=True), query))
+    if paged:
+        about = "The `next` of the page before; only with the parameters of that page."
+        parameters.append(_parameter("cursor", str | None, Query(None, description=about, max_length=500)))
+    return parameters
+
+
+def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for name in offered:
+        (least, most), about = _bounds(name), find_parameter(verb.name, name).about
+        details: Any = Field(verb.default_of(name), description=about, ge=least, le=most)
+        fields[name] = (verb.type_of(name, in_query=False), details)
+    title = "".join(word.capitalize() for word in route.verb.replace(".", "_").split("_"))
+    extra: Any = {"json_schema_extra": {"examples": [dict(route.example)]}} if route.example else None
+    return create_model(f"{title}Request", __base__=StrictBody, __cls_kwargs__=extra, **fields)
+
+
+def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
+    return (1, MOST) if name == "limit" else (None, None)

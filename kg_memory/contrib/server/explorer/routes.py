@@ -1,0 +1,128 @@
+"""The page itself, and the routes beside the API that it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from kg_memory.contrib.server.access import KnownKey, Reading, is_local
+from kg_memory.contrib.server.endpoints import NAMESPACE
+from kg_memory.contrib.server.explorer.columns import FAR, ColumnCache
+from kg_memory.contrib.server.explorer.doubts import read_doubts
+from kg_memory.contrib.server.service import Service
+from kg_memory.errors import KGMemoryError
+from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.runtime.lifecycle import clear_with_all
+
+STATIC = Path(__file__).parent / "static"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types layout-worker"
+)
+"""Nothing but files of this server is loaded, nothing in the page runs, and no text can become markup."""
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
+SWEEP = 5.0
+"""Seconds between two looks whether the columns that are kept are still those of the graph."""
+UNUSED = 60.0
+"""Seconds for which the columns of a namespace are kept once no page shows it."""
+Instant = Annotated[int, Query(ge=-FAR, le=FAR, description="Milliseconds since 1970.")]
+
+
+class Moment(BaseModel):
+    """An instant, in milliseconds since 1970."""
+
+    at: int
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the page and its routes to *router*."""
+    _add_page(router, service)
+    cache = ColumnCache()
+    clear_with_all(cache)
+    driver = service.memory.driver
+    sweeping: asyncio.Task[None] | None = None
+
+    async def sweep() -> None:
+        """Drop what no page shows, and what changed: nothing that was forgotten stays in memory, whoever forgot it."""
+        while cache.namespaces:
+            await asyncio.sleep(SWEEP)
+            cache.drop_unused(service.listeners, UNUSED)
+            try:
+                for namespace in cache.namespaces:
+                    await driver.arun(cache.drop_outdated(namespace), namespace)
+            except KGMemoryError:
+                cache.clear()
+
+    @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
+    async def read_graph(request: Request, access: Reading) -> Response:
+        """Return the whole graph as columns, or 304 where the page has it; compressed if it is another machine's."""
+        nonlocal sweeping
+        namespace = access.namespace
+        revision, body = await service.jobs.run(
+            request, namespace, "columns", lambda _: driver.arun(cache.read(namespace), namespace), cancel=True
+        )
+        if sweeping is None or sweeping.done():
+            sweeping = asyncio.create_task(sweep())
+        headers = {
+            "ETag": f'"{revision.encode().hex()}"',
+            "Cache-Control": "private, no-cache",
+            "Vary": "Authorization, Accept-Encoding",
+        }
+        if headers["ETag"] in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+        if not is_local(request) and "gzip" in request.headers.get("accept-encoding", ""):
+            body = await asyncio.to_thread(gzip.compress, body, 1, mtime=0)
+            headers["Content-Encoding"] = "gzip"
+        return Response(body, 200, headers, "application/octet-stream")
+
+    @router.get(NAMESPACE + "/explorer/doubts", include_in_schema=False)
+    async def list_doubts(request: Request, access: Reading, as_of: Instant, believed_at: Instant) -> dict[str, int]:
+        """Return the facts that are doubtful at a point of both clocks, with since when in milliseconds."""
+        flow = partial(read_doubts, as_of * 1000, believed_at * 1000)
+        asked = ("doubts", as_of, believed_at)
+        doubts = await service.jobs.run(
+            request, access.namespace, asked, lambda _: driver.arun(flow(), access.namespace), cancel=True
+        )
+        return {id_: since // 1000 for id_, since in doubts.items()}
+
+
+def _add_page(router: APIRouter, service: Service) -> None:
+    story = files("kg_memory.cli").joinpath("story.jsonl").read_text("utf-8")
+    pages = StaticFiles(directory=STATIC)
+
+    @router.get("/explorer", include_in_schema=False)
+    async def open_page() -> Response:
+        return RedirectResponse("explorer/")
+
+    @router.get("/explorer/story.jsonl", include_in_schema=False)
+    async def read_story(_: KnownKey) -> Response:
+        return Response(story, 200, HEADERS, "application/jsonl")
+
+    @router.get("/explorer/moment", include_in_schema=False)
+    async def read_moment(_: KnownKey, text: Annotated[str, Query(min_length=1, max_length=200)]) -> Moment:
+        """Return the first instant of a time in words."""
+        return Moment(at=parse_moment("text", text, service.memory.driver.clock()) // 1000)
+
+    @router.get("/explorer/{path:path}", include_in_schema=False)
+    async def read_page(path: str, request: Request) -> Response:
+        """Return a file of the page: by a route, as LangGraph's server takes no mounts of ours."""
+        response = await pages.get_response(path or "index.html", request.scope)
+        response.headers.update(HEADERS)
+        return response

@@ -1,0 +1,191 @@
+"""The gate before all routes: hosts, origins, keys, sizes, request ids, and names with a slash in paths."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kg_memory.contrib.server.access import find_secret, is_loopback
+from kg_memory.contrib.server.bodies import SMALL, most_bytes
+from kg_memory.contrib.server.problems import ProblemError, own_path, problem_response, to_problem
+from kg_memory.contrib.server.service import Service
+from kg_memory.runtime.telemetry import describe_error
+from kg_memory.text.json_size import has_more_values
+
+logger = logging.getLogger("kg_memory.contrib.server")
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+ENCODED = ("/v1/", "/api/graph/")
+"""Beginnings of paths that need a key, and whose parameters are decoded after routing: ``team%2Fann`` is one."""
+LONGEST_HEAD = 32_000
+"""The most bytes of the path, the query and the headers."""
+LARGE_AT_ONCE = 2
+"""Bodies over `SMALL` bytes that are read at once, and handled one after the other; others wait unread."""
+BODY_SECONDS = 30.0
+"""Seconds within which a body must arrive."""
+MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
+"""The most values of a body that may exceed `SMALL` bytes, and of others: parsing more would hold up requests."""
+CLIENT_LEFT = 499
+"""The status in the log of a request whose client left before the answer."""
+FAULT = "the server met a fault of its own; its log has it by the request id"
+
+
+class Gate:
+    """Middleware for the requests whose paths begin with one of *paths*; others pass unseen."""
+
+    def __init__(self, app: ASGIApp, *, paths: Sequence[str], service: Service) -> None:
+        options = service.options
+        self._app, self._paths, self._max_body, self._guard = app, tuple(paths), options.max_body, service.guard
+        self._hosts, self._origins = frozenset(options.hosts), frozenset(options.origins)
+        self._large, self._handled = asyncio.Semaphore(LARGE_AT_ONCE), asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer it with a problem."""
+        if scope["type"] != "http" or not own_path(scope).startswith(self._paths):
+            await self._app(scope, receive, send)
+            return
+        headers, began = Headers(scope=scope), time.perf_counter()
+        asked = headers.get("x-request-id", "")
+        request_id = asked if REQUEST_ID.fullmatch(asked) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        status = 0
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                marked = MutableHeaders(scope=message)
+                marked["X-Request-ID"] = request_id
+                marked["X-Content-Type-Options"] = "nosniff"
+            await send(message)
+
+        inner = _keep_encoded(scope)
+        try:
+            await self._pass(inner, headers, receive, send_marked)
+        except ClientDisconnect:  # nobody is there to answer
+            status = status or CLIENT_LEFT
+        except Exception as error:
+            if status:
+                raise
+            problem = to_problem(error)
+            if problem is None:
+                logger.error("request %s failed: %s", request_id, describe_error(error))  # noqa: TRY400 - may quote
+                logger.debug("request %s failed", request_id, exc_info=error)
+                problem = ProblemError(500, FAULT)
+            answer = problem_response(problem.status, problem.detail, request_id, headers=problem.headers)
+            del problem  # its traceback has this frame and the body: a circle, which would wait for the collector
+            await answer(scope, receive, send_marked)
+        finally:
+            seconds = time.perf_counter() - began
+            logger.info(
+                "%s %s -> %d in %.4f s (request %s)", scope["method"], _route(inner), status, seconds, request_id
+            )
+
+    async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Check a request by its *headers*, and let it pass; its body is not read before. Raises `ProblemError`."""
+        path = own_path(scope)
+        limit = most_bytes(path, self._max_body)
+        self._check(scope, headers, limit)
+        if path.startswith(ENCODED):
+            scope["state"]["key"] = await self._guard.authenticate(find_secret(headers), Request(scope))
+        if limit is None or not _may_exceed(headers, 0):
+            await self._app(scope, receive, send)
+            return
+        async with AsyncExitStack() as held:
+            if large := limit > SMALL and _may_exceed(headers, SMALL):
+                await held.enter_async_context(self._large)
+
+            async def send_and_release(message: Message) -> None:
+                await held.aclose()  # an answer may be a stream
+                await send(message)
+
+            body = await _read_body(receive, limit)
+            if large:
+                await held.enter_async_context(self._handled)
+            most = MOST_VALUES if limit > SMALL else MOST_VALUES_OF_SMALL
+            text = body.decode("latin-1")
+            if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
+                raise ProblemError(413, f"the body must have at most {most} values; send it in parts")
+            await self._app(scope, _replay(body, receive), send_and_release)
+
+    def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
+        """Check the head of a request, and its length. Raises `ProblemError`."""
+        head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
+            raise ProblemError(431, f"the path, the query and the headers must have at most {LONGEST_HEAD} bytes")
+        host, origin = headers.get("host", ""), headers.get("origin")
+        name = _split(f"//{host}").hostname or ""
+        if "*" not in self._hosts and name not in self._hosts and not is_loopback(name):
+            raise ProblemError(
+                421, f"this server does not answer for the host {name[:100]!r}; allow it with --allow-host"
+            )
+        if origin is not None and _split(origin).netloc != host and origin not in self._origins:
+            raise ProblemError(
+                403, f"pages of {origin[:100]!r} may not ask this server; allow them with --allow-origin"
+            )
+        length = headers.get("content-length", "0")
+        if limit is not None and (not length.isdecimal() or int(length) > limit):
+            raise ProblemError(413, f"the body must have at most {limit} bytes")
+
+
+def _keep_encoded(scope: Scope) -> Scope:
+    """Return *scope* with its path as it was sent, so that a slash within a parameter does not end it."""
+    raw: bytes = scope.get("raw_path") or b""
+    if own_path(scope).startswith(ENCODED) and raw:
+        return {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
+    return scope
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:  # such as an unfinished IPv6 address
+        return urlsplit("")
+
+
+def _may_exceed(headers: Headers, size: int) -> bool:
+    return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
+
+
+async def _read_body(receive: Receive, limit: int) -> bytes:
+    """Return the whole body. Raises `ProblemError` for one over *limit* bytes, or too slow; `ClientDisconnect`."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while (message := await receive())["type"] == "http.request":
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > limit:
+                    raise ProblemError(413, f"the body must have at most {limit} bytes")
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise ProblemError(408, f"the body did not arrive within {BODY_SECONDS:g} s; send less") from None
+    raise ClientDisconnect
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return *receive* for a request whose *body* was read already."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
+
+
+def _route(scope: Any) -> str:
+    """Return the template of the path: the path itself names namespaces and entities, which logs do not have."""
+    return getattr(scope.get("route"), "path", "(no route)")

@@ -1,0 +1,222 @@
+"""The graph of a namespace for viewers, as Cytoscape elements: all of it, or what lies around an entity."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from kg_memory.contrib.server.access import KnownKey, authorize
+from kg_memory.contrib.server.endpoints import PathText, describe, json_response, to_argument
+from kg_memory.contrib.server.jobs import Job
+from kg_memory.contrib.server.parameters import NAMES
+from kg_memory.contrib.server.problems import ProblemError
+from kg_memory.contrib.server.service import Service
+from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.rows import Row, to_entity
+from kg_memory.models.graph import Fact
+from kg_memory.runtime.effects import read, work
+from kg_memory.runtime.flow import Flow
+from kg_memory.validation import DEFAULT_NAMESPACE
+
+MOST_FACTS = 10_000
+
+
+class NodeData(BaseModel):
+    """An entity; `facts` are sentences about it that have no other end."""
+
+    id: str
+    label: str
+    type: str
+    summary: str = ""
+    mention_count: int = 0
+    first_seen: datetime | None = None
+    last_seen: datetime | None = None
+    facts: list[str] = []
+
+
+class EdgeData(BaseModel):
+    """A fact between two entities; one with several objects has an edge to each, all with its id in `fact`."""
+
+    id: str
+    source: str
+    target: str
+    label: str
+    fact: str
+    kind: str
+    sentence: str
+    valid_at: datetime | None = None
+    invalid_at: datetime | None = None
+    known_from: datetime | None = None
+    created_at: datetime
+    expired_at: datetime | None = None
+    confidence: float
+    mark: str = ""
+
+
+class Node(BaseModel):
+    """A node of Cytoscape."""
+
+    group: Literal["nodes"] = "nodes"
+    data: NodeData
+
+
+class Edge(BaseModel):
+    """An edge of Cytoscape."""
+
+    group: Literal["edges"] = "edges"
+    data: EdgeData
+
+
+class Elements(BaseModel):
+    """Nodes and edges."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+
+
+class Graph(BaseModel):
+    """A graph, as Cytoscape reads it; `more` tells that it was cut at the limit."""
+
+    elements: Elements
+    more: bool = False
+
+
+def _query(name: str) -> Any:
+    return Query(description=NAMES[name].about)
+
+
+AsOf = Annotated[str | None, _query("as_of")]
+During = Annotated[str | None, _query("during")]
+BelievedAt = Annotated[str | None, _query("believed_at")]
+Where = Annotated[str | None, _query("where")]
+Limit = Annotated[int, Query(ge=1, le=MOST_FACTS, description="How many facts at most, the latest.")]
+Whose = Annotated[str, Query(description="Whose memory it is.")]
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the routes to *router*."""
+    facts, entities = service.memory.facts, service.memory.entities
+
+    async def answer(
+        request: Request, namespace: str, found: Sequence[Fact], limit: int, ids: Iterable[str] = ()
+    ) -> Response:
+        flow = read_graph(found[:limit], ids)
+        graph = Graph(elements=await service.memory.driver.arun(flow, namespace), more=len(found) > limit)
+        return json_response(request, await asyncio.to_thread(lambda: graph.model_dump_json().encode()))
+
+    @router.get("/api/graph/global", response_model=Graph, **describe("graph.global"))
+    async def read_all(
+        request: Request,
+        key: KnownKey,
+        namespace: Whose = DEFAULT_NAMESPACE,
+        as_of: AsOf = None,
+        during: During = None,
+        believed_at: BelievedAt = None,
+        where: Where = None,
+        limit: Limit = 1000,
+    ) -> Response:
+        """Return the graph of a namespace: what was so at a time, or all that ever was."""
+        authorize(key, "read", namespace)
+        arguments = _to_arguments(as_of=as_of, during=during, believed_at=believed_at, where=where)
+
+        async def draw(_: Job) -> Response:
+            stored = await facts.alist(**arguments, namespace=namespace, limit=limit + 1)
+            return await answer(request, namespace, stored, limit)
+
+        return await service.jobs.run(
+            request, namespace, (str(request.url), request.headers.get("if-none-match")), draw, cancel=True
+        )
+
+    @router.get("/api/graph/{entity_id}", response_model=Graph, **describe("graph.around"))
+    async def read_around(
+        request: Request,
+        key: KnownKey,
+        entity_id: Annotated[PathText, Path(description="The id of an entity, or a name.")],
+        namespace: Whose = DEFAULT_NAMESPACE,
+        depth: Annotated[int, Query(ge=1, le=6, description="How far, in steps.")] = 2,
+        as_of: AsOf = None,
+        during: During = None,
+        believed_at: BelievedAt = None,
+        limit: Limit = 1000,
+    ) -> Response:
+        """Return what lies within some steps of an entity, which is given by its id or a name."""
+        authorize(key, "read", namespace)
+        times = _to_arguments(as_of=as_of, during=during, believed_at=believed_at)
+
+        async def draw(_: Job) -> Response:
+            near = await entities.aaround(entity_id, depth, **times, namespace=namespace, limit=limit + 1)
+            if not near.entities:
+                raise ProblemError(404, "there is no such entity in this namespace")
+            ids = [id_ for id_, steps in near.depths.items() if steps == 0]
+            return await answer(request, namespace, near.facts, limit, ids)
+
+        return await service.jobs.run(
+            request, namespace, (str(request.url), request.headers.get("if-none-match")), draw, cancel=True
+        )
+
+
+def _to_arguments(**given: str | None) -> dict[str, Any]:
+    return {name: to_argument(name, value) for name, value in given.items()}
+
+
+def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
+    """Return the graph of *facts*, and of the entities with these *ids*."""
+    ends = yield from read(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
+    by_fact = {row["fact"]: row for row in ends}
+    reached = {*ids, *(row["subject"] for row in ends)}
+    for row in ends:
+        reached |= set(row["objects"])
+    stored = yield from read(queries.ENTITIES_WITH_MENTIONS, ids=sorted(reached))
+    return (yield from work(lambda: _draw(facts, by_fact, stored)))
+
+
+def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
+    alone: dict[str, list[str]] = {}
+    edges: list[Edge] = []
+    for fact in facts:
+        if fact.id not in by_fact:  # forgotten meanwhile
+            continue
+        row = by_fact[fact.id]
+        edges += _edges(fact, row)
+        if not row["objects"]:
+            alone.setdefault(row["subject"], []).append(fact.sentence)
+    return Elements(nodes=[_node(row, alone) for row in stored], edges=edges)
+
+
+def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
+    entity = to_entity(row["entity"])
+    return Node(
+        data=NodeData(
+            id=entity.id,
+            label=entity.name,
+            type=entity.type,
+            summary=entity.summary,
+            mention_count=row["mentions"],
+            first_seen=entity.first_seen,
+            last_seen=entity.last_seen,
+            facts=alone.get(entity.id, []),
+        )
+    )
+
+
+def _edges(fact: Fact, row: Row) -> Iterator[Edge]:
+    begun = fact.known_from.isoformat() if fact.known_from else ""
+    common = fact.model_dump(include=set(EdgeData.model_fields) - {"id", "source", "target", "label", "fact", "mark"})
+    for target in row["objects"]:
+        yield Edge(
+            data=EdgeData(
+                **common,
+                id=f"{fact.id}/{target}/{begun}",
+                source=row["subject"],
+                target=target,
+                label=fact.predicate,
+                fact=fact.id,
+                mark=fact.mark,
+            )
+        )

@@ -1,0 +1,173 @@
+"""The reader: what a server has saved is read in the background, in its order in each namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from kg_memory.contrib.server.leases import Lease, Leases
+from kg_memory.errors import (
+    DatabaseStartError,
+    DatabaseUnavailable,
+    EmbeddingUnavailable,
+    KGMemoryError,
+    ModelUnavailable,
+)
+from kg_memory.memory.episodes import UNREAD
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import EpisodeStatus
+from kg_memory.runtime.telemetry import describe_error
+
+logger = logging.getLogger("kg_memory.contrib.server")
+
+DATABASE_AWAY = (DatabaseUnavailable, DatabaseStartError)
+OUTAGES = (*DATABASE_AWAY, ModelUnavailable, EmbeddingUnavailable)
+"""Errors after which reading is tried again."""
+LONGEST_PAUSE = 60.0
+GATHERING = 0.05
+"""Seconds in which what is saved together is read together, where no plan waits for longer."""
+TAKEN = 1.0
+"""Seconds after which a namespace is tried again that another process reads."""
+TURN = 200
+"""The most episodes of a namespace that are read before the others have their turn."""
+
+
+def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> float:
+    """Return after how many seconds to try again what failed so often in a row.
+
+    By default it is half as long as it has failed so far: a replica takes over within seconds.
+    """
+    return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
+
+
+Turn = Callable[[str], AbstractContextManager[None]]
+"""Made for a namespace, and held while it is read."""
+
+
+class Waker(Protocol):
+    """Has what is saved read: here, or in another process."""
+
+    def start(self, only: str | None = None) -> None:
+        """Begin."""
+
+    def wake(self, namespace: str) -> None:
+        """Have what is unread in *namespace* read, soon."""
+
+    async def stop(self, seconds: float) -> None:
+        """Finish within so many seconds."""
+
+
+class _StoppedError(Exception):
+    """The server stops, or another process reads the namespace by now: what is not read yet stays saved."""
+
+
+class Reader:
+    """Reads what is saved and not read yet, in so many namespaces at once.
+
+    Of all readers of a database one at a time reads a namespace: they share *leases*. Whatever stops it, episodes stay
+    saved: the next start reads the rest. Its methods belong to one event loop.
+    """
+
+    def __init__(
+        self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None, turn: Turn = lambda _: nullcontext()
+    ) -> None:
+        self._memory, self._slots, self._turn = memory, asyncio.Semaphore(at_once), turn
+        self._leases = leases or Leases(memory.driver.store.database)
+        self._due: set[str] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._start: asyncio.Task[None] | None = None
+        self._started = self._stopping = False
+
+    def start(self, only: str | None = None) -> None:
+        """Begin to read, first what earlier servers left unread, in any namespace or in that *only*.
+
+        Until then `wake` does nothing.
+        """
+        self._started = True
+        self._start = asyncio.create_task(self.look(only))
+
+    def wake(self, namespace: str) -> None:
+        """Read what is unread in *namespace*, soon."""
+        if not self._started or self._stopping:
+            return
+        self._due.add(namespace)
+        if namespace not in self._tasks:
+            self._tasks[namespace] = asyncio.create_task(self._read(namespace))
+
+    async def stop(self, seconds: float) -> None:
+        """Finish the episode of each namespace that is being read, within so many seconds; all others stay saved."""
+        self._stopping = True
+        tasks = [*self._tasks.values(), *([self._start] if self._start else [])]
+        for task in (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else ():
+            task.cancel()
+        left = [error for error in await asyncio.gather(*tasks, return_exceptions=True) if error is not None]
+        if left:
+            logger.warning("stopped while reading %d namespaces: what is unread is read by the next reader", len(left))
+
+    async def look(self, only: str | None = None) -> None:
+        """Look for unread episodes, in any namespace or in that *only*, and read them.
+
+        Namespaces whose server is away are left out.
+        """
+        database = self._memory.driver.store.database
+        try:
+            names = [only] if only else await asyncio.to_thread(database.namespaces, reachable=True)
+        except KGMemoryError as error:
+            logger.warning("could not look for unread episodes: %s", describe_error(error))
+            return
+        for namespace in names:
+            if self._stopping:
+                return
+            try:
+                if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):
+                    self.wake(namespace)
+            except KGMemoryError as error:
+                logger.warning("could not look for unread episodes in a namespace: %s", describe_error(error))
+
+    async def _read(self, namespace: str) -> None:
+        settings, failures = self._memory.settings, 0
+        pause = settings.window_seconds if settings.plan == "economy" else GATHERING
+        try:
+            while namespace in self._due and not self._stopping:
+                await asyncio.sleep(pause)
+                self._due.discard(namespace)
+                try:
+                    pause = await self._take_turn(namespace)
+                except OUTAGES as error:
+                    failures += 1
+                    away = isinstance(error, DATABASE_AWAY)
+                    pause = pause_after(failures) if away else pause_after(failures, 2, 2)
+                    logger.warning("reading is tried again in %.1f s: %s", pause, describe_error(error))
+                    self._due.add(namespace)
+                except _StoppedError:
+                    if self._stopping:
+                        raise
+                    self._due.add(namespace)
+                except Exception as error:  # noqa: BLE001 - they stay saved, and the next call tries again
+                    logger.warning("episodes stay saved and unread: %s", describe_error(error))
+                else:
+                    failures = 0
+        finally:
+            self._tasks.pop(namespace, None)
+
+    async def _take_turn(self, namespace: str) -> float:
+        """Read some of what is unread in *namespace*, and return after how many seconds to go on, if it is due."""
+        async with self._slots, self._leases.hold(namespace) as lease:
+            if lease is None:
+                self._due.add(namespace)
+                return TAKEN
+            with self._turn(namespace):
+                read = await self._memory.episodes.aresume(
+                    namespace=namespace, limit=TURN, progress=lambda _: self._check(lease)
+                )
+        waiting = sum(result.status == EpisodeStatus.WAITING for result in read)
+        if len(read) == TURN > waiting:
+            self._due.add(namespace)
+        return GATHERING
+
+    def _check(self, lease: Lease) -> None:
+        if self._stopping or lease.lost:
+            raise _StoppedError

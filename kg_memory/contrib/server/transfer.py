@@ -1,0 +1,135 @@
+"""Export and import as streams: each passes a file without a name, so nobody gets, stores or leaves a half."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from typing import IO, Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParameter
+from starlette.responses import Response, StreamingResponse
+
+from kg_memory.contrib.server.access import Access, Ruling
+from kg_memory.contrib.server.endpoints import NAMESPACE, PathText, describe, json_response
+from kg_memory.contrib.server.problems import ProblemError
+from kg_memory.contrib.server.service import Service
+from kg_memory.contrib.server.shares import Held
+from kg_memory.errors import KGMemoryError
+from kg_memory.memory.data import Form
+from kg_memory.memory.importing import ORIGINS
+from kg_memory.models.operations import ImportResult
+
+TYPES = {"jsonl": "application/x-ndjson", "graphml": "application/xml", "cytoscape": "application/json"}
+T = TypeVar("T")
+CHUNK = 2**16
+FILES = Path("/proc/self/fd") if sys.platform == "linux" else None
+"""The folder of the open files of this process, by which one without a name can be opened again; `None` elsewhere."""
+FILE = {"schema": {"type": "string", "format": "binary"}}
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the routes to *router*."""
+    content = {TYPES["jsonl"]: FILE, TYPES["graphml"]: FILE, TYPES["cytoscape"]: {}}
+    exported = {"description": "The file.", "content": content}
+
+    data = service.memory.data
+
+    @router.get(NAMESPACE + "/export", response_class=StreamingResponse, **describe("data.export", {200: exported}))
+    async def export(
+        request: Request,
+        *,
+        access: Ruling,
+        form: Annotated[Form, Query(description="`graphml` and `cytoscape` are for viewers.")] = "jsonl",
+        embeddings: Annotated[bool, Query(description="Whether to include the vectors.")] = True,
+    ) -> Response:
+        """Return all that the namespace holds, as it is at one moment, as a file that `import` takes."""
+        file = await asyncio.to_thread(tempfile.TemporaryFile)
+        try:
+            how: dict[str, Any] = {"namespace": access.namespace, "form": form, "embeddings": embeddings}
+            await _apart(service, request, access, file, partial(data.export, file, **how))
+            size = await asyncio.to_thread(file.tell)
+            await asyncio.to_thread(file.seek, 0)
+        except BaseException:
+            file.close()
+            raise
+        return Held(StreamingResponse(_read(file), 200, {"Content-Length": str(size)}, TYPES[form]), closing(file))
+
+    _add_imports(router, service)
+
+
+def _add_imports(router: APIRouter, service: Service) -> None:
+    data = service.memory.data
+    imported = {"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}}
+
+    @router.post(NAMESPACE + "/import", response_model=ImportResult, openapi_extra=imported, **describe("data.import_"))
+    async def import_(
+        request: Request,
+        *,
+        access: Ruling,
+        replace: Annotated[bool, Query(description="Whether what the namespace holds may be replaced.")] = False,
+        embeddings: Annotated[bool, Query(description="Whether to take the vectors of the file.")] = True,
+    ) -> Response:
+        """Import a file of `export`, compressed or not; nobody sees a half of it."""
+        async with _receive(request, service.options.max_import) as path:
+            how: dict[str, Any] = {"namespace": access.namespace, "replace": replace, "embeddings": embeddings}
+            call = partial(data.import_, path, memory_only=True, **how)
+            result: ImportResult = await _apart(service, request, access, path, call)
+        return json_response(request, result.model_dump_json().encode())
+
+    @router.post(
+        NAMESPACE + "/import/{origin}",
+        response_model=ImportResult,
+        openapi_extra=imported,
+        **describe("data.import_from"),
+    )
+    async def import_from(
+        request: Request,
+        *,
+        access: Ruling,
+        origin: Annotated[PathText, PathParameter(description="The other memory.", examples=list(ORIGINS))],
+        group: Annotated[str | None, Query(description="Whose memory of it, where there are several.")] = None,
+    ) -> Response:
+        """Add what another memory exported; sentences are saved, and read in the background."""
+        async with _receive(request, service.options.max_import) as path:
+            how: dict[str, Any] = {"namespace": access.namespace, "group": group, "read": False}
+            call = partial(data.import_from, origin, path, **how)
+            result: ImportResult = await _apart(service, request, access, path, call)
+        service.reader.wake(access.namespace)
+        return json_response(request, result.model_dump_json().encode())
+
+
+async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
+    """Return the result of *call* about *file*, which blocks and is told to stop by its progress."""
+    return await service.jobs.run(
+        request, access.namespace, file, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False
+    )
+
+
+@asynccontextmanager
+async def _receive(request: Request, most: int) -> AsyncIterator[Path]:
+    """Yield a file with the body of *request*, of at most so many bytes; it is gone afterwards, however that ends."""
+    size = 0
+    with await asyncio.to_thread(tempfile.TemporaryFile if FILES else tempfile.NamedTemporaryFile) as file:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > most:
+                raise ProblemError(413, f"an import must have at most {most} bytes")
+            await asyncio.to_thread(file.write, chunk)
+        await asyncio.to_thread(file.flush)
+        path = FILES / str(file.fileno()) if FILES else Path(file.name)
+        try:
+            yield path
+        except KGMemoryError as error:
+            error.args = (str(error).replace(str(path), "the file"), *error.args[1:])
+            raise
+
+
+async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while chunk := await asyncio.to_thread(file.read, CHUNK):
+        yield chunk

@@ -1,1 +1,0 @@
-"""The HTTP server: ``kg-memory serve``, or `kg_memory.server.app.create_app` inside an application of yours."""
