@@ -16,20 +16,16 @@ if TYPE_CHECKING:
     from kg_memory.adapters.store.store import KGStore
     from kg_memory.adapters.summarise import summarise_node
     from kg_memory.adapters.tools import memory_tools
-    from kg_memory.contrib.letta import Block, Blocks, letta_tools
 
 _HOMES = {
     "AgentContext": "agent",
     "BackgroundMemory": "background",
-    "Block": "letta",
-    "Blocks": "letta",
     "Failure": "background",
     "KGKeyValueStore": "key_value",
     "KGMemoryMiddleware": "middleware",
     "KGRetriever": "retriever",
     "KGStore": "store.store",
     "build_agent": "agent",
-    "letta_tools": "letta",
     "memory_tools": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
@@ -40,15 +36,12 @@ _HOMES = {
 __all__ = [
     "AgentContext",
     "BackgroundMemory",
-    "Block",
-    "Blocks",
     "Failure",
     "KGKeyValueStore",
     "KGMemoryMiddleware",
     "KGRetriever",
     "KGStore",
     "build_agent",
-    "letta_tools",
     "memory_tools",
     "recall_node",
     "remember_node",

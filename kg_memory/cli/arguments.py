@@ -11,9 +11,7 @@ from kg_memory import __version__
 from kg_memory.cli import help_texts as texts
 from kg_memory.cli import shared
 from kg_memory.cli.argument_types import parse_count, parse_date, parse_span, parse_where
-from kg_memory.contrib.chats import DATE_ORDERS, FORMATS
-from kg_memory.contrib.evaluation import command as evaluation
-from kg_memory.contrib.server import arguments as server
+from kg_memory.plugins import load_plugin, plugin_names
 
 Command = Callable[..., argparse.ArgumentParser]
 
@@ -22,7 +20,6 @@ PLANS = ("economy", "standard", "thorough")
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 FORMS = ("jsonl", "graphml", "cytoscape")
-ORIGINS = ("kg-memory", "graphiti", "zep", "memvara", "mem0", "langmem", "letta", "csv")
 DAYS = 90.0
 _GROUPS = ("remember and ask", "look back", "review", "set up", "serve")
 
@@ -59,7 +56,7 @@ def parser(*, commands_help: str = argparse.SUPPRESS) -> argparse.ArgumentParser
         made.set_defaults(run=run)
         return made
 
-    groups = (_add_remember_and_ask, _add_look_back, _add_review, _add_set_up, server.add_commands)
+    groups = (_add_remember_and_ask, _add_look_back, _add_review, _add_set_up, _add_plugins)
     for group, add in zip(_GROUPS, groups, strict=True):
         add(partial(command, group))
     lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
@@ -76,12 +73,13 @@ def _add_remember_and_ask(command: Command) -> None:
 def _add_reading(command: Command) -> None:
     about = "remember the conversations, texts and records in files"
     ingest = command("ingest", "ingest:ingest", about, texts.INGEST)
+    readers = load_plugin("readers", "files")
     ingest.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    ingest.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
+    ingest.add_argument("--format", choices=readers.FORMATS, help="the format, where it is not recognised")
     about = "remember JSON as records, whatever it looks like"
     ingest.add_argument("--records", action="store_const", dest="format", const="records", help=about)
     about = "the order of day, month and year in a WhatsApp chat, where the chat does not tell"
-    ingest.add_argument("--date-order", choices=DATE_ORDERS, help=about)
+    ingest.add_argument("--date-order", choices=readers.DATE_ORDERS, help=about)
     ingest.add_argument("--at", type=parse_date, metavar="TIME", help="when undated content was said (default: now)")
     ingest.add_argument("--strict", action="store_true", help="refuse a file with a line that cannot be read")
     ingest.add_argument(
@@ -370,16 +368,16 @@ def _add_set_up(command: Command) -> None:
     made = command("completion", "setup:completion", "print what completes commands in a shell", texts.COMPLETION)
     made.add_argument("shell", choices=("bash", "zsh", "fish"))
     command("reembed", "maintenance:reembed", "compute all vectors anew, after a change of the embedding model")
-    evaluation.add_arguments(command("evaluate", evaluation.RUN, evaluation.ABOUT, evaluation.EPILOG))
     export = command("export", "maintenance:export", "write all of a namespace into a file", texts.EXPORT)
     export.add_argument("file", metavar="FILE", help="the file, or - for the standard output")
     export.add_argument("--format", choices=FORMS, default=FORMS[0], help="how to write it (default: jsonl)")
     export.add_argument("--store", metavar="NAME", help="the items of the KGStore of that name, instead of a namespace")
     export.add_argument("--no-embeddings", action="store_true", help="leave the vectors out: an import makes them anew")
     about = "bring in an export, or the memory of another library"
+    origins = ("kg-memory", "graphiti", *plugin_names("importers"))
     made = command("import", "maintenance:import_", about, texts.IMPORT)
     made.add_argument("file", metavar="FILE", help="the file, - for standard input, or the URL of Graphiti's server")
-    made.add_argument("--from", dest="origin", choices=ORIGINS, default=ORIGINS[0], help="what it is of")
+    made.add_argument("--from", dest="origin", choices=origins, default=origins[0], help="what it is of")
     made.add_argument("--replace", action="store_true", help="let go of what the namespace holds")
     about = "do not take the vectors of the file: make them anew"
     made.add_argument("--no-embeddings", action="store_true", help=about)
@@ -387,3 +385,8 @@ def _add_set_up(command: Command) -> None:
     about = "the user, graph or namespace (a/b) of the other memory that is meant, where there are several"
     made.add_argument("--group", metavar="NAME", help=about)
     made.add_argument("--no-read", action="store_true", help="save sentences, and let the next ingest read them")
+
+
+def _add_plugins(command: Command) -> None:
+    for name in plugin_names("commands"):
+        load_plugin("commands", name)(command)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.files import check, lines_of, whole_text
 from kg_memory.cli.output import ProgressBar, Screen, count_noun
-from kg_memory.contrib.chats.files import check, lines_of, whole_text
 from kg_memory.errors import InputError
 from kg_memory.maintenance.transfer.facts_table import identify_rows, read_table
 from kg_memory.models.operations import AddResult

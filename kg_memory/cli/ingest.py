@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, open_to_look, review_command, settings_of, whole_ids
 from kg_memory.cli.output import Cell, ProgressBar, Screen, count_noun, count_waiting
-from kg_memory.contrib.chats import Reading, read
-from kg_memory.contrib.chats.survey import Survey, survey_episodes
+from kg_memory.cli.survey import Reading, Survey, survey_episodes
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, DailyUsage, Usage
+from kg_memory.plugins import load_plugin
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     """
     limit = settings_of(arguments).max_content
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
-    readings = [read(path, **how) for path in arguments.files]
+    read = load_plugin("readers", "files").read
+    readings: list[Reading] = [read(path, **how) for path in arguments.files]
     surveys, problems = _look_through(readings, limit, screen)
     total = sum(survey.messages for survey in surveys)
     with open_memory(arguments, screen) as memory:

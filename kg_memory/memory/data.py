@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.urls import SCHEMES
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.open import NamedServer
 from kg_memory.models.operations import ExportResult, ImportResult
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.effects import work
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 if TYPE_CHECKING:
-    from kg_memory.contrib.importers.graphiti import Graph
     from kg_memory.maintenance.transfer.export import ExportOptions, Progress
     from kg_memory.maintenance.transfer.file import Target
 
@@ -109,14 +107,12 @@ class Data(Group):
         ``apoc.export.json.all`` made of its Neo4j. *group* is the ``group_id`` to import, where there are several.
         Embeddings are made anew. For the rest see `import_`.
         """
-        from kg_memory.contrib.importers.graphiti import select_group  # noqa: PLC0415
-        from kg_memory.maintenance.transfer.imports import ImportOptions, import_graphiti  # noqa: PLC0415
+        from kg_memory.maintenance.transfer.imports import ImportOptions, import_converted  # noqa: PLC0415
 
         def bring() -> ImportResult:
-            options = ImportOptions(namespace, replace, embeddings=False)
-            return import_graphiti(
-                self._engine.driver, select_group(_read_graphiti(source, graph), group), options, progress
-            )
+            options = ImportOptions(validate_namespace(namespace), replace, embeddings=False)
+            conversion = load_plugin("graphs", "graphiti")(source, graph, group, namespace)
+            return import_converted(self._engine.driver, conversion, options, progress)
 
         return work(bring)
 
@@ -168,15 +164,3 @@ def _exporter(form: Form) -> Callable[[Database, ExportOptions, Target, Progress
     if form == "jsonl":
         return export
     return export_graphml if form == "graphml" else export_cytoscape
-
-
-def _read_graphiti(source: str | Path, graph: str) -> Graph:
-    from kg_memory.contrib.importers.graphiti import read_database, read_dump  # noqa: PLC0415
-
-    if not str(source).startswith(SCHEMES):
-        return read_dump(Path(source))
-    server = Database(NamedServer(str(source)), allow_old=True)
-    try:
-        return read_database(server, graph)
-    finally:
-        server.close()

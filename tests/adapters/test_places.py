@@ -13,6 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, adapters
 from kg_memory.adapters.namespace import NamespaceTemplate, Place, place_here, place_of
+from kg_memory.contrib.letta import letta_tools
 from kg_memory.errors import InputError, SettingsError
 
 LITERALS = st.text(st.sampled_from("ab/%;2 F}é"), max_size=4)
@@ -180,8 +181,8 @@ def test_a_step_of_a_graph_that_is_told_no_user_fails():
 
 
 TAKES_MEMORY = (
-    "BackgroundMemory", "KGKeyValueStore", "KGMemoryMiddleware", "KGStore", "letta_tools", "memory_tools",
-    "recall_node", "remember_node",
+    "BackgroundMemory", "KGKeyValueStore", "KGMemoryMiddleware", "KGStore", "letta_tools", "memory_tools", "recall_node",
+    "remember_node",
 )  # fmt: skip
 
 
@@ -191,7 +192,7 @@ def test_what_is_no_memory_is_told_where_it_is_given(name: str, wrong: Any):
     with pytest.raises(
         SettingsError, match=r"memory must be a GraphMemory, got .*; pass what GraphMemory.open\(\) returns"
     ):
-        getattr(adapters, name)(wrong)
+        (letta_tools if name == "letta_tools" else getattr(adapters, name))(wrong)
 
 
 @pytest.mark.parametrize("speaker", ["{user_name}", "", " ", 3])

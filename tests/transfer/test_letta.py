@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.adapters import Block, Blocks
 from kg_memory.contrib.importers.from_letta import read_letta
+from kg_memory.contrib.letta import Block, Blocks
 from kg_memory.errors import InputError
 
 AT = "2025-10-31T22:56:56.459100+00:00"

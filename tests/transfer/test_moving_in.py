@@ -14,9 +14,9 @@ import pytest
 
 from kg_memory.errors import InputError
 from kg_memory.maintenance.transfer.json_records import read_json_records
-from kg_memory.memory.importing import ORIGINS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
+from kg_memory.plugins import load_plugin
 from kg_memory.settings import Settings
 from tests.faults.nursery import Nursery
 from tests.faults.proxy import Plan, Proxy
@@ -199,7 +199,7 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("mem0", [{"memory": "x" * 2_000_000, "id": "a"}], "record 1: .*nothing was imported"),
     ("csv", [], "cannot read"),
     ("memvara", [], "is no file"),
-    ("memory", [], "origin must be one of zep, memvara"),
+    ("memory", [], "origin must be one of csv, langmem"),
 ]  # fmt: skip
 
 
@@ -218,10 +218,10 @@ def test_a_wrong_record_is_named_and_nothing_is_stored(
 def test_a_store_that_is_none_or_newer_is_refused(tmp_path: Path):
     (tmp_path / "x.db").write_bytes(b"not a database, and long enough to have been one" * 10)
     with pytest.raises(InputError, match=r"one that is encrypted cannot be read"):
-        ORIGINS["memvara"](tmp_path / "x.db", None)
+        load_plugin("importers", "memvara")(tmp_path / "x.db", None)
     sqlite3.connect(tmp_path / "y.db").executescript("PRAGMA user_version = 18; CREATE TABLE claims (id)").close()
     with pytest.raises(InputError, match="with schema 17 or less, got 18"):
-        ORIGINS["memvara"](tmp_path / "y.db", None)
+        load_plugin("importers", "memvara")(tmp_path / "y.db", None)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_large_document_is_read_record_by_record(tmp_path: Path):
     assert path.stat().st_size > 20_000_000
     tracemalloc.start()
     try:
-        reading = ORIGINS["mem0"](path, None)
+        reading = load_plugin("importers", "mem0")(path, None)
         count = sum(1 for _ in reading(Counter()))
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from kg_memory.cli.files import File, check, files_of, is_archive, lines_of, whole_text
 from kg_memory.contrib.chats import formats
 from kg_memory.contrib.chats.assistants import ASSISTANTS
 from kg_memory.contrib.chats.doubt import holds_words, looks_like_chat
-from kg_memory.contrib.chats.files import File, check, files_of, is_archive, lines_of, whole_text
 from kg_memory.contrib.chats.messengers import MESSENGERS
 from kg_memory.contrib.chats.records import Item, build, from_record, is_message, place, to_json
 from kg_memory.contrib.chats.threads import Chat, Json, Thread, date_beginning, first, objects, read_moment

@@ -45,8 +45,9 @@ examples:
 _PAUSE = 2.0
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
+def add_command(make: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the command ``evaluate``, made by *make*."""
+    command = make("evaluate", RUN, ABOUT, EPILOG)
     what = command.add_argument_group("what is evaluated")
     what.add_argument("--list", action="store_true", help="list the data sets and the systems")
     what.add_argument("--dataset", metavar="NAME", help="the benchmark")

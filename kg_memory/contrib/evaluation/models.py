@@ -13,8 +13,8 @@ from kg_memory.errors import BudgetSpent, KGMemoryError, MissingExtra, ModelErro
 from kg_memory.llm.embeddings import NO_KEY
 from kg_memory.llm.rate_limit import limiter_of, secrets_of, tokens_by_bytes
 from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, with_retries
-from kg_memory.memory.open import RULES
 from kg_memory.memory.open import embeddings as open_offline
+from kg_memory.memory.open import rules
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import run
 from kg_memory.settings import OFFLINE, Settings
@@ -39,7 +39,7 @@ def open_chat(name: str, meter: Meter) -> BaseChatModel:
 def open_embeddings(name: str) -> Embeddings:
     """Open the embedding model *name*: ``offline`` or ``provider:model``. Raises: as `open_chat`."""
     if name == OFFLINE:
-        return open_offline(OFFLINE, Settings.from_env(), RULES)
+        return open_offline(OFFLINE, Settings.from_env(), rules())
     try:
         from langchain.embeddings import init_embeddings  # noqa: PLC0415 - an extra
     except ImportError:

@@ -11,15 +11,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
-from kg_memory.contrib.importers.graphiti import Edge, Episode, Graph
+from kg_memory.contrib.importers.graphiti import Edge, Episode, Graph, read_database, read_dump, select_group
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.urls import SCHEMES
 from kg_memory.falkor.wire import Row
 from kg_memory.ingestion.postings import index_words
 from kg_memory.ingestion.records import pick
 from kg_memory.ingestion.revise import NewBelief
 from kg_memory.maintenance.transfer.line import Line
 from kg_memory.maintenance.transfer.lines import LINES
+from kg_memory.memory.open import NamedServer
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import Verdict
 from kg_memory.temporal.statements import Statement
@@ -56,6 +60,20 @@ class _Fact:
     sentence: str
     edges: list[Edge] = field(default_factory=list)
     sources: dict[str, None] = field(default_factory=dict)
+
+
+def convert_graphiti(source: str | Path, graph: str, group: str | None, namespace: str) -> Conversion:
+    """Return Graphiti's *graph* in the database at the URL *source*, or the dump in that file, for *namespace*.
+
+    *group* is the ``group_id`` to take, where there are several. Errors: `InputError`, `DatabaseError`.
+    """
+    if not str(source).startswith(SCHEMES):
+        return Conversion(select_group(read_dump(Path(source)), group), namespace)
+    server = Database(NamedServer(str(source)), allow_old=True)
+    try:
+        return Conversion(select_group(read_database(server, graph), group), namespace)
+    finally:
+        server.close()
 
 
 @dataclass(slots=True)

@@ -22,8 +22,8 @@ from kg_memory.contrib.server.service import Service
 from kg_memory.contrib.server.shares import Held
 from kg_memory.errors import KGMemoryError
 from kg_memory.memory.data import Form
-from kg_memory.memory.importing import ORIGINS
 from kg_memory.models.operations import ImportResult
+from kg_memory.plugins import plugin_names
 
 TYPES = {"jsonl": "application/x-ndjson", "graphml": "application/xml", "cytoscape": "application/json"}
 T = TypeVar("T")
@@ -92,7 +92,9 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         request: Request,
         *,
         access: Ruling,
-        origin: Annotated[PathText, PathParameter(description="The other memory.", examples=list(ORIGINS))],
+        origin: Annotated[
+            PathText, PathParameter(description="The other memory.", examples=list(plugin_names("importers")))
+        ],
         group: Annotated[str | None, Query(description="Whose memory of it, where there are several.")] = None,
     ) -> Response:
         """Add what another memory exported; sentences are saved, and read in the background."""

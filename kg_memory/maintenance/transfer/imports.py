@@ -1,4 +1,4 @@
-"""Import an export, or a graph of Graphiti, into a shadow graph that replaces the namespace once it is complete."""
+"""Import an export, or the graph of another memory, into a graph that replaces the namespace once complete."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
-from kg_memory.contrib.importers.from_graphiti import Conversion
-from kg_memory.contrib.importers.graphiti import Graph
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema, store_schema
 from kg_memory.falkor.connect import Database, graph_key
@@ -100,18 +98,26 @@ def import_export(
     return ImportResult(namespace=target, records=dict(writer.counts), embedded=writer.embedded, replaced=replaced)
 
 
-def import_graphiti(
-    driver: FalkorDriver, graph: Graph, options: ImportOptions, progress: Progress | None = None
+class Conversion(Protocol):
+    """A graph of another memory as lines of an export; `left_out` counts elements without a counterpart in ours."""
+
+    left_out: Mapping[str, int]
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines, in the order in which they are written."""
+
+
+def import_converted(
+    driver: FalkorDriver, conversion: Conversion, options: ImportOptions, progress: Progress | None = None
 ) -> ImportResult:
-    """Import Graphiti's *graph*, and return what it held; *progress* gets (records written, 0).
+    """Import the graph of another memory, and return what it held; *progress* gets (records written, 0).
 
     Errors: `InputError` for a namespace that is not empty and not to be replaced.
     """
     target = validate_namespace(options.namespace)
-    conversion = Conversion(graph, target)
     with _replace_graph(driver, target, graph_key(target), replace=options.replace) as (shadow, replaced):
         writer = _prepare_memory(driver, shadow, Renaming(target, target), None, options)
-        for count in writer.write(enumerate(conversion.lines(), start=1), _graphiti_error):
+        for count in writer.write(enumerate(conversion.lines(), start=1), _converted_error):
             if progress:
                 progress(count, 0)
     return ImportResult(
@@ -123,8 +129,8 @@ def import_graphiti(
     )
 
 
-def _graphiti_error(number: int, problem: str) -> InputError:
-    return InputError(f"record {number} of Graphiti's graph: {problem}")
+def _converted_error(number: int, problem: str) -> InputError:
+    return InputError(f"record {number} of the other graph: {problem}")
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.adapters import Block, Blocks
-from kg_memory.contrib.letta import edits
+from kg_memory.contrib.letta import Block, Blocks, edits
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.graph import EpisodeStatus
@@ -119,7 +118,7 @@ def test_no_edit_is_lost_between_threads_and_tasks(blocks, user, memory):
 WRITER = """
 import sys
 from kg_memory import GraphMemory
-from kg_memory.adapters import Blocks
+from kg_memory.contrib.letta import Blocks
 url, user, name = sys.argv[1:]
 with GraphMemory.open(url, model="offline") as memory:
     for n in range(12):

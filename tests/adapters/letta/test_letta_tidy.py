@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.adapters import Block, Blocks, letta_tools
-from kg_memory.contrib.letta import adecide_proposal, aread_proposal, atidy, decide_proposal, read_proposal, tidy
+from kg_memory.contrib.letta import (
+    Block,
+    Blocks,
+    adecide_proposal,
+    aread_proposal,
+    atidy,
+    decide_proposal,
+    letta_tools,
+    read_proposal,
+    tidy,
+)
 from kg_memory.errors import InputError, NotFound, SettingsError
 from tests.adapters.tool_calls import Caller
 from tests.forgetting import residue

@@ -10,7 +10,7 @@ from langchain.agents.middleware import dynamic_prompt
 from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from kg_memory.adapters import Block, Blocks, letta_tools
+from kg_memory.contrib.letta import Block, Blocks, letta_tools
 from kg_memory.errors import InputError
 from tests.adapters.tool_calls import Caller, Context, ScriptedChat, calling
 

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import Protocol
 
-from kg_memory.contrib.chats.reading import Reading
+from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
 _SHOWN_SPEAKERS = 10
+
+
+class Reading(Protocol):
+    """A file as episodes, as a plug-in reads it: each iteration gives the same, and the `problems` that it met."""
+
+    path: Path
+    strict: bool
+    problems: list[InputError]
+
+    @property
+    def format(self) -> str:
+        """The name of its format."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may be a chat in an unknown form."""
+
+    def __iter__(self) -> Iterator[EpisodeInput]: ...
 
 
 @dataclass(frozen=True)
