@@ -1,0 +1,28 @@
+"""Plug-ins are found by kind and name."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from kg_memory.errors import SettingsError
+from kg_memory.plugins import load_plugin, plugin_names
+
+GROUPS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_declared_plugin_loads(group: str) -> None:
+    kind = group.removeprefix("kg_memory.")
+    assert set(plugin_names(kind)) >= set(GROUPS[group]), "run: make .venv/.dev"
+    for name in GROUPS[group]:
+        assert load_plugin(kind, name) is load_plugin(kind, name)
+
+
+def test_the_error_of_an_unknown_plugin_names_those_that_are_installed() -> None:
+    with pytest.raises(SettingsError, match=r"no plug-in 'cogx' for importers is installed; installed are csv, .*zep"):
+        load_plugin("importers", "cogx")
+    with pytest.raises(SettingsError, match="installed are none: install temporal-kg-memory again"):
+        load_plugin("nothing", "at all")
