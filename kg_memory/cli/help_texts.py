@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 # Most names are written out, as what they name takes longer to import than the help takes to be read.
 SEARCHES = ("default", "words", "meaning", "hybrid", "facts", "overview", "routed", "synapse", "pagerank")
-RERANKERS = tuple(sorted(path.stem for path in Path(__file__).parents[1].glob("retrieval/rerankers/[a-z]*.py")))
+RERANKERS = (
+    "chain",
+    "confidence",
+    "cross_encoder",
+    "decay",
+    "distance",
+    "diversity",
+    "half_life",
+    "importance",
+    "mentions",
+    "recency",
+    "time",
+    "trust",
+    "use",
+)
 RECIPES = (*SEARCHES, *RERANKERS)
 TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
 SHARED_FIELDS = ("thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate")

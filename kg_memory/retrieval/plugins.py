@@ -11,7 +11,7 @@ A user's own plug-in is any object of the protocol, in a recipe:
 
     memory.search("Where does Ann live?", recipe=DEFAULT.with_(rerankers=[TwoSources()]))
 
-A plug-in of the package is a `Part` in a file of its own in `rerankers/` or `walks/`, and stands in the registry there.
+A plug-in of the package is a `Part` in `rerankers.py` or `walks/`, and stands in the registry there.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kg_memory.retrieval.chain import follow_chains
 from kg_memory.retrieval.recipe import RECIPES
-from kg_memory.retrieval.rerankers.chain import follow_chains
 
 ROWS = [
     ("Greta", "manager", "Hugo", None),

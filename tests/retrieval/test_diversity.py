@@ -11,8 +11,7 @@ import pytest
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.plugins import Instants, Question
 from kg_memory.retrieval.rerank import SIMILARITIES, read_features_of_best
-from kg_memory.retrieval.rerankers import ByDiversity
-from kg_memory.retrieval.rerankers.diversity import mmr
+from kg_memory.retrieval.rerankers import ByDiversity, mmr
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk, WordVectors

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.rerankers import ByUse
-from kg_memory.retrieval.rerankers.use import fade
+from kg_memory.retrieval.rerankers import ByUse, fade
 from kg_memory.runtime.effects import read, write
 from tests.retrieval.conftest import Talk
 

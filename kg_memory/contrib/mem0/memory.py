@@ -21,7 +21,7 @@ from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.results import FactExplanation
 from kg_memory.retrieval.recipe import FACTS
-from kg_memory.retrieval.rerankers.cross_encoder import ByCrossEncoder
+from kg_memory.retrieval.rerankers import ByCrossEncoder
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import validate_name, validate_number
