@@ -15,12 +15,12 @@ from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.models.graph import ConflictStrategy, Disputes, UndatedStart
 from kg_memory.models.ontology import ENTITY_TYPES, EntityType, FactType, find_ontology
+from kg_memory.plugins import plugin_names
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
 PLANS = (OFFLINE, "economy", "standard", "thorough")
 """The plans by which an episode may have been read, the cheapest first."""
-ADMISSIONS = ("dura", "amac")
 """The gates of `Settings.admission`."""
 REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
@@ -309,8 +309,8 @@ class Settings:
             raise SettingsError(f"maintenance must be a Maintenance or None, got {self.maintenance!r}")
         if not self.entity_types:
             raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
-        if self.admission is not None and self.admission not in ADMISSIONS:
-            raise SettingsError(f"admission must be {' or '.join(ADMISSIONS)}, or None, got {self.admission!r}")
+        if self.admission is not None and self.admission not in (gates := plugin_names("admission")):
+            raise SettingsError(f"admission must be {' or '.join(gates)}, or None, got {self.admission!r}")
         if self.redact == NO_REDACTION or callable(self.redact):
             return
         names = [name.strip() for name in self.redact.split(",")] if isinstance(self.redact, str) else [self.redact]

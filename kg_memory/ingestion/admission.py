@@ -6,24 +6,49 @@ although it would be skipped passes without being rated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from statistics import fmean
 
-from kg_memory.ingestion.amac import AMAC
 from kg_memory.ingestion.bounds import Loss
-from kg_memory.ingestion.dura import DURA
 from kg_memory.ingestion.records import NewVerdict, StatedFact
 from kg_memory.ingestion.state import Draft
-from kg_memory.ingestion.worth import Gate, Worth
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import verdict_id
 
-GATES: Mapping[str, Gate] = MappingProxyType({"dura": DURA, "amac": AMAC})
-"""The gates by the names that `settings.ADMISSIONS` lists."""
 WORTHLESS = "its worth is below {:.2f}, by the admission {!r}"
 WAITS = "its worth is {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """The worth of a fact, from 0 to 1, and the parts of which it is made."""
+
+    score: float
+    parts: Mapping[str, float]
+
+    def __str__(self) -> str:
+        return f"{self.score:.2f}: " + ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
+
+
+def mean_worth(parts: Mapping[str, float]) -> Worth:
+    """Return the worth that is the mean of its *parts*."""
+    return Worth(fmean(parts.values()), parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A rule of admission: `rate` returns the worth of each of the facts that a draft states.
+
+    A fact worth `at_once` or more is stored and believed, one worth `in_review` or more waits for a person, and one
+    worth less is not stored.
+    """
+
+    rate: Callable[[Draft, Sequence[StatedFact], Settings], Flow[Sequence[Worth]]]
+    in_review: float
+    at_once: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +61,7 @@ class Admission:
 
 def admit(draft: Draft, settings: Settings) -> Flow[Admission]:
     """Rate the new facts of *draft*, and return what is left of it."""
-    gate = GATES[settings.admission] if settings.admission else None
+    gate: Gate | None = load_plugin("admission", settings.admission) if settings.admission else None
     if gate is None or draft.episode.is_declared or settings.read_all:
         return Admission(draft)
     new = [fact for fact in draft.facts if fact.same_as is None]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.ingestion.amac import FAST_PATH_MARGIN, THRESHOLD, WEIGHTS, is_plain, weigh
+from kg_memory.contrib.admission.amac import FAST_PATH_MARGIN, THRESHOLD, WEIGHTS, is_plain, weigh
 from tests.review import World
 
 BEST = dict.fromkeys(WEIGHTS, 1.0)

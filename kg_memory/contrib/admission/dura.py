@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg_memory.falkor.queries.features import ENTITIES_LINK
+from kg_memory.ingestion.admission import Gate, Worth, mean_worth
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
-from kg_memory.ingestion.worth import Gate, Worth, mean_worth
 from kg_memory.llm.prompts import ADMIT
 from kg_memory.llm.prompts.answers import FactWorth
 from kg_memory.runtime.effects import ask, read

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from kg_memory.ingestion.dura import accuracy_of, ask_worths, count_known
+from kg_memory.contrib.admission.dura import accuracy_of, ask_worths, count_known
+from kg_memory.ingestion.admission import Gate, Worth
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
-from kg_memory.ingestion.worth import Gate, Worth
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
