@@ -100,9 +100,9 @@ def _python() -> Pages:
     pages["values"] = _autodoc("Values", [f"kg_memory.{name}" for name in values])
     pages["adapters"] = _autodoc("Adapters", [f"kg_memory.adapters.{name}" for name in adapters.__all__])
     for package in ("mem0", "langmem"):
-        module = importlib.import_module(f"kg_memory.adapters.{package}")
+        module = importlib.import_module(f"kg_memory.contrib.{package}")
         names = [f"{module.__name__}.{name}" for name in module.__all__]
-        pages[f"{package}_names"] = _autodoc(f"kg_memory.adapters.{package}", names)
+        pages[f"{package}_names"] = _autodoc(f"kg_memory.contrib.{package}", names)
     names = [f"kg_memory.retrieval.rerankers.{name}" for name in rerankers.__all__ if name != "RERANKERS"]
     return pages | {"rerankers": _autodoc("Rerankers", names)}
 
