@@ -15,6 +15,8 @@ from recall import DEPTHS, Find, measure, searching
 from kg_memory import GraphMemory
 from kg_memory.contrib.evaluation.ranking import best
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
+from kg_memory.contrib.variants.pagerank import PageRank
+from kg_memory.contrib.variants.synapse import Synapse
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.fuse import Retriever
@@ -29,7 +31,6 @@ from kg_memory.retrieval.rerankers import (
     ByTrust,
     ByUse,
 )
-from kg_memory.retrieval.walks import PageRank, Synapse
 
 MIDDLE = 10
 """The depth at which the table tells each category."""

@@ -27,7 +27,7 @@ from kg_memory.contrib.server.mcp.prompts import PROMPTS
 from kg_memory.contrib.server.mcp.resources import TEMPLATES
 from kg_memory.contrib.server.mcp.server import TOOLS
 from kg_memory.contrib.server.problems import TITLES
-from kg_memory.retrieval import rerankers
+from kg_memory.retrieval import recipe
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "kg_memory"
@@ -103,7 +103,7 @@ def _python() -> Pages:
         module = importlib.import_module(f"kg_memory.contrib.{package}")
         names = [f"{module.__name__}.{name}" for name in module.__all__]
         pages[f"{package}_names"] = _autodoc(f"kg_memory.contrib.{package}", names)
-    names = [f"kg_memory.retrieval.rerankers.{name}" for name in rerankers.__all__ if name != "RERANKERS"]
+    names = [f"{kind.__module__}.{kind.__name__}" for kind in recipe.ALL_RERANKERS]
     return pages | {"rerankers": _autodoc("Rerankers", names)}
 
 

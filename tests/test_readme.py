@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
@@ -15,7 +15,6 @@ from langchain_core.messages import AIMessage
 from kg_memory import GraphMemory
 from kg_memory.models.filters import FIELDS
 from kg_memory.retrieval import recipe
-from kg_memory.retrieval import rerankers as rerankers_of_the_package
 from kg_memory.retrieval.context.templates import TEMPLATES
 from tests.chat_server import chat_server
 from tests.pages import PAGES, ROOT, blocks_of, name_of
@@ -196,7 +195,7 @@ def test_the_snippets_for_searching_find_and_explain(run_snippets, names):
 
 def test_the_page_about_searching_names_every_recipe_reranker_field_and_template():
     text = (ROOT / "docs" / "retrieval.md").read_text(encoding="utf-8")
-    rerankers = [kind.__name__ for kind in get_args(rerankers_of_the_package.RERANKERS)]
+    rerankers = [kind.__name__ for kind in recipe.ALL_RERANKERS]
     for name in (*recipe.RECIPES, *FIELDS, *TEMPLATES):
         assert f"`{name}`" in text
     for name in rerankers:

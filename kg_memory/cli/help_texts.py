@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 # Most names are written out, as what they name takes longer to import than the help takes to be read.
-SEARCHES = ("default", "words", "meaning", "hybrid", "facts", "overview", "routed", "synapse", "pagerank")
+SEARCHES = ("default", "words", "meaning", "hybrid", "facts", "overview", "routed", "pagerank", "synapse")
 RERANKERS = (
-    "chain",
     "confidence",
     "cross_encoder",
     "decay",
@@ -18,6 +17,7 @@ RERANKERS = (
     "time",
     "trust",
     "use",
+    "chain",
 )
 RECIPES = (*SEARCHES, *RERANKERS)
 TEMPLATES = ("plain", "zep", "xml", "json", "zeph")

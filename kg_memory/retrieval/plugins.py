@@ -11,7 +11,7 @@ A user's own plug-in is any object of the protocol, in a recipe:
 
     memory.search("Where does Ann live?", recipe=DEFAULT.with_(rerankers=[TwoSources()]))
 
-A plug-in of the package is a `Part` in `rerankers.py` or `walks/`, and stands in the registry there.
+A plug-in that has a name is a `Part`; it is found as `kg_memory.plugins` tells, by the kind ``rerankers`` or ``walks``.
 """
 
 from __future__ import annotations
@@ -210,7 +210,10 @@ Activity = dict[str, float]
 
 @runtime_checkable
 class Walk(Protocol):
-    """Finds what lies around the entities that a question is about."""
+    """Finds what lies around the entities that a question is about.
+
+    Where it has `starts_by_words`, and that is true, it also starts from entities that words of the question find.
+    """
 
     @property
     def method(self) -> str:

@@ -9,17 +9,29 @@ memory.search("What does Ann do at weekends?", recipe="synapse")
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, WrapValidator, field_validator
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS, Kind
+from kg_memory.plugins import load_plugin, plugin_names
 from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, Scored, fuse
 from kg_memory.retrieval.plugins import Part, Reranker, Walk, Weight
 from kg_memory.retrieval.rerankers import RERANKERS
-from kg_memory.retrieval.walks import WALKS, BreadthFirst
+from kg_memory.retrieval.walks import BreadthFirst
+
+
+def _load_all(kind: str) -> list[type[Any]]:
+    return [load_plugin(kind, name) for name in plugin_names(kind)]
+
+
+ALL_RERANKERS: tuple[type[Any], ...] = (*RERANKERS, *_load_all("rerankers"))
+WALKS: tuple[type[Any], ...] = (BreadthFirst, *_load_all("walks"))
+"""The classes that a recipe may name, plug-ins last."""
 
 
 def _accept(protocol: type) -> WrapValidator:
@@ -35,8 +47,8 @@ if TYPE_CHECKING:
     AnyReranker = Reranker
     AnyWalk = Walk
 else:
-    AnyReranker = Annotated[RERANKERS, Field(discriminator="by"), _accept(Reranker)]
-    AnyWalk = Annotated[WALKS, Field(discriminator="method"), _accept(Walk)]
+    AnyReranker = Annotated[reduce(or_, ALL_RERANKERS), Field(discriminator="by"), _accept(Reranker)]
+    AnyWalk = Annotated[reduce(or_, WALKS), Field(discriminator="method"), _accept(Walk)]
 
 
 class Weights(Part):
@@ -107,7 +119,7 @@ class Recipe(Part):
 
     def as_state(self) -> Mapping[str, Any] | Self:
         """Return the recipe as plain JSON; as itself where it has a plug-in of the user's own."""
-        ours = {*get_args(RERANKERS), *get_args(WALKS)}
+        ours = {*ALL_RERANKERS, *WALKS}
         return self.model_dump(mode="json") if ours.issuperset(map(type, (*self.rerankers, self.traversal))) else self
 
 
@@ -128,11 +140,11 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 def _name_recipes() -> dict[str, Recipe]:
     """Return the named recipes: those above, and the default with each other walk and each reranker."""
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
-    for walk in get_args(WALKS):
+    for walk in WALKS:
         method = walk.model_fields["method"].default
         if walk is not BreadthFirst:
             recipes[method] = DEFAULT.with_(name=method, traversal={"method": method})
-    for reranker in get_args(RERANKERS):
+    for reranker in ALL_RERANKERS:
         by = reranker.model_fields["by"].default
         recipes[by] = DEFAULT.with_(name=by, rerankers=[{"by": by}])
     return recipes

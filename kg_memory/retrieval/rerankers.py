@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.chain import ByChain
 from kg_memory.retrieval.fuse import Ranking, Scored, blend, clamp, ids_of, rescore, scale, sort_scores, stack
 from kg_memory.retrieval.plugins import Features, Hops, Instants, Needs, Part, Question, Share, Weight
 from kg_memory.runtime.effects import now, write
@@ -309,35 +308,17 @@ def fade(count: float, elapsed_seconds: float, decay_lambda: float, interval: fl
 
 
 RERANKERS = (
-    ByChain
-    | ByConfidence
-    | ByCrossEncoder
-    | ByDecay
-    | ByDistance
-    | ByDiversity
-    | ByHalfLife
-    | ByImportance
-    | ByMentions
-    | ByRecency
-    | ByTime
-    | ByTrust
-    | ByUse
+    ByConfidence,
+    ByCrossEncoder,
+    ByDecay,
+    ByDistance,
+    ByDiversity,
+    ByHalfLife,
+    ByImportance,
+    ByMentions,
+    ByRecency,
+    ByTime,
+    ByTrust,
+    ByUse,
 )
-"""The registry: each may be named in a recipe, and is a recipe of its own by that name."""
-
-__all__ = [
-    "RERANKERS",
-    "ByChain",
-    "ByConfidence",
-    "ByCrossEncoder",
-    "ByDecay",
-    "ByDistance",
-    "ByDiversity",
-    "ByHalfLife",
-    "ByImportance",
-    "ByMentions",
-    "ByRecency",
-    "ByTime",
-    "ByTrust",
-    "ByUse",
-]
+"""The rerankers of the core; plug-ins of the kind ``rerankers`` stand beside them in `kg_memory.retrieval.recipe`."""

@@ -18,8 +18,7 @@ from kg_memory.retrieval.fuse import Hits, Scored, positive
 from kg_memory.retrieval.plugins import Instants, Links, Walk
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
-from kg_memory.retrieval.walks import Synapse
-from kg_memory.retrieval.walks.bfs import links_of
+from kg_memory.retrieval.walks import links_of
 from kg_memory.runtime.effects import in_step, read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, is_assistant
@@ -84,7 +83,7 @@ def add_graph_hits(
     if not kinds:
         return hits
     start = find_seeds(origins, hits["entities"])
-    if isinstance(recipe.traversal, Synapse):
+    if getattr(recipe.traversal, "starts_by_words", False):
         by_words = yield from weigh_by_words(hits)
         start = by_words | {id_: max(weight, by_words.get(id_, 0.0)) for id_, weight in start.items()}
     instants = next(iter(scopes.values())).instants

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.contrib.variants.synapse import Synapse, cap_seeds, inhibit, seed_scores, spread, structures
 from kg_memory.retrieval.plugins import Link
-from kg_memory.retrieval.walks import Synapse
-from kg_memory.retrieval.walks.synapse import cap_seeds, inhibit, seed_scores, spread, structures
 
 NAMES = "abcdefghij"
 TYPES = ("causal", "semantic", "temporal", "hierarchical", "co_occurrence", "unheard of")

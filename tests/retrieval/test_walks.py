@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.contrib.variants.pagerank import PageRank
+from kg_memory.contrib.variants.synapse import Synapse, activate
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.retrieval.plugins import Instants, Link
 from kg_memory.retrieval.traversal import Reached, read_links, walk_from, weigh_facts
-from kg_memory.retrieval.walks import BreadthFirst, PageRank, Synapse
-from kg_memory.retrieval.walks.bfs import NEIGHBOURS
-from kg_memory.retrieval.walks.synapse import activate
+from kg_memory.retrieval.walks import NEIGHBOURS, BreadthFirst
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query, in_step, write
 from kg_memory.runtime.flow import Flow, run

@@ -14,13 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.retrieval.plugins import Activity, Hops, Instants, Link, Links, Part, Share
-from kg_memory.retrieval.walks.bfs import FACTS_A_STEP, MOST_SORTED, read_near
+from kg_memory.retrieval.walks import FACTS_A_STEP, MOST_SORTED, read_near
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 
@@ -39,6 +39,7 @@ class Synapse(Part):
     """Let activation spread from the entities that the question is about, and fade as it goes (C21 to C29)."""
 
     method: Literal["synapse"] = "synapse"
+    starts_by_words: ClassVar[bool] = True
     seed_structural_weight: Share = 0.4
     """The share of an entity's links, rather than its weight, in how well it serves as a start."""
     seed_community_cap: Annotated[int, Field(ge=0)] = 3

@@ -1,0 +1,1 @@
+"""Walks and rerankers of papers, beside those that the benchmarks favour."""
