@@ -34,6 +34,16 @@ def load_plugin(kind: str, name: str) -> Any:
         raise SettingsError(f"no plug-in {name!r} for {kind} is installed; installed are {installed}") from None
 
 
+def load_plugins(kind: str) -> list[Any]:
+    """Return the objects that all installed plug-ins of *kind* name, sorted by the plug-ins' names."""
+    return [load_plugin(kind, name) for name in plugin_names(kind)]
+
+
+@cache
+def _installed() -> Any:  # its type differs between versions of Python
+    return entry_points()  # looks through all distributions, whatever the group
+
+
 @cache
 def _plugins(kind: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=f"kg_memory.{kind}")}
+    return {point.name: point for point in _installed().select(group=f"kg_memory.{kind}")}

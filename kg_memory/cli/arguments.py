@@ -11,7 +11,7 @@ from kg_memory import __version__
 from kg_memory.cli import help_texts as texts
 from kg_memory.cli import shared
 from kg_memory.cli.argument_types import parse_count, parse_date, parse_span, parse_where
-from kg_memory.plugins import load_plugin, plugin_names
+from kg_memory.plugins import load_plugin, load_plugins, plugin_names
 
 Command = Callable[..., argparse.ArgumentParser]
 
@@ -21,7 +21,7 @@ STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 FORMS = ("jsonl", "graphml", "cytoscape")
 DAYS = 90.0
-_GROUPS = ("remember and ask", "look back", "review", "set up", "serve")
+_GROUPS = ("remember and ask", "look back", "review", "set up", "serve and evaluate")
 
 
 def parser(*, commands_help: str = argparse.SUPPRESS) -> argparse.ArgumentParser:
@@ -388,5 +388,5 @@ def _add_set_up(command: Command) -> None:
 
 
 def _add_plugins(command: Command) -> None:
-    for name in plugin_names("commands"):
-        load_plugin("commands", name)(command)
+    for add_commands in load_plugins("commands"):
+        add_commands(command)

@@ -18,19 +18,14 @@ from pydantic import Field, ValidationError, WrapValidator, field_validator
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.plugins import load_plugin, plugin_names
+from kg_memory.plugins import load_plugins
 from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, Scored, fuse
 from kg_memory.retrieval.plugins import Part, Reranker, Walk, Weight
 from kg_memory.retrieval.rerankers import RERANKERS
 from kg_memory.retrieval.walks import BreadthFirst
 
-
-def _load_all(kind: str) -> list[type[Any]]:
-    return [load_plugin(kind, name) for name in plugin_names(kind)]
-
-
-ALL_RERANKERS: tuple[type[Any], ...] = (*RERANKERS, *_load_all("rerankers"))
-WALKS: tuple[type[Any], ...] = (BreadthFirst, *_load_all("walks"))
+ALL_RERANKERS: tuple[type[Any], ...] = (*RERANKERS, *load_plugins("rerankers"))
+WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 """The classes that a recipe may name, plug-ins last."""
 
 
