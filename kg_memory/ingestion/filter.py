@@ -329,8 +329,11 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
 
 def _finds(pattern: re.Pattern[str], text: str) -> bool:
     """Return whether *pattern* is in *text*, which is searched in windows: meanwhile no other thread runs."""
-    starts = range(0, len(text), _WINDOW)
-    return any(pattern.search(text, start, start + _WINDOW + _LONGEST_MATCH) for start in starts)
+    for start in range(0, len(text), _WINDOW):
+        match = pattern.search(text, start, start + _WINDOW + _LONGEST_MATCH)
+        if match and match.start() < start + _WINDOW:  # a later one is the next window's: here its end may be cut off
+            return True
+    return False
 
 
 def _readable(text: str) -> str:
