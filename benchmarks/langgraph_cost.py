@@ -43,7 +43,7 @@ class State(TypedDict, total=False):
 class Idle:
     """A driver of flows that ask for nothing."""
 
-    model_name = "none"
+    model: Any = None
 
     def run(self, flow: Flow[Any], namespace: str) -> Any:  # noqa: ARG002 - a driver
         return run(flow, lambda _: None)

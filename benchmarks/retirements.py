@@ -48,6 +48,11 @@ class Judge:
     verdicts: list[tuple[Row, Row, str]] = field(default_factory=list)
     offline: OfflineModel = field(default_factory=OfflineModel)
 
+    @property
+    def by_rules(self) -> bool:
+        """Whether no messages are scripted."""
+        return self.name == self.offline.name
+
     def answer(self, ask: Ask) -> BaseModel:
         """Answer as the offline model does, but for what *readings* has."""
         if self.readings and ask.prompt.name == prompts.READ.name:

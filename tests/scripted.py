@@ -33,6 +33,7 @@ class Scripted:
     """
 
     name = "scripted"
+    by_rules = False
 
     def __init__(self, **rules: Rule) -> None:
         self.rules: dict[str, Rule] = {**_RULES, "read_window": self._read_window, **rules}

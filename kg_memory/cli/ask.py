@@ -16,7 +16,6 @@ from kg_memory.errors import ModelError
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.models.results import Context, Explanation, SearchResults
 from kg_memory.runtime.effects import Ask, Prompt
-from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -177,7 +176,7 @@ def _to_the_second(moment: datetime | None) -> str:
 def _answer(memory: GraphMemory, question: str, namespace: str, options: dict[str, Any], screen: Screen) -> str | None:
     """Return the model's sentence, if there is a model; what was found is worth showing without it, too."""
     model = memory.driver.model
-    if model.name == OFFLINE:
+    if model.by_rules:
         return None
     context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, **options)
     try:

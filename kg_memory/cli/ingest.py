@@ -16,7 +16,6 @@ from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, DailyUsage, Usage
 from kg_memory.plugins import load_plugin
-from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -62,7 +61,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     surveys, problems = _look_through(readings, limit, screen)
     total = sum(survey.messages for survey in surveys)
     with open_memory(arguments, screen) as memory:
-        if memory.driver.model.name == OFFLINE:
+        if memory.driver.model.by_rules:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
         if arguments.dry_run:
             apart = (_apart(_within_limit(reading, limit), arguments) for reading in readings)
@@ -292,14 +291,14 @@ def show_estimate(
     first, *others = estimates
     whole = sum(others, first)
     if screen.as_json:
-        plan = {"plan": memory.settings.plan, "model": memory.driver.model_name}
+        plan = {"plan": memory.settings.plan, "model": memory.driver.model.name}
         screen.json({**plan, **whole.model_dump(mode="json"), "files": [survey.to_json() for survey in surveys]})
         return
     screen.line(_summary(whole), "bold")
-    if memory.driver.model_name == OFFLINE:
+    if memory.driver.model.by_rules:
         screen.line("It is read by rules, which costs nothing.")
     elif whole.to_read:
-        screen.line(f"{memory.driver.model_name} will be asked by the plan {memory.settings.plan}, for all of them:")
+        screen.line(f"{memory.driver.model.name} will be asked by the plan {memory.settings.plan}, for all of them:")
         screen.table(("what", "likely", "from", "to"), list(_rows(whole)), ("", "bold"))
         if whole.money is None:
             screen.note("Set KG_MEMORY_BUDGET_INPUT_PRICE and _OUTPUT_PRICE, for a million tokens, to see it in money.")

@@ -186,7 +186,7 @@ def _model(settings: Settings) -> Check:
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     model = opening.model(None, settings)
-    if model.name == OFFLINE:
+    if model.by_rules:
         better = "for more and better facts set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
         if settings.api_key or settings.base_url:
             unused = "the API key" if settings.api_key else "KG_MEMORY_BASE_URL"

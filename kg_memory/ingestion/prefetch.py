@@ -35,9 +35,9 @@ from kg_memory.ingestion.resolve import answers_before, find_candidates, identit
 from kg_memory.ingestion.state import Draft, Update, cache_in_episode
 from kg_memory.llm.joint import ask_question
 from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
-from kg_memory.runtime.effects import Ask, embed, write
+from kg_memory.runtime.effects import Ask, Model, embed, write
 from kg_memory.runtime.flow import Flow, every
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import Settings
 
 T = TypeVar("T")
 AHEAD = "ahead"
@@ -156,18 +156,18 @@ Group = Sequence[Turn]
 """Episodes whose questions are asked as one."""
 
 
-def ask_ahead(window: Sequence[Row], settings: Settings, model: str) -> Flow[list[JSON]]:
+def ask_ahead(window: Sequence[Row], settings: Settings, model: Model) -> Flow[list[JSON]]:
     """Return the states of *window*, received in this order, with what *model* answers to their questions.
 
-    A question that fails here is asked again by the episode itself, in its turn. The offline rules answer at once: they
-    are not asked ahead, but the lines of all are embedded meanwhile.
+    A question that fails here is asked again by the episode itself, in its turn. Rules answer at once: they are not
+    asked ahead, but the lines of all are embedded meanwhile.
     """
-    turns = [Turn(draft, model) for draft in (yield from count_skips(list(map(Draft, window)), settings))]
+    turns = [Turn(draft, model.name) for draft in (yield from count_skips(list(map(Draft, window)), settings))]
     unread = [turn for turn in turns if not turn.received.done and not turn.received.episode.is_declared]
-    if len(unread) > 1 and model == OFFLINE:
+    if len(unread) > 1 and model.by_rules:
         with suppress(EmbeddingError):
             yield from embed((), later=[turn.received.episode.line for turn in unread])
-    if len(unread) > 1 and model != OFFLINE:
+    if len(unread) > 1 and not model.by_rules:
         with suppress(ModelError, EmbeddingError):  # of a question that all share: each asks it in its turn
             yield from _ask_later_questions((yield from _read_all(unread, settings)), settings)
         kept = [{"id": turn.received.episode.id, "kept": turn.kept} for turn in unread]

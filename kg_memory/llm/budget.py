@@ -24,7 +24,6 @@ from kg_memory.runtime.driver import Meter, without_meter
 from kg_memory.runtime.effects import Ask, Model, Query, now, work
 from kg_memory.runtime.flow import Every, Flow, T, through
 from kg_memory.runtime.lifecycle import BoundedCache, renew_in_children
-from kg_memory.settings import OFFLINE
 from kg_memory.text.tokenise import estimate_tokens
 
 MIN_ANSWER_TOKENS = 200
@@ -320,13 +319,13 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return the meter of questions to *model*; the offline rules cost nothing and need none."""
+    """Return the meter of questions to *model*; rules cost nothing and need none."""
     accounts = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False)
 
     def meter(flow: Flow[T], namespace: str) -> Flow[T]:
         return BudgetMeter(accounts.get_or_make(namespace, Account), budget, rules).meter(flow)
 
-    return without_meter if model.name == OFFLINE else meter
+    return without_meter if model.by_rules else meter
 
 
 def _times(cost: Usage, count: int) -> Usage:

@@ -227,7 +227,7 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
     if not window:
         return
-    prefetch = ask_ahead(window, engine.settings, engine.driver.model_name)
+    prefetch = ask_ahead(window, engine.settings, engine.driver.model)
     *others, last = yield from telemetry.span_flow("ahead", namespace, prefetch)
     for state in others:
         tally.count((yield from finish_received(engine, state)))

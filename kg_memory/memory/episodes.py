@@ -22,7 +22,7 @@ from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.state import Draft, IngestionContext
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.memory._verb import Group, verb
+from kg_memory.memory._verb import Engine, Group, verb
 from kg_memory.memory.adding import (
     Input,
     Progress,
@@ -45,7 +45,7 @@ from kg_memory.retrieval.time_window import UserTime
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import OFFLINE, PLANS, Settings
+from kg_memory.settings import PLANS, Settings
 from kg_memory.temporal.interval import EVER
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count, validate_name
@@ -217,7 +217,7 @@ class Episodes(Group):
         goes on where it stopped. *dry_run* changes nothing and returns what would be read.
         Errors: `InputError` for an unknown plan, and where the memory has no model; those of `add`.
         """
-        shallow = _shallow(to, self._engine.settings, skipped=skipped, reads=not dry_run)
+        shallow = _shallow(to, self._engine, skipped=skipped, reads=not dry_run)
         listed = yield from shallow.list(limit)
         if dry_run:
             return listed
@@ -326,14 +326,14 @@ class _Shallow:
         return rows.to_episode(reopened[0]["episode"]) if reopened else None
 
 
-def _shallow(to: str | None, settings: Settings, *, skipped: bool, reads: bool) -> _Shallow:
+def _shallow(to: str | None, engine: Engine, *, skipped: bool, reads: bool) -> _Shallow:
     """Return what is to be read again so that all is read by the plan *to*; who *reads* needs a model.
 
     Errors: `InputError`.
     """
-    if reads and settings.model == OFFLINE:
+    if reads and engine.driver.model.by_rules:
         raise InputError("this memory reads offline, by rules; name a model, which reads better, to deepen it")
-    plan = to or (settings.plan if settings.plan in DEEPER else DEEPER[0])
+    plan = to or (engine.settings.plan if engine.settings.plan in DEEPER else DEEPER[0])
     if plan not in DEEPER:
         raise InputError(f"the plan to deepen to must be {' or '.join(DEEPER)}, got {to!r}")
     statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))

@@ -53,6 +53,7 @@ class NoModel(Embeddings):
     """Stands in for all models of a memory that is only looked into; whoever asks it is told *why* there is none."""
 
     name = schema.ANY_MODEL
+    by_rules = False
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -239,7 +240,7 @@ def embeddings(option: Embeddings | str | None, settings: Settings, model: Model
         raise SettingsError(f"embeddings is a {type(option).__name__}: pass a LangChain Embeddings object or 'offline'")
     name = option or settings.embedding_model
     if name is None:
-        name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and model.name != OFFLINE else OFFLINE
+        name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and not model.by_rules else OFFLINE
     if name == OFFLINE:
         return make_reliable(load_plugin("embeddings", OFFLINE)())
     url = settings.embedding_base_url or settings.base_url
@@ -277,9 +278,9 @@ def open_driver(
 
 
 def plan(settings: Settings, model: Model) -> Settings:
-    """Return *settings* with the *model*, and the plan that suits it: the offline one reads better step by step."""
+    """Return *settings* with the *model*, and the plan that suits it: rules read better step by step."""
     settings = settings.with_(model=model.name)
-    return settings.with_(plan="thorough") if model.name == OFFLINE else settings
+    return settings.with_(plan="thorough") if model.by_rules else settings
 
 
 def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:

@@ -20,7 +20,6 @@ from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeKind
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import OFFLINE
 from kg_memory.temporal.interval import iso
 from kg_memory.text.payloads import hide_payloads
 
@@ -62,7 +61,7 @@ def summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, name
     There is none where the model has nothing to note, or any of these was forgotten meanwhile.
     Errors: `InputError` without a model.
     """
-    if engine.settings.model == OFFLINE:
+    if engine.driver.model.by_rules:
         raise InputError("this memory reads offline, by rules; name a model, which can sum up a conversation")
     shown = [_show(message) for message in new]
     asking = CachedAnswers(namespace, MemoryCache())

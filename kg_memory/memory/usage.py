@@ -26,9 +26,9 @@ from kg_memory.memory.adding import Input, State, date_inputs
 from kg_memory.models.budget import DAY, Budget
 from kg_memory.models.graph import Value
 from kg_memory.models.operations import DailyUsage, Usage
-from kg_memory.runtime.effects import Ask, now, read, work
+from kg_memory.runtime.effects import Ask, Model, now, read, work
 from kg_memory.runtime.flow import Every, Flow
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import Settings
 from kg_memory.temporal.interval import iso, local_time
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
@@ -105,7 +105,7 @@ class UsageReports(Group):
         """
         driver = self._engine.driver
         states = date_inputs(episodes, namespace, driver.today)
-        return estimate_inputs(states, self._engine.settings, driver.model_name)
+        return estimate_inputs(states, self._engine.settings, driver.model)
 
     estimate, aestimate = verb(_estimate)
 
@@ -136,7 +136,7 @@ MOST = FollowUps(2.5, 5_000, 400)
 """The most that follows for an episode on average."""
 
 
-def estimate_inputs(states: Iterable[State], settings: Settings, model: str) -> Flow[Estimate]:
+def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -> Flow[Estimate]:
     """Return what reading *states*, dated inputs of one namespace in their order, will take by *model*.
 
     Errors: `InputError` where one could not be stored.
@@ -149,7 +149,7 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: str) -> 
     costs = yield from work(lambda: list(_costs(episodes.values(), finished, settings)))
     to_read = sum(1 for cost in costs if cost != Usage())
     amounts = dict.fromkeys(AMOUNTS, NOTHING)
-    if to_read and model != OFFLINE:
+    if to_read and not model.by_rules:
         amounts = _amounts(sum(costs, Usage()), to_read, past, MEASURED[settings.plan])
     seconds = past["seconds"] * to_read if past else None
     return Estimate(

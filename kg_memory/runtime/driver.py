@@ -198,11 +198,6 @@ class Driver(Generic[S]):
         # None starts before there is work.
         self._pool = ThreadPoolExecutor(self._side_by_side, thread_name_prefix="kg-memory")
 
-    @property
-    def model_name(self) -> str:
-        """The name of the model that answers."""
-        return self.model.name
-
     def key(self, namespace: str) -> str:
         """Return the key of the graph of *namespace*."""
         return self.store.key(namespace)
@@ -317,7 +312,7 @@ class Reading:
 
     def __init__(self, driver: Driver[Any]) -> None:
         self._driver = driver
-        self.model_name = driver.model_name
+        self.model = driver.model
 
     def run(self, flow: Flow[T], namespace: str) -> T:
         """Drive *flow* on the graph of *namespace*."""

@@ -76,6 +76,10 @@ class Model(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def by_rules(self) -> bool:
+        """Whether it answers by fixed rules: at once, free of charge, and only the questions of reading."""
+
     def answer(self, ask: Ask) -> BaseModel: ...
 
     async def aanswer(self, ask: Ask) -> BaseModel: ...

@@ -13,7 +13,10 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from kg_memory.runtime.effects import Model
 
 T = TypeVar("T")
 Flow = Generator[Any, Any, T]
@@ -39,7 +42,7 @@ class Driver(Protocol):
     """Runs flows for one namespace; `kg_memory.runtime.driver` has the real one."""
 
     @property
-    def model_name(self) -> str: ...
+    def model(self) -> Model: ...
 
     def run(self, flow: Flow[T], namespace: str) -> T: ...
 

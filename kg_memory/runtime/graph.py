@@ -25,7 +25,7 @@ from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCach
 from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.flow import Driver, Flow, T
 from kg_memory.runtime.telemetry import log_end, log_failure
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 UNCHANGED = RunConfig()
@@ -158,7 +158,7 @@ def make_node(
 
     def run(state: State, config: RunConfig, namespace: str, write: Write) -> Flow[Update]:
         began = time.perf_counter()
-        durable = find_cache(state, driver.model_name) if find_cache and driver.model_name != OFFLINE else None
+        durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         report = partial(_report, name, write)
         answers = CachedAnswers(namespace, cache, config.prompts(), durable, report)
         with telemetry.step(graph, name, namespace) as record:

@@ -9,6 +9,7 @@ class Unasked:
     """A model that fails the test that asks it."""
 
     name = "unasked"
+    by_rules = False
 
     def answer(self, ask):
         raise AssertionError(f"the model was asked {ask.prompt.name}")

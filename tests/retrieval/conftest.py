@@ -70,6 +70,7 @@ class Teller:
     """Answers what `NAMES` and `STATED` say of a text."""
 
     name = "teller"
+    by_rules = False
 
     def answer(self, ask: Ask) -> BaseModel:
         kind = ask.prompt.answer

@@ -69,6 +69,7 @@ class OfflineModel:
     """
 
     name = "offline"
+    by_rules = True
 
     def __init__(self) -> None:
         self._turns = PerLoop(asyncio.Lock)

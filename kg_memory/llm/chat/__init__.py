@@ -127,6 +127,8 @@ class ChatModel:
     callers of the same model on the same server.
     """
 
+    by_rules = False
+
     def __init__(
         self,
         model: BaseChatModel,
