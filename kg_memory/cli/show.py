@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,11 +34,11 @@ from kg_memory.cli.output import (
     source,
     with_ids,
 )
-from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Change, Community, Episode, Fact, PredicateInfo, TimelineEvent
 from kg_memory.models.operations import CommunityRefresh
 from kg_memory.models.results import CommunityCard
+from kg_memory.plugins import load_plugin
 from kg_memory.retrieval.context.lines import date_in_figures, period_in_figures
 from kg_memory.text.predicates import canonical_predicate, predicate_name
 
@@ -379,6 +379,7 @@ def _show_community(card: CommunityCard | None, name: str, path: Path | None, sc
 
 def draw(card: CommunityCard) -> str:
     """Return a picture of a community: its members and their facts, or itself amid its parts."""
+    picture: Callable[[str, Sequence[str], Sequence[tuple[int, int, str]]], str] = load_plugin("drawings", "svg")
     if card.parts:
         names = [card.community.name, *(part.name for part in card.parts[:_DRAWN])]
         return picture(card.community.name, names, [(0, place, "") for place in range(1, len(names))])

@@ -28,7 +28,7 @@ _LATE = (
     "kg_memory.retrieval.graph",
     "kg_memory.communities.graph",
     "kg_memory.maintenance.review.graph",
-    "kg_memory.maintenance.transfer.drawing",
+    "kg_memory.maintenance.transfer.export",
     "kg_memory.maintenance.transfer.imports",
     "kg_memory.memory.importing",
     "langchain_core.tracers.context",

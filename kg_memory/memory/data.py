@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kg_memory.maintenance.transfer.file import Target
 
 Form = Literal["jsonl", "graphml", "cytoscape"]
+Exporter = Callable[[Database, "ExportOptions", "Target", "Progress | None"], ExportResult]
 GRAPHITI_GRAPH = "default_db"
 """Graphiti's default name of its graph."""
 FROM_EXPORT = ""
@@ -157,10 +158,10 @@ class Data(Group):
     namespaces, anamespaces = verb(_namespaces)
 
 
-def _exporter(form: Form) -> Callable[[Database, ExportOptions, Target, Progress | None], ExportResult]:
-    from kg_memory.maintenance.transfer.drawing import export_cytoscape, export_graphml  # noqa: PLC0415
+def _exporter(form: Form) -> Exporter:
     from kg_memory.maintenance.transfer.export import export  # noqa: PLC0415
 
     if form == "jsonl":
         return export
-    return export_graphml if form == "graphml" else export_cytoscape
+    exporter: Exporter = load_plugin("forms", form)
+    return exporter

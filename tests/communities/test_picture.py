@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.communities.picture import SIZE, layout, picture
+from kg_memory.contrib.drawings.svg import SIZE, layout, picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 texts = st.text(max_size=60)

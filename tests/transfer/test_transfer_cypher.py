@@ -6,12 +6,13 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.adapters.store.store import KGStore
+from kg_memory.contrib.drawings import graphs
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.store_schema import ITEMS
-from kg_memory.maintenance.transfer import cypher, drawing
+from kg_memory.maintenance.transfer import cypher
 
 PAGE = {"first": 0, "end": 10, "embeddings": True}
-READ = {**cypher.READ, "entities drawn": drawing.ENTITIES, "facts drawn": drawing.FACTS}
+READ = {**cypher.READ, "entities drawn": graphs.ENTITIES, "facts drawn": graphs.FACTS}
 WRITE = {**cypher.WRITE, **{f"words of {name}": query for name, query in cypher.POSTINGS.items()}}
 
 

@@ -1,4 +1,4 @@
-"""Export a namespace for graph viewers, as GraphML and Cytoscape JSON (D13).
+"""Export a namespace for graph viewers, as GraphML and Cytoscape JSON.
 
 Entities are nodes, and beliefs about them are edges. A fact about more than two entities is a node itself, with an edge
 to each of them.
