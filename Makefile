@@ -35,7 +35,7 @@ coverage: .venv/.dev  ## all tests, and which lines and branches they reach: a t
 CONTRACTS := tests/test_memory.py tests/ingestion/test_graph.py tests/adapters/test_retriever.py tests/store_conformance
 test-cluster: .venv/.dev  ## the contract suites on a Redis Cluster; then by TLS, as a user of few rights (6 minutes)
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server cluster $(CONTRACTS) tests/adapters/test_store*.py \
-	  tests/adapters/test_key_value.py tests/test_searching.py
+	  tests/test_searching.py
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server secured $(CONTRACTS)
 
 test-wire: .venv/.wire  ## the main job against a small language model served on this machine

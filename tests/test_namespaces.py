@@ -8,7 +8,6 @@ from operator import attrgetter
 import pytest
 
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.adapters.key_value import KGKeyValueStore
 from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import InputError
 from kg_memory.memory._verb import Group
@@ -52,9 +51,8 @@ def test_graphs_stores_and_the_queue_refuse_it(memory, wrong):
             getattr(memory.graphs, name).invoke({**state, "namespace": wrong})
     with pytest.raises(InputError, match="namespace must"):
         memory.graphs.review.compile().invoke({"namespace": wrong})
-    for kind in (KGStore, KGKeyValueStore):
-        with pytest.raises(InputError, match="namespace must"):
-            kind(memory, name=wrong)
+    with pytest.raises(InputError, match="namespace must"):
+        KGStore(memory, name=wrong)
     with pytest.raises(InputError, match="namespace must"):
         BackgroundMemory(memory).submit(["Hello."], namespace=wrong)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kg_memory.adapters.agent import AgentContext, build_agent
     from kg_memory.adapters.background import BackgroundMemory, Failure
-    from kg_memory.adapters.key_value import KGKeyValueStore
     from kg_memory.adapters.middleware import KGMemoryMiddleware
     from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
@@ -21,7 +20,6 @@ _HOMES = {
     "AgentContext": "agent",
     "BackgroundMemory": "background",
     "Failure": "background",
-    "KGKeyValueStore": "key_value",
     "KGMemoryMiddleware": "middleware",
     "KGRetriever": "retriever",
     "KGStore": "store.store",
@@ -37,7 +35,6 @@ __all__ = [
     "AgentContext",
     "BackgroundMemory",
     "Failure",
-    "KGKeyValueStore",
     "KGMemoryMiddleware",
     "KGRetriever",
     "KGStore",

@@ -1,4 +1,4 @@
-"""Prepare the graphs of a store's items and of key-value pairs before their first write.
+"""Prepare the graphs of a store's items before their first write.
 
 The vector index is created with the first vector, when the dimension is known. It is one more than the embedding
 model's, see `kg_memory.adapters.store`.
@@ -44,10 +44,6 @@ ITEMS = Schema(
         # A query planned before a label or a relation exists finds none of it.
         "CREATE (m:Meta), (v:Vector), (m)-[:IN]->(m), (m)-[:HAS]->(m) DELETE m, v",
     ),
-)
-PAIRS = Schema(
-    "kg-pairs:",
-    ("CREATE INDEX FOR (m:Meta) ON (m.id)", "CREATE INDEX FOR (p:Pair) ON (p.id)"),
 )
 
 

@@ -181,7 +181,7 @@ def test_a_step_of_a_graph_that_is_told_no_user_fails():
 
 
 TAKES_MEMORY = (
-    "BackgroundMemory", "KGKeyValueStore", "KGMemoryMiddleware", "KGStore", "letta_tools", "memory_tools", "recall_node",
+    "BackgroundMemory", "KGMemoryMiddleware", "KGStore", "letta_tools", "memory_tools", "recall_node",
     "remember_node",
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from kg_memory import GraphMemory
-from kg_memory.adapters import KGKeyValueStore, KGStore
+from kg_memory.adapters import KGStore
 from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor import binaries, graph_swap
 from kg_memory.falkor.connect import graph_key
@@ -86,12 +86,6 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own, fold
         time.sleep(0.05)
     store.delete(("a",), "k")
     assert "Zebulonia" not in str(command("XRANGE", items, "-", "+"))
-    pairs, values = erase.STREAM.format("kg-pairs:default"), KGKeyValueStore(own)
-    values.mset([("k", {"text": SAID})])
-    while "Zebulonia" not in str(command("XRANGE", pairs, "-", "+")):
-        time.sleep(0.05)
-    values.mdelete(["k"])
-    assert "Zebulonia" not in str(command("XRANGE", pairs, "-", "+"))
 
 
 def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):

@@ -1,4 +1,4 @@
-"""The plan of every query on items and pairs: it finds what it needs by an index."""
+"""The plan of every query on items: it finds what it needs by an index."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from typing import Any
 import pytest
 from langgraph.store.base import PutOp
 
-from kg_memory.adapters import key_value
 from kg_memory.adapters.store import cypher, write
 from kg_memory.adapters.store.driver import open_item_driver
 from kg_memory.falkor import store_schema
-from kg_memory.falkor.store_schema import ITEMS, PAIRS
+from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.memory.open import open_driver
 from tests.scripted import HashEmbeddings, Scripted
 
 FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEAREST_IDS", "COMPARISON"}
 QUERIES = {
-    **{
-        f"{'pairs' if name.endswith('_PAIRS') else 'items'}.{name}": text
-        for name, text in vars(cypher).items()
-        if name.isupper() and name not in FRAGMENTS
-    },
+    **{f"items.{name}": text for name, text in vars(cypher).items() if name.isupper() and name not in FRAGMENTS},
     **{f"schema.{name}": getattr(store_schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
 }
 COUNTED = {"items.COUNT_VECTORS"}
@@ -36,18 +31,16 @@ PARAMS: dict[str, Any] = {
     "unranked": False,
     "vector": VECTOR,
     "puts": [{"id": ID, "namespace": ID, "path": "[]", "prefixes": [ID], "vectors": [VECTOR], "at": 1}],
-    "pairs": [{"id": ID, "key": "k", "value": "v"}],
 }
 
 
 @pytest.fixture(scope="module")
 def plans(database):
     memory = open_driver(Scripted(), HashEmbeddings(), database)
-    items, values = open_item_driver(memory, ITEMS), open_item_driver(memory, PAIRS)
+    items = open_item_driver(memory, ITEMS)
     puts = [write.to_change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
     items.run(write.apply_changes(puts), "plans")
-    values.run(key_value.store([key_value.pair("k", 1)]), "plans")
-    keys = {"items": items.key("plans"), "pairs": values.key("plans"), "schema": items.key("plans")}
+    keys = {"items": items.key("plans"), "schema": items.key("plans")}
 
     def plan(name):
         used = set(re.findall(r"\$(\w+)", QUERIES[name]))
@@ -55,7 +48,7 @@ def plans(database):
         return database.explain(keys[name.split(".")[0]], QUERIES[name], {each: PARAMS[each] for each in used})
 
     yield plan
-    for driver in (items, values, memory):
+    for driver in (items, memory):
         driver.close()
 
 

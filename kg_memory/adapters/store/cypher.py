@@ -210,30 +210,3 @@ WITH n, namespace, count(other) AS others
 FOREACH (empty IN CASE WHEN others = 0 THEN [namespace] ELSE [] END | DELETE empty)
 RETURN DISTINCT n
 """
-
-
-GET_PAIRS = """
-UNWIND $ids AS id
-MATCH (p:Pair {id: id})
-RETURN p.id AS id, p.value AS value
-"""
-
-SET_PAIRS = """
-UNWIND $pairs AS pair
-MERGE (p:Pair {id: pair.id})
-SET p.key = pair.key, p.value = pair.value
-"""
-
-DELETE_PAIRS = """
-UNWIND $ids AS id
-MATCH (p:Pair {id: id})
-DELETE p
-"""
-
-KEYS_PAIRS = """
-MATCH (p:Pair)
-WHERE p.id > $after AND p.key STARTS WITH $prefix
-RETURN p.id AS id, p.key AS key
-ORDER BY id
-LIMIT $limit
-"""
