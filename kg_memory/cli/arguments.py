@@ -248,7 +248,6 @@ def _add_look_back(command: Command) -> None:
     command("conflicts", "verdicts:conflicts", about, "", shared.limit("conflicts"))
     verdicts = command("verdicts", "verdicts:verdicts", "list what was judged of facts", "", shared.limit("verdicts"))
     verdicts.add_argument("fact", metavar="FACT_ID", nargs="?", help="only verdicts about this fact")
-    _add_reports(command)
     about = "follow what comes, waits, fails and is learned, live"
     watch = command(
         "watch", "watch:watch", about, texts.WATCH, shared.limit("episodes that are not read, at first", 10)
@@ -258,30 +257,6 @@ def _add_look_back(command: Command) -> None:
         "--interval", type=parse_count, default=2, metavar="SECONDS", help="how often to look (default: 2)"
     )
     watch.add_argument("--since", metavar="TIME", help="tell also what came since then (default: now)")
-
-
-def _add_reports(command: Command) -> None:
-    form = shared.parent()
-    form.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="default: text")
-    about = "tell what happened lately, and what waits for your decision"
-    digest = command(
-        "digest", "reports:digest", about, texts.DIGEST, form, shared.believed(), shared.limit("of each", 20)
-    )
-    digest.add_argument("--since", metavar="TIME", default="last week", help="from this time on (default: last week)")
-    digest.add_argument("--until", metavar="TIME", help="before this time (default: now)")
-    about = "tell who somebody is, and what changed about them"
-    identity = command(
-        "identity", "reports:identity", about, texts.IDENTITY, form, shared.believed(), shared.limit("of each", 50)
-    )
-    identity.add_argument("about", nargs="?", metavar="NAME", help="a name (default: the person who said most)")
-    identity.add_argument("--since", metavar="TIME", default="last month", help="changes since (default: last month)")
-    about = "tell what the next session or agent needs to go on"
-    handoff = command(
-        "handoff", "reports:handoff", about, texts.HANDOFF, form, shared.believed(), shared.limit("of each", 10)
-    )
-    handoff.add_argument("--thread", metavar="NAME", help="only this conversation")
-    for report in (identity, handoff):
-        report.add_argument("--on", "--as-of", dest="on", metavar="TIME", help="how it was then (default: now)")
 
 
 def _add_review(command: Command) -> None:

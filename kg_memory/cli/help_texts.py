@@ -189,23 +189,6 @@ examples:
 
 The times are those when the memory learned of it, not those when it was so in the world.
 """
-DIGEST = """\
-examples:
-  kg-memory digest
-  kg-memory digest --since "last month" --format markdown > digest.md
-
-Each thing to decide is shown with the command that decides it.
-"""
-IDENTITY = """\
-examples:
-  kg-memory identity --format markdown > identity.md
-  kg-memory identity Ann --since 2024-05-01
-"""
-HANDOFF = """\
-examples:
-  kg-memory handoff
-  kg-memory handoff --thread release --format markdown > HANDOFF.md
-"""
 EVOLUTION = """\
 example:
   kg-memory facts Ann --ids

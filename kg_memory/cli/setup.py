@@ -19,7 +19,7 @@ from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import QUERY_PLANS
-from kg_memory.falkor.queries.reports import SAVED_LATER
+from kg_memory.falkor.queries.usage import SAVED_LATER
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings, hide_password
 
 _OLDEST_PYTHON = (3, 11)

@@ -33,7 +33,6 @@ from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
 from kg_memory.memory.profile import SchemaInput, read_limits, read_profile
 from kg_memory.memory.question import lines_within, question_state, search_results
-from kg_memory.memory.reports import Reports
 from kg_memory.memory.reviews import Reviews
 from kg_memory.memory.usage import UsageReports
 from kg_memory.models.budget import Budget
@@ -41,6 +40,7 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.operations import AddResult, Stats
 from kg_memory.models.profile import Profile
 from kg_memory.models.results import Context, SearchResults
+from kg_memory.plugins import load_plugin, plugin_names
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
@@ -79,6 +79,9 @@ class GraphMemory(Group, Closing):
     `SearchResults.explanations`: why each result stands where it does, and what was left out and why.
     """
 
+    reports: Any
+    """A group of verbs of a plug-in, `kg_memory.contrib.reports`; other plug-ins may add more."""
+
     def __init__(
         self,
         settings: Settings | None = None,
@@ -115,10 +118,11 @@ class GraphMemory(Group, Closing):
         self.reviews = Reviews(engine)
         self.predicates = Predicates(engine)
         self.privacy = Privacy(engine)
-        self.reports = Reports(engine)
         self.usage = UsageReports(engine)
         self.data = Data(engine)
         self.graphs = Graphs(engine)
+        for name in plugin_names("groups"):
+            setattr(self, name, load_plugin("groups", name)(engine))
         self._stop_maintenance = start_maintenance(engine)
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.reports import queries as reports
 from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
@@ -22,7 +23,6 @@ from kg_memory.falkor.queries import (
     paths,
     premises,
     profiles,
-    reports,
     search,
     usage,
 )
@@ -87,7 +87,7 @@ SCANS = {
     "communities.LAST_ENTITY": "it looks at the number of each, once a refresh",
     "communities.LAST_FACT": "it looks at the number of each, once a refresh",
     "communities.STORED": "it compares all",
-    "reports.WAITED": "it reads all decisions, for a time in the past",
+    "queries.WAITED": "it reads all decisions, for a time in the past",
     "identities.REASONS_ABOUT": "it reads all decisions, when something is forgotten",
 }
 """The queries that may scan a label, and why."""

@@ -172,3 +172,11 @@ MATCH (b:Belief {created_at: at})
 RETURN at, min(b.cause) AS cause
 """
 """Because of which episode or decision beliefs were recorded at some instants."""
+
+SAVED_LATER = """
+MATCH (e:Episode)
+WHERE e.created_at > $now
+WITH e LIMIT 1
+RETURN count(e) AS some
+"""
+"""Whether an episode was saved later than now, by a clock that was wrong."""

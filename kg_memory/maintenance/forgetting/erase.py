@@ -17,14 +17,13 @@ from typing import Any, Protocol
 from kg_memory.errors import DatabaseError, QueryError
 from kg_memory.falkor.graph_swap import PREFIX, orphans
 from kg_memory.falkor.rows import Row
-from kg_memory.falkor.store_schema import ITEMS, PAIRS
+from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.runtime.effects import Call, command, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import clear_caches
 
 STREAM = "telemetry{{{}}}"
 """The stream of the latest queries on a graph with their parameters, which FalkorDB keeps unless CMD_INFO is off."""
-STORES = (ITEMS.prefix, PAIRS.prefix)
 PAUSE, LONGEST_STREAM, LONGEST = 0.02, 10.0, 600.0
 _REPLICA = re.compile(r"slave\d+")
 BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
@@ -64,7 +63,7 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
         if not rewrite:
             return Erasure()
         yield from _try_command(key, "GRAPH.SLOWLOG", key, "RESET")
-        for graph in (graph for graph in graphs if graph.startswith(STORES)):
+        for graph in (graph for graph in graphs if graph.startswith(ITEMS.prefix)):
             yield from _delete_stream(graph, mark)
             yield from _try_command(graph, "GRAPH.SLOWLOG", graph, "RESET")
         return (yield from _rewrite_files(key))

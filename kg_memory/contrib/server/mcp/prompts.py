@@ -5,9 +5,9 @@ from __future__ import annotations
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
 
+from kg_memory.contrib.reports.values import Report
 from kg_memory.contrib.server.mcp.caller import Caller
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.report_values import Report
 from kg_memory.models.arguments import is_left_out
 from kg_memory.text.context_markers import REMEMBERED
 
@@ -34,8 +34,10 @@ AFTER = {
 
 async def _read_report(memory: GraphMemory, caller: Caller, name: str, arguments: dict[str, str]) -> Report:
     if name == "digest":
-        return await memory.reports.adigest(arguments.get("since") or "last week", namespace=caller.namespace)
-    return await memory.reports.ahandoff(arguments.get("thread"), namespace=caller.namespace)
+        digest: Report = await memory.reports.adigest(arguments.get("since") or "last week", namespace=caller.namespace)
+        return digest
+    handoff: Report = await memory.reports.ahandoff(arguments.get("thread"), namespace=caller.namespace)
+    return handoff
 
 
 async def get_prompt(memory: GraphMemory, caller: Caller, name: str, arguments: dict[str, str]) -> GetPromptResult:

@@ -11,18 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.errors import InputError
-from kg_memory.falkor import rows
-from kg_memory.falkor.queries import reports as queries
-from kg_memory.falkor.rows import Row, to_datetime
-from kg_memory.maintenance.identities.decisions import list_identities
-from kg_memory.maintenance.review.reviews import list_reviews, read_verdict, to_reviews
-from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.changes import changes_of, read_changes
-from kg_memory.memory.episodes import read_episodes
-from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
-from kg_memory.memory.paths import find_named
-from kg_memory.memory.report_values import (
+from kg_memory.contrib.reports import queries
+from kg_memory.contrib.reports.values import (
     Arbitration,
     Counts,
     Digest,
@@ -32,6 +22,16 @@ from kg_memory.memory.report_values import (
     describe_doubt,
     describe_review,
 )
+from kg_memory.errors import InputError
+from kg_memory.falkor import rows
+from kg_memory.falkor.rows import Row, to_datetime
+from kg_memory.maintenance.identities.decisions import list_identities
+from kg_memory.maintenance.review.reviews import list_reviews, read_verdict, to_reviews
+from kg_memory.memory._verb import Group, verb
+from kg_memory.memory.changes import changes_of, read_changes
+from kg_memory.memory.episodes import read_episodes
+from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
+from kg_memory.memory.paths import find_named
 from kg_memory.models.graph import SOURCES, Entity, Episode, Fact, IdentityDecision, Review
 from kg_memory.retrieval.time_window import Window, parse_moment
 from kg_memory.runtime.effects import now, read
@@ -66,7 +66,7 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 20,
     ) -> Flow[Digest]:
-        """Return what happened in ``[since, until)`` of the system's clock, and what waits for a person (D24).
+        """Return what happened in ``[since, until)`` of the system's clock, and what waits for a person.
 
         *limit* is how many of each. Each thing to decide has its id, and the commands that decide it.
         """
@@ -108,7 +108,7 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 50,
     ) -> Flow[Identity]:
-        """Return who somebody is, and what changed about them since then (D28).
+        """Return who somebody is, and what changed about them since then.
 
         *about* is the name of an entity, by default the person who said most. *limit* is how many facts of each kind.
         Errors: `InputError` where nobody has said anything and *about* is left out.
@@ -149,7 +149,7 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 10,
     ) -> Flow[Handoff]:
-        """Return the next steps, decisions, open questions and last words that the next session or agent needs (D29).
+        """Return the next steps, decisions, open questions and last words that the next session or agent needs.
 
         With *thread* the facts and episodes are those of that conversation. *limit* is how many of each. Messages that
         look like a prompt injection are left out.

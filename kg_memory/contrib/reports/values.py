@@ -60,7 +60,7 @@ class Report(Value):
 
 
 class Arbitration(Value):
-    """A question that a person decides: by its id, and by the commands that decide it (D20).
+    """A question that a person decides: by its id, and by the commands that decide it.
 
     `kind` is ``admission``, ``supersedes`` or ``conflicts`` of facts, or ``identity`` of two entities.
     """
@@ -89,7 +89,7 @@ class Counts(Value):
 
 
 class Digest(Report):
-    """The news of ``[since, until)`` of the system's clock, and all that a person has to decide (D24).
+    """The news of ``[since, until)`` of the system's clock, and all that a person has to decide.
 
     `pending` waits for a person, `conflicts` are contradictions that were settled in that time, `changes` the latest
     ones and `merges` the entities that were merged or split. `failed` could not be read, `expiring` will be forgotten
@@ -137,7 +137,7 @@ class Digest(Report):
 
 
 class Identity(Report):
-    """A portrait of somebody by the facts about them, with the changes since then (D28).
+    """A portrait of somebody by the facts about them, with the changes since then.
 
     `states` hold, `plans` are meant to happen, and `events` happened, the latest first. `entity` has the summary, which
     tells of the present: it is None for a time in the past.
@@ -168,7 +168,7 @@ class Identity(Report):
 
 
 class Handoff(Report):
-    """The notes by which the next session or agent goes on (D29).
+    """The notes by which the next session or agent goes on.
 
     `pending` waits for a person, `decisions` are the latest ones, `plans` are open, those with a date first, and
     `changes` what was learned last. `episodes` are the last ones, the earliest first, of `thread` if it is set.

@@ -83,11 +83,3 @@ RETURN e.speaker AS speaker, count(e) AS episodes
 ORDER BY episodes DESC, speaker
 LIMIT 20
 """
-
-SAVED_LATER = """
-MATCH (e:Episode)
-WHERE e.created_at > $now
-WITH e LIMIT 1
-RETURN count(e) AS some
-"""
-"""Whether an episode was saved later than now, by a clock that was wrong."""
