@@ -30,7 +30,6 @@ _LATE = (
     "kg_memory.maintenance.review.graph",
     "kg_memory.maintenance.transfer.export",
     "kg_memory.maintenance.transfer.imports",
-    "kg_memory.memory.importing",
     "langchain_core.tracers.context",
     "langchain_core.tracers.stdout",
 )

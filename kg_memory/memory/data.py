@@ -137,9 +137,11 @@ class Data(Group):
         is stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.
         *progress* is called with how many records of how many are stored. Errors: `InputError` names a wrong record.
         """
-        from kg_memory.memory.importing import Move, import_records  # noqa: PLC0415
-
-        return import_records(self._engine, Move(origin, source, group, read), namespace, progress)
+        import_records = yield from work(lambda: load_plugin("verbs", "import_from"))
+        result: ImportResult = yield from import_records(
+            self._engine, origin, source, group, namespace, read=read, progress=progress
+        )
+        return result
 
     import_from, aimport_from = verb(_import_from)
 

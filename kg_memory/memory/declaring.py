@@ -6,7 +6,7 @@ They pass the same steps as messages, and no model is asked. All rows are valida
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date
 from itertools import chain
 from reprlib import repr as short
@@ -29,11 +29,11 @@ from kg_memory.memory.adding import (
     save_rest,
     to_result,
 )
-from kg_memory.memory.mapping import EPISODE_FIELDS, FACT_FIELDS, FactMapping, RecordMapping
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import read_labels
 from kg_memory.models.operations import AddResult
-from kg_memory.runtime.effects import embed, now, read, run_graph, without_model
+from kg_memory.plugins import load_plugin
+from kg_memory.runtime.effects import embed, now, read, run_graph, without_model, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant, iso_or_text
@@ -42,8 +42,16 @@ WINDOW = 256
 """The number of facts whose texts are embedded in one request."""
 MOST_SHOWN = 5
 """The most bad rows that an error names."""
+FACT_FIELDS = frozenset(
+    "subject predicate object valid_at invalid_at sentence confidence subject_type object_type rests_on".split()
+)
+"""The fields of a fact."""
+EPISODE_FIELDS = frozenset("source source_id trust at expires_at labels".split())
+"""The fields of the episode that states it."""
 FactTime = date | int | str
 """When a fact begins or ends; a number is a year."""
+FactMapping = Row | Sequence[Row]
+"""The mapping of one fact, or of several; see `kg_memory.contrib.mapping`."""
 
 
 class FactRow(TypedDict, total=False):
@@ -79,6 +87,18 @@ class Declaration(NamedTuple):
     premises: tuple[str, ...] = ()
 
 
+class MappedRecord(NamedTuple):
+    """The facts that a record states, the `unmapped` ones with the reason, and the fields of its episode."""
+
+    facts: tuple[DeclaredFact, ...]
+    unmapped: tuple[str, ...]
+    episode: Row
+
+
+ApplyMapping = Callable[[Any], MappedRecord]
+"""Returns what a record states."""
+
+
 def count_rows(rows: Iterable[Any]) -> int | None:
     """Return how many *rows* there are, if that is known.
 
@@ -109,7 +129,8 @@ def declare_many(
 
     Errors: `InputError` names the rows that are no facts; then nothing is saved.
     """
-    declarations = _validate_rows(rows, mapping, engine)
+    apply = None if mapping is None else (yield from _open_mapping(mapping))
+    declarations = _validate_rows(rows, apply, engine)
     yield from check_premises(declarations)
     refused = None
     for start in range(0, len(declarations), WINDOW):
@@ -144,7 +165,7 @@ def add_record(
         record = json.loads(content)
     except (ValueError, RecursionError, TypeError) as error:
         raise InputError(f"content must be JSON where there is a mapping, got {short(content)} ({error})") from None
-    declaration = _map_record(record, RecordMapping(mapping), episode, engine)
+    declaration = _map_record(record, (yield from _open_mapping(mapping)), episode, engine)
     yield from check_premises([declaration])
     return (yield from _add_declaration(engine, declaration, namespace))
 
@@ -185,13 +206,19 @@ def _texts(state: State) -> Iterator[str]:
 # Rows
 
 
-def _validate_rows(rows: Iterable[Any], mapping: FactMapping | None, engine: Engine) -> list[Declaration]:
-    paths = None if mapping is None else RecordMapping(mapping)
+def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
+    """Return the function that applies *mapping*. Errors: `InputError` for a mapping that cannot be used."""
+    record_mapping = yield from work(lambda: load_plugin("verbs", "mapping"))
+    apply: ApplyMapping = record_mapping(mapping).apply
+    return apply
+
+
+def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
     declarations: list[Declaration] = []
     problems: list[str] = []
     for number, row in enumerate(rows, start=1):
         try:
-            declarations.append(_map_record(row, paths, {}, engine) if paths else declaration_of(row, engine))
+            declarations.append(_map_record(row, apply, {}, engine) if apply else declaration_of(row, engine))
         except InputError as error:
             problems.append(f"row {number}: {error}")
     if problems:
@@ -218,8 +245,8 @@ def declaration_of(row: Any, engine: Engine) -> Declaration:
     )
 
 
-def _map_record(record: Any, mapping: RecordMapping, episode: Row, engine: Engine) -> Declaration:
-    mapped = mapping.apply(record)
+def _map_record(record: Any, apply: ApplyMapping, episode: Row, engine: Engine) -> Declaration:
+    mapped = apply(record)
     for fact in mapped.facts:
         _check_types(fact, engine.settings)
     fields = {**mapped.episode, **{name: value for name, value in episode.items() if value is not None}}

@@ -19,7 +19,7 @@ from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.adding import Progress, Tally, date_input, to_result
 from kg_memory.memory.changes import is_reviewed, read_changes
 from kg_memory.memory.consequences import read_consequences
-from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
+from kg_memory.memory.declaring import FactMapping, FactRow, FactTime, count_rows, declare_many, declare_one
 from kg_memory.memory.listing import (
     During,
     Time,
@@ -30,7 +30,6 @@ from kg_memory.memory.listing import (
     start_list,
     to_facts,
 )
-from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.predicates import read_predicate
 from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
 from kg_memory.models.operations import AddResult

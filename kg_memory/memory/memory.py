@@ -22,13 +22,12 @@ from kg_memory.memory.adding import (
 )
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
-from kg_memory.memory.declaring import add_record
+from kg_memory.memory.declaring import FactMapping, add_record
 from kg_memory.memory.entities import Entities
 from kg_memory.memory.episodes import Episodes, read_stats, set_paused
 from kg_memory.memory.facts import Facts
 from kg_memory.memory.listing import During, Time
 from kg_memory.memory.maintainer import start_maintenance
-from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
 from kg_memory.memory.profile import SchemaInput, read_limits, read_profile

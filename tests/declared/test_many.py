@@ -5,8 +5,8 @@ import json
 import pytest
 
 from kg_memory.cli.command import main
+from kg_memory.contrib.mapping import RecordMapping
 from kg_memory.errors import InputError
-from kg_memory.memory.mapping import RecordMapping
 
 AT = "2025-01-01"
 JOBS = {"subject": "$.employee.name", "predicate": "WORKS_AT", "object": "$.jobs[*].at", "valid_at": "$.jobs[*].from"}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.importers.records import NO_FACT, STILL_HELD
 from kg_memory.contrib.mem0 import Memory
 from kg_memory.errors import InputError
-from kg_memory.memory.importing import NO_FACT, STILL_HELD
 
 OSLO = {
     "id": "m1", "memory": "Lives in Oslo", "hash": "x", "score": None, "created_at": "2024-01-01T10:00:00Z",

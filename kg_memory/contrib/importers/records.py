@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
@@ -18,7 +17,7 @@ from kg_memory.errors import InputError
 from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.retract import replace_fact
-from kg_memory.maintenance.transfer.moving import Lookup, Open, Reading, Record
+from kg_memory.maintenance.transfer.moving import Lookup, Reading, Record
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import State, Tally, add_inputs, date_input, read_episode, result_of_saving
 from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, declare_window
@@ -40,42 +39,39 @@ SENTENCES = frozenset({"mem0", "langmem"})
 """The memories whose messages are sentences to be remembered, each of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """The file *source* of *origin*, and whose memory of it to import; sentences are only saved unless *read*."""
-
-    origin: str
-    source: str | Path
-    group: str | None
-    read: bool
-
-
 def import_records(
-    engine: Engine, move: Move, namespace: str, progress: Callable[[int, int], None] | None
+    engine: Engine,
+    origin: str,
+    source: str | Path,
+    group: str | None,
+    namespace: str,
+    *,
+    read: bool,
+    progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:
-    """Import all records of a move; *progress* gets (records stored, records).
+    """Import the records of *group* in the file *source* of *origin*; *progress* gets (records stored, records).
 
-    Errors: `InputError` names the first record that cannot be imported; then nothing is stored.
+    Without *read* sentences are only saved. Errors: `InputError` names the first record that cannot be imported; then
+    nothing is stored.
     """
     origins = plugin_names("importers")
-    if move.origin not in origins:
-        raise InputError(f"origin must be one of {', '.join(origins)}, got {move.origin!r}")
-    look: Open = load_plugin("importers", move.origin)
-    reading = yield from work(lambda: look(Path(move.source), move.group))
+    if origin not in origins:
+        raise InputError(f"origin must be one of {', '.join(origins)}, got {origin!r}")
+    reading = yield from work(lambda: load_plugin("importers", origin)(Path(source), group))
     total = yield from work(lambda: _check(engine, reading, progress))
     counts, left_out = Counter[str](), Counter[str]()
     unread: list[str] = []
     for is_fact, records in groupby(reading(left_out), key=attrgetter("is_fact")):
         while window := list(islice(records, WINDOW)):
-            added = yield from _store(engine, window, namespace, read=move.read)
+            added = yield from _store(engine, window, namespace, read=read)
             for record, result in zip(window, added, strict=True):
-                if record.replaces and move.read:
+                if record.replaces and read:
                     yield from _replace_earlier(engine, record, result, namespace, left_out)
             counts["declared fact" if is_fact else "message"] += len(added)
             counts["fact"] += 0 if is_fact else sum(len(result.facts) for result in added)
             counts["repeated"] += sum(not result.new for result in added)
             unread += [result.error for result in added if result.error]
-            if move.read and move.origin in SENTENCES and not is_fact:
+            if read and origin in SENTENCES and not is_fact:
                 left_out[NO_FACT] += sum(result.new and not (result.facts or result.error) for result in added)
             if progress:
                 progress(counts["message"] + counts["declared fact"], total)

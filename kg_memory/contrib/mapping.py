@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import DeclaredFact, validate_fact
+from kg_memory.memory.declaring import EPISODE_FIELDS, FACT_FIELDS, FactMapping, MappedRecord
 
-FACT_FIELDS = frozenset(
-    "subject predicate object valid_at invalid_at sentence confidence subject_type object_type rests_on".split()
-)
-"""The fields of a fact."""
-EPISODE_FIELDS = frozenset("source source_id trust at expires_at labels".split())
-"""The fields of the episode that states it."""
 REQUIRED = ("subject", "predicate", "object")
 """The fields without which there is no fact, where the mapping has them."""
 MOST_ITEMS = 5000
@@ -34,17 +28,6 @@ Step = str | int | None
 Path = tuple[Step, ...]
 Values = dict[str, Any]
 """The fields of a fact, with paths or with what stands there."""
-FactMapping = Row | Sequence[Row]
-"""The mapping of one fact, or of several."""
-
-
-@dataclass(frozen=True, slots=True)
-class MappedRecord:
-    """The facts that a record states, the `unmapped` ones with the reason, and the fields of its episode."""
-
-    facts: tuple[DeclaredFact, ...]
-    unmapped: tuple[str, ...]
-    episode: Row
 
 
 class RecordMapping:
