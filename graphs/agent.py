@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from graphs.memory import memory
-from kg_memory.adapters.agent import AgentContext, build_agent
+from kg_memory.contrib.agent import AgentContext, build_agent
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 

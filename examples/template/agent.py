@@ -3,7 +3,7 @@
 from dotenv import load_dotenv
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.adapters import build_agent
+from kg_memory.contrib.agent import build_agent
 
 
 def open_memory() -> GraphMemory:

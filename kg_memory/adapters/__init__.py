@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kg_memory.adapters.agent import AgentContext, build_agent
     from kg_memory.adapters.background import BackgroundMemory, Failure
     from kg_memory.adapters.middleware import KGMemoryMiddleware
     from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
@@ -17,13 +16,11 @@ if TYPE_CHECKING:
     from kg_memory.adapters.tools import memory_tools
 
 _HOMES = {
-    "AgentContext": "agent",
     "BackgroundMemory": "background",
     "Failure": "background",
     "KGMemoryMiddleware": "middleware",
     "KGRetriever": "retriever",
     "KGStore": "store.store",
-    "build_agent": "agent",
     "memory_tools": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
@@ -32,13 +29,11 @@ _HOMES = {
 }
 
 __all__ = [
-    "AgentContext",
     "BackgroundMemory",
     "Failure",
     "KGMemoryMiddleware",
     "KGRetriever",
     "KGStore",
-    "build_agent",
     "memory_tools",
     "recall_node",
     "remember_node",

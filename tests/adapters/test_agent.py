@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, adapters
-from kg_memory.adapters.agent import SYSTEM_PROMPT, AgentContext, build_agent, from_memory
+from kg_memory.contrib.agent import SYSTEM_PROMPT, AgentContext, build_agent, from_memory
 from kg_memory.errors import InputError, SettingsError
 
 Say = Callable[..., str]
