@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakMethod, WeakSet
 
-from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
@@ -25,6 +24,7 @@ from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
+from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry import describe_error, mask
@@ -153,9 +153,10 @@ class BackgroundMemory(Closing):
         except BaseException:
             self._leave(task.namespace)
             raise
-        return (yield from in_thread(self._queue, task, saved, after, left))
+        future: Future[list[AddResult]] = yield in_thread(partial(self._queue, task, saved, after, left))
+        return future
 
-    submit, asubmit = twins(_submit)
+    submit, asubmit = both(_submit)
 
     @property
     def pending(self) -> int:
@@ -170,14 +171,15 @@ class BackgroundMemory(Closing):
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
         """Read all pending episodes now; return whether that ended within *timeout* seconds; with 0, do not wait."""
-        return (yield from in_thread(self._read_pending, timeout))
+        ended: bool = yield in_thread(partial(self._read_pending, timeout))
+        return ended
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
         """Refuse new episodes and read the pending ones for *timeout* seconds at most; the rest stays saved."""
-        yield from in_thread(self._end, timeout)
+        yield in_thread(partial(self._end, timeout))
 
-    flush, aflush = twins(_flush)
-    close, aclose = twins(_close)
+    flush, aflush = both(_flush)
+    close, aclose = both(_close)
 
     def _close_with_memory(self) -> None:
         self.close(self.exit_seconds)

@@ -19,7 +19,6 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
-from kg_memory.adapters.calls import aperform, call, perform
 from kg_memory.adapters.messages import episodes_of, last_asker, last_question
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
@@ -39,6 +38,7 @@ from kg_memory.models.results import Context
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
+from kg_memory.runtime.effects import Call, call
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.validation import validate_count
@@ -138,12 +138,12 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
         turn = self._turn(runtime)
         with _detach_context() as context:
-            return context.run(run, self._begin(state, turn), perform)
+            return context.run(run, self._begin(state, turn), Call.run)
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
         turn = self._turn(runtime)
         with _detach_context() as context:
-            return await asyncio.create_task(arun(self._begin(state, turn), aperform), context=context)
+            return await asyncio.create_task(arun(self._begin(state, turn), Call.arun), context=context)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -151,7 +151,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         recalled: Any = request.state.get("kg_memory_recalled")
         if recalled is None:
             with _detach_context() as context:
-                recalled = context.run(run, self._recall_again(request.state), perform)
+                recalled = context.run(run, self._recall_again(request.state), Call.run)
         return handler(_add_recalled(request, recalled))
 
     async def awrap_model_call(
@@ -161,7 +161,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if recalled is None:
             with _detach_context() as context:
                 again = self._recall_again(request.state)
-                recalled = await asyncio.create_task(arun(again, aperform), context=context)
+                recalled = await asyncio.create_task(arun(again, Call.arun), context=context)
         return await handler(_add_recalled(request, recalled))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
@@ -181,12 +181,12 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
         turn = state.get("kg_memory_turn") or self._turn(runtime)
         with _detach_context() as context:
-            return context.run(run, self._end(state, turn), perform)
+            return context.run(run, self._end(state, turn), Call.run)
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
         turn = state.get("kg_memory_turn") or self._turn(runtime)
         with _detach_context() as context:
-            return await asyncio.create_task(arun(self._end(state, turn), aperform), context=context)
+            return await asyncio.create_task(arun(self._end(state, turn), Call.arun), context=context)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
         """Return a turn that begins here."""

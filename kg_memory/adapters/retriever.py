@@ -12,7 +12,6 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, ensure_config, patch_config
 from pydantic import ConfigDict, Field, field_validator
 
-from kg_memory.adapters.calls import aperform, call, perform
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here
 from kg_memory.errors import InputError
 from kg_memory.memory.listing import During, Time
@@ -22,6 +21,7 @@ from kg_memory.models import filters
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.recipe import Recipe, find_recipe
+from kg_memory.runtime.effects import Call, call
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.validation import validate_count
 
@@ -97,7 +97,7 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> list[Document]:
-        return run(self._find(query, run_manager, running, overrides), perform)
+        return run(self._find(query, run_manager, running, overrides), Call.run)
 
     async def _aget_relevant_documents(
         self,
@@ -107,7 +107,7 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> list[Document]:
-        return await arun(self._find(query, run_manager, running, overrides), aperform)
+        return await arun(self._find(query, run_manager, running, overrides), Call.arun)
 
     def _find(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -15,7 +15,6 @@ from langgraph.runtime import get_runtime
 from langgraph.types import RetryPolicy
 from pydantic import Field
 
-from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.messages import last_question
 from kg_memory.adapters.namespace import Where
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
@@ -23,6 +22,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.context.templates import PLAIN, Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.config import ValidatedModel
+from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.text.sentences import split_sentences
@@ -110,12 +110,12 @@ def _answer(
 
     def answer(state: AgentState) -> Flow[dict[str, object]]:
         # In a thread, because a client reads certificates when it is made.
-        model = yield from in_thread(choose_model, _context("model"))
+        model = yield in_thread(partial(choose_model, _context("model")))
         if model is None:
             return {"messages": [_offline(state, is_plain=is_plain)]}
         return {"messages": [(yield from call(model, "invoke", _prompt(state)))]}
 
-    return RunnableLambda(*twins(answer), name="answer")
+    return RunnableLambda(*both(answer), name="answer")
 
 
 def _model_chooser(

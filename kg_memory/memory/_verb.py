@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.runtime import telemetry
+from kg_memory.runtime.effects import name_forms
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
@@ -148,17 +149,10 @@ def verb(
             await self._engine.load()
             return tell(await self._engine.driver.arun(flow(self, *args, **kwargs), namespace))
 
-    _describe(run, flow, name)
-    _describe(arun, flow, f"a{name}")
-    # A `TypeError` for wrong arguments names the flow: let it be the verb's public name.
-    flow.__qualname__ = flow.__qualname__.replace(flow.__name__, name)
-    return run, arun
-
-
-def _describe(form: Any, flow: Callable[..., Any], name: str) -> None:
-    """Give *form* its *name*, and the signature of *flow* with the type of its result in place of `Flow`."""
     signature = inspect.signature(flow)
     result = str(signature.return_annotation).removeprefix("Flow[").removesuffix("]").replace("builtins.", "")
-    form.__name__, form.__qualname__ = name, flow.__qualname__.replace(flow.__name__, name)
-    form.__signature__ = signature.replace(return_annotation=result)
-    form.__annotations__ = {**flow.__annotations__, "return": result}
+    for form in (run, arun):
+        form.__signature__ = signature.replace(return_annotation=result)  # type: ignore[attr-defined]
+        form.__annotations__ = {**flow.__annotations__, "return": result}
+    name_forms(flow, run, arun)
+    return run, arun

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from itertools import islice
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -19,7 +19,6 @@ from kg_memory.models.operations import Usage
 from kg_memory.runtime.flow import Every, Flow, T, arun, run, through
 
 P = ParamSpec("P")
-S = TypeVar("S")
 Answer = TypeVar("Answer", bound=BaseModel)
 Vector = list[float]
 Row = dict[str, Any]
@@ -192,20 +191,35 @@ def in_thread(task: Callable[[], Any]) -> Call:
     return Call(task, partial(asyncio.to_thread, task))
 
 
-def both(
-    flow: Callable[Concatenate[S, P], Flow[T]],
-) -> tuple[Callable[Concatenate[S, P], T], Callable[Concatenate[S, P], Coroutine[Any, Any, T]]]:
-    """Return the sync and the async form of the method *flow*, which yields only calls, and flows of calls."""
+def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
+    """Call ``owner.verb``, or ``owner.averb`` on an event loop, and return its result."""
+    forms = getattr(owner, verb), getattr(owner, f"a{verb}")
+    result = yield Call(*(partial(form, *args, **kwargs) for form in forms))
+    return result
+
+
+def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
+    """Return the sync and the async form of *flow*, a function or method that yields only calls and flows of calls."""
 
     @wraps(flow)
-    def run_calls(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return run(flow(self, *args, **kwargs), Call.run)
+    def run_calls(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run(flow(*args, **kwargs), Call.run)
 
     @wraps(flow)
-    async def arun_calls(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await arun(flow(self, *args, **kwargs), Call.arun)
+    async def arun_calls(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await arun(flow(*args, **kwargs), Call.arun)
 
+    name_forms(flow, run_calls, arun_calls)
     return run_calls, arun_calls
+
+
+def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
+    """Name the two forms of *flow* without its ``_``, and *flow* too: a `TypeError` for wrong arguments names it."""
+    own = flow.__name__
+    name = own.removeprefix("_")
+    for form, public in ((sync, name), (asynchronous, f"a{name}")):
+        form.__name__, form.__qualname__ = public, flow.__qualname__.replace(own, public)
+    flow.__qualname__ = flow.__qualname__.replace(own, name)
 
 
 class Graph(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
@@ -20,7 +21,6 @@ from langgraph.store.base import (
     ensure_embeddings,
 )
 
-from kg_memory.adapters.calls import Call, call, in_thread, twins
 from kg_memory.adapters.namespace import validate_memory, validate_search_options
 from kg_memory.adapters.store import read, write
 from kg_memory.adapters.store.driver import Sweeper, Sweeping, Together, add_direction, open_item_driver
@@ -43,6 +43,7 @@ from kg_memory.maintenance.forgetting.erase import drop_stream
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
+from kg_memory.runtime.effects import Call, both, call, in_thread
 from kg_memory.runtime.flow import Flow, T
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
@@ -108,7 +109,8 @@ class KGStore(Closing, BaseStore):
         results: list[Result] = [None] * len(batch.ops)
         if batch.looks:
             line = self._looks[batch.kind(indexed=self.index_config is not None)]
-            answers = yield Call(self._look, line, (list(batch.looks.values()),))
+            looks = list(batch.looks.values())
+            answers = yield Call(partial(self._look, looks), partial(line, looks))
             for place, answer in zip(batch.looks, answers, strict=True):
                 page = isinstance(batch.ops[place], SearchOp) and place not in batch.graph_searches
                 results[place] = by_score(answer) if page else answer
@@ -119,7 +121,7 @@ class KGStore(Closing, BaseStore):
             merging = self._merge_facts(op, results[place], recalled.facts)
             results[place] = yield from call(self._driver, "run", merging, self.name)
         if batch.changes:
-            yield Call(self._change, self._changes, (batch.changes,))
+            yield Call(partial(self._change, batch.changes), partial(self._changes, batch.changes))
         paused = set[str]()
         for namespace, episodes in batch.episodes.items():  # all first: to read them may fail
             try:
@@ -139,14 +141,14 @@ class KGStore(Closing, BaseStore):
 
     def _close(self) -> Flow[None]:
         """Stop the sweeper, and close the memory if the store opened it."""
-        yield from in_thread(self._sweeper.stop)
-        yield from in_thread(self._driver.close)
+        yield in_thread(self._sweeper.stop)
+        yield in_thread(self._driver.close)
         if self._owns_memory:
             yield from call(self.memory, "close")
 
-    batch, abatch = twins(_batch)
-    sweep_ttl, asweep_ttl = twins(_sweep_ttl)
-    close, aclose = twins(_close)
+    batch, abatch = both(_batch)
+    sweep_ttl, asweep_ttl = both(_sweep_ttl)
+    close, aclose = both(_close)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Sweeping:
         """Delete expired items at an interval, on a thread; the future is done when the thread ends.

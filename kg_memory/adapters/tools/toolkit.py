@@ -14,7 +14,6 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, place_of
 from kg_memory.adapters.rendering import MOST, parse_id, render_added, render_receipt, render_results
 from kg_memory.errors import InputError, MemoryPaused, renaming
@@ -22,6 +21,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.models.operations import AddResult, ForgetReceipt
 from kg_memory.models.results import SearchResults
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -66,7 +66,7 @@ def tool(
         except (InputError, MemoryPaused) as error:
             raise ToolException(str(error)) from error
 
-    function, coroutine = twins(answer)
+    function, coroutine = both(answer)
     return StructuredTool(
         name=name,
         description=_prose(arguments.__doc__ or ""),

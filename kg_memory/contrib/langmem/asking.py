@@ -9,12 +9,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, MessageLikeRepresentation
 from pydantic import BaseModel
 
-from kg_memory.adapters.calls import call
 from kg_memory.adapters.messages import messages_of, text_of
 from kg_memory.contrib.langmem.items import Record
 from kg_memory.errors import InputError, MissingExtra, SettingsError
 from kg_memory.llm.chat import ChatModel
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask, Prompt, call
 from kg_memory.runtime.flow import Flow
 
 Answer = TypeVar("Answer", bound=BaseModel)

@@ -11,13 +11,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from kg_memory.adapters.calls import twins
 from kg_memory.contrib.langmem.asking import ask, open_model, write_messages
 from kg_memory.contrib.langmem.items import Record
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.prompts import EXTRACT_THREAD, MANAGE_MEMORIES, strict_schema
 from kg_memory.llm.prompts.answers import MOST, Changes, Records
-from kg_memory.runtime.effects import Prompt
+from kg_memory.runtime.effects import Prompt, both
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -106,7 +105,7 @@ class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
                 break
         return state.memories(self.schemas)
 
-    invoke, ainvoke = twins(_invoke)
+    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, messages: Sequence[Any], existing: Sequence[Any] | None = None) -> list[ExtractedMemory]:
         """`ainvoke` of *messages* and *existing*."""
@@ -224,7 +223,7 @@ class ThreadExtractor(Runnable[Any, BaseModel]):
         record: BaseModel = answer.records[0]
         return record
 
-    invoke, ainvoke = twins(_invoke)
+    invoke, ainvoke = both(_invoke)
 
 
 def create_thread_extractor(

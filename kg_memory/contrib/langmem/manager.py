@@ -11,7 +11,6 @@ from langchain_core.runnables import Runnable, ensure_config
 from langgraph.store.base import BaseStore, Item, SearchItem
 from pydantic import BaseModel, ValidationError
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.messages import messages_of, text_of
 from kg_memory.contrib.langmem.asking import ask, open_model, write_messages
 from kg_memory.contrib.langmem.extraction import (
@@ -29,6 +28,7 @@ from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.prompts import RECALL_QUERIES
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -123,7 +123,7 @@ class MemoryStoreManager(Runnable[Any, list[Record]]):
         except MemoryPaused:
             return []
 
-    invoke, ainvoke = twins(_invoke)
+    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, messages: Sequence[Any]) -> list[Record]:
         """`ainvoke` of *messages*."""
@@ -215,10 +215,10 @@ class MemoryStoreManager(Runnable[Any, list[Record]]):
         """Delete the memory *key*."""
         yield from call(self.store, "delete", self.namespace(config), key)
 
-    get, aget = twins(_get)
-    search, asearch = twins(_search)
-    put, aput = twins(_put)
-    delete, adelete = twins(_delete)
+    get, aget = both(_get)
+    search, asearch = both(_search)
+    put, aput = both(_put)
+    delete, adelete = both(_delete)
 
     def _to_typed(self, item: T) -> T:
         if isinstance(item.value, Mapping) and item.value.keys() == {"kind", "content"}:
@@ -248,7 +248,7 @@ class MemorySearcher(Runnable[Any, list[SearchItem]]):
         queries = yield from write_queries(self._model, input["messages"], self._prompt)
         return (yield from search_all(store, namespace, queries, 10))
 
-    invoke, ainvoke = twins(_invoke)
+    invoke, ainvoke = both(_invoke)
 
 
 def create_memory_searcher(

@@ -10,7 +10,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.contrib.langmem.asking import ask, open_model, write_trajectories
 from kg_memory.contrib.langmem.extraction import Config
 from kg_memory.contrib.langmem.items import Labels, Record
@@ -21,6 +20,7 @@ from kg_memory.llm.prompts import CHOOSE_PROMPTS, REVIEW, REWRITE
 from kg_memory.llm.prompts.answers import Lesson
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
@@ -75,7 +75,7 @@ class PromptOptimizer(Runnable[Any, str]):
             yield from self._rules.learn(prompt["name"], trajectories, lessons, followed, config)
         return text
 
-    invoke, ainvoke = twins(_invoke)
+    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, trajectories: Any, prompt: str | Prompt) -> str:
         """`ainvoke` of *trajectories* and *prompt*."""
@@ -166,7 +166,7 @@ class MultiPromptOptimizer(Runnable[Any, list[Prompt]]):
                 improved.append(prompt)
         return improved
 
-    invoke, ainvoke = twins(_invoke)
+    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, trajectories: Any, prompts: Sequence[Prompt]) -> list[Prompt]:
         """`ainvoke` of *trajectories* and *prompts*."""

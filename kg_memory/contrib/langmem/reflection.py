@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 from uuid import UUID
 
@@ -18,10 +19,10 @@ from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
 from kg_memory.adapters.background import finish_at_exit
-from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.contrib.langmem.items import Record
 from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
 from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
+from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.runtime.telemetry import describe_error
@@ -145,18 +146,19 @@ class ReflectionExecutor:
         items = yield from call(store_here(store), "search", where(), **how)
         return [item.dict() for item in items]
 
-    search, asearch = twins(_search)
+    search, asearch = both(_search)
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
         """Reflect on all that waits now; return whether that ended within *timeout* seconds."""
-        return (yield from in_thread(self._run_all, timeout))
+        ended: bool = yield in_thread(partial(self._run_all, timeout))
+        return ended
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
         """Refuse new payloads, and reflect on those that wait for *timeout* seconds at most; cancel the rest."""
-        yield from in_thread(self._end, timeout)
+        yield in_thread(partial(self._end, timeout))
 
-    flush, aflush = twins(_flush)
-    close, aclose = twins(_close)
+    flush, aflush = both(_flush)
+    close, aclose = both(_close)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
         """Refuse new payloads; with *wait*, reflect on those that wait, except with *cancel_futures*."""

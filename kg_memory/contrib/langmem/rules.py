@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
 from kg_memory.adapters.store.facts import graph_namespace
 from kg_memory.contrib.langmem.items import Labels, Record
@@ -18,6 +17,7 @@ from kg_memory.llm.prompts.answers import Lesson
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.models.operations import AddResult
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant, iso_or_text
 from kg_memory.text.identity import LONGEST_NAME
@@ -132,4 +132,4 @@ def _render_rules(
     return "\n".join(f"- {Rules.text_of(rule)}" for rule in rules)
 
 
-render_rules, arender_rules = twins(_render_rules)
+render_rules, arender_rules = both(_render_rules)

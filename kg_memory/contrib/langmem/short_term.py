@@ -25,10 +25,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.messages import text_of
 from kg_memory.contrib.langmem.items import Record
 from kg_memory.errors import AnswerError, InputError
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -151,7 +151,7 @@ def _summarize_messages(
     return SummarizationResult(final_prompt.format_messages(**values), running_summary)
 
 
-summarize_messages, asummarize_messages = twins(_summarize_messages)
+summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 class SummarizationNode(Runnable[Any, Record]):
@@ -208,7 +208,7 @@ class SummarizationNode(Runnable[Any, Record]):
         kept = [RemoveMessage(REMOVE_ALL_MESSAGES), *result.messages] if replaces else result.messages
         return {self._written: kept, "context": {**context, "running_summary": result.running_summary}}
 
-    invoke, ainvoke = twins(_invoke)
+    invoke, ainvoke = both(_invoke)
 
 
 def _limits(most: int, before: int | None, summary: int, count: TokenCounter) -> _Limits:

@@ -10,7 +10,6 @@ from uuid import UUID, uuid5
 from langgraph.config import get_config
 from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.namespace import validate_memory, validate_speaker
 from kg_memory.adapters.store import codec
 from kg_memory.adapters.store.codec import select_namespaces, validate_labels
@@ -31,6 +30,7 @@ from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeStatus, Fact
 from kg_memory.models.results import SearchResults
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant
 from kg_memory.text.message_fields import USER, parse_time
@@ -81,7 +81,7 @@ class EpisodeStore(BaseStore):
             results.append((yield from self._run(op)))  # noqa: PERF401 - a comprehension cannot yield
         return results
 
-    batch, abatch = twins(_batch)
+    batch, abatch = both(_batch)
 
     def _run(self, op: Op) -> Flow[Result]:
         match op:

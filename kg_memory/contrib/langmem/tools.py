@@ -12,11 +12,11 @@ from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore, SearchItem
 from pydantic import BaseModel, Field, create_model
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.contrib.langmem.items import Record
 from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.models.arguments import Arguments
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -171,7 +171,7 @@ def _tool(
         except (InputError, MemoryPaused) as error:
             raise ToolException(str(error)) from error
 
-    function, coroutine = twins(answer)
+    function, coroutine = both(answer)
     return StructuredTool(
         name=name,
         description=description,

@@ -14,7 +14,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
 from kg_memory.contrib.letta import edits
 from kg_memory.contrib.letta.block import Block, Owner, Version
@@ -25,6 +24,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind
 from kg_memory.models.operations import AddResult, Stats
 from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, instant, micros
 from kg_memory.text.identity import block_thread
@@ -87,7 +87,7 @@ class Blocks:
         versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
         return next(iter(versions), Version(label, self._find(label).value))
 
-    get, aget = twins(_get)
+    get, aget = both(_get)
 
     def _history(
         self,
@@ -102,7 +102,7 @@ class Blocks:
         """Return the versions of the block, the latest first."""
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
-    history, ahistory = twins(_history)
+    history, ahistory = both(_history)
 
     def _edit(self, label: str, change: Callable[[str], str], context: Any = None, *, by: str = AGENT) -> Flow[Version]:
         """Let *change* make the new text of the block from what it says, and return that version.
@@ -124,19 +124,19 @@ class Blocks:
                 return (yield from self._get(label, context))
         raise DatabaseUnavailable(f"gave up editing the block {label!r} after {ATTEMPTS} conflicts; retry later")
 
-    edit, aedit = twins(_edit)
+    edit, aedit = both(_edit)
 
     def _append(self, label: str, content: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
         """Add a line to the block."""
         return (yield from self._edit(label, partial(edits.append, content=content), context, by=by))
 
-    append, aappend = twins(_append)
+    append, aappend = both(_append)
 
     def _write(self, label: str, value: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
         """Let the block say *value* from now on."""
         return (yield from self._edit(label, lambda _: value, context, by=by))
 
-    write, awrite = twins(_write)
+    write, awrite = both(_write)
 
     def _render(self, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None) -> Flow[str]:
         """Return all blocks as a text for a system prompt, as they are, or were at a time in the past."""
@@ -146,7 +146,7 @@ class Blocks:
         stats: Stats = yield from call(self.memory, "stats", namespace=self._fill("user", context))
         return render_blocks(shown, stats)
 
-    render, arender = twins(_render)
+    render, arender = both(_render)
 
     def namespace_of(self, label: str, context: Any = None) -> str:
         """Return the namespace that holds the block. Errors: `InputError` where *context* lacks a name."""

@@ -14,7 +14,6 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import Field
 
-from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.rendering import DATA, NOTHING
 from kg_memory.adapters.tools.toolkit import Answer, Here, most_of, search, tool
 from kg_memory.contrib.letta.block import Block, Version
@@ -26,6 +25,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import Episode
 from kg_memory.retrieval.context.lines import escape_brackets, escape_line, time_in_figures
+from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -94,7 +94,7 @@ class Files:
                 shown.append(_page(name, lines, offset, length))
         return "\n".join(["### Open files", DATA, *shown]) if shown else ""
 
-    render, arender = twins(_render)
+    render, arender = both(_render)
 
 
 def file_tools(files: Files) -> list[BaseTool]:
@@ -119,10 +119,10 @@ def _grep(
     files = yield from _read_files(here)
     if include:
         names = list(files)
-        chosen = yield from in_thread(match_lines, include, names)
+        chosen = yield in_thread(partial(match_lines, include, names))
         files = {names[number]: files[names[number]] for number in chosen}
     places = [(name, number) for name, lines in files.items() for number in range(len(lines))]
-    numbers = yield from in_thread(match_lines, pattern, [files[name][number] for name, number in places])
+    numbers = yield in_thread(partial(match_lines, pattern, [files[name][number] for name, number in places]))
     matches = [places[number] for number in numbers]
     page = matches[skip : skip + MATCHES]
     return _render_matches(matches, page, files, skip, around), [

@@ -6,18 +6,18 @@ What is proposed is the latest version of a block beside the other one, so it is
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.adapters.calls import Call, call, twins
 from kg_memory.contrib.letta.block import Block, Version
 from kg_memory.contrib.letta.blocks import PROPOSAL, Blocks
 from kg_memory.errors import InputError, NotFound
 from kg_memory.llm.prompts import TIDY
 from kg_memory.memory.open import model as open_model
 from kg_memory.models.graph import Fact, Precision
-from kg_memory.runtime.effects import Ask, Model
+from kg_memory.runtime.effects import Ask, Call, Model, both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant
 
@@ -66,7 +66,7 @@ def _tidy(
     return proposal
 
 
-tidy, atidy = twins(_tidy)
+tidy, atidy = both(_tidy)
 
 
 def _read_proposal(blocks: Blocks, label: str, context: Any = None) -> Flow[Version | None]:
@@ -75,7 +75,7 @@ def _read_proposal(blocks: Blocks, label: str, context: Any = None) -> Flow[Vers
     return version if version.value else None
 
 
-read_proposal, aread_proposal = twins(_read_proposal)
+read_proposal, aread_proposal = both(_read_proposal)
 
 
 def _decide_proposal(
@@ -97,7 +97,7 @@ def _decide_proposal(
     return version
 
 
-decide_proposal, adecide_proposal = twins(_decide_proposal)
+decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
 def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
@@ -114,7 +114,8 @@ def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any
 
 def _ask(model: Model, block: Block, text: str, lines: list[str]) -> Flow[str]:
     note = {"label": block.label, "purpose": block.description, "limit": block.limit, "text": text, "facts": lines}
-    answer = yield Call(model.answer, model.aanswer, (Ask(TIDY, {"note": note}),))
+    question = Ask(TIDY, {"note": note})
+    answer = yield Call(partial(model.answer, question), partial(model.aanswer, question))
     value = "\n".join(answer.lines).strip()
     if not value or len(value) > block.limit:
         raise InputError(f"the model wrote {len(value)} characters for a block of {block.limit}; raise the limit")

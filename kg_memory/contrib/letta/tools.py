@@ -13,7 +13,6 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from kg_memory.adapters.calls import call
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.rendering import render_episode, section
 from kg_memory.adapters.tools.toolkit import Answer, Here, answer_results, most_of, remember, search, tool
@@ -23,6 +22,7 @@ from kg_memory.contrib.letta.blocks import Blocks
 from kg_memory.errors import InputError, renaming
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeKind
+from kg_memory.runtime.effects import call
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.message_fields import ASSISTANT
 from kg_memory.validation import validate_count

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn, Self
 
-from kg_memory.adapters.calls import call, twins
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.contrib.mem0 import deleting, looking
 from kg_memory.contrib.mem0.adding import UNSET, Note, add, update
@@ -22,6 +21,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.results import FactExplanation
 from kg_memory.retrieval.recipe import FACTS
 from kg_memory.retrieval.rerankers import ByCrossEncoder
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import validate_name, validate_number
@@ -62,7 +62,7 @@ class Verbs(Closing):
         """Disconnect from the database."""
         yield from call(self.graph, "close")
 
-    close, aclose = twins(_close)
+    close, aclose = both(_close)
 
     def namespace_of(
         self, *, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
@@ -218,26 +218,26 @@ def _reset(self: Verbs) -> Flow[None]:
 class Memory(Verbs):
     """Mem0's ``Memory`` over a temporal graph."""
 
-    add = twins(_add)[0]
-    search = twins(_search)[0]
-    get_all = twins(_get_all)[0]
-    get = twins(_get)[0]
-    history = twins(_history)[0]
-    update = twins(_update)[0]
-    delete = twins(_delete)[0]
-    delete_all = twins(_delete_all)[0]
-    reset = twins(_reset)[0]
+    add = both(_add)[0]
+    search = both(_search)[0]
+    get_all = both(_get_all)[0]
+    get = both(_get)[0]
+    history = both(_history)[0]
+    update = both(_update)[0]
+    delete = both(_delete)[0]
+    delete_all = both(_delete_all)[0]
+    reset = both(_reset)[0]
 
 
 class AsyncMemory(Verbs):
     """Mem0's ``AsyncMemory`` over a temporal graph."""
 
-    add = twins(_add)[1]
-    search = twins(_search)[1]
-    get_all = twins(_get_all)[1]
-    get = twins(_get)[1]
-    history = twins(_history)[1]
-    update = twins(_update)[1]
-    delete = twins(_delete)[1]
-    delete_all = twins(_delete_all)[1]
-    reset = twins(_reset)[1]
+    add = both(_add)[1]
+    search = both(_search)[1]
+    get_all = both(_get_all)[1]
+    get = both(_get)[1]
+    history = both(_history)[1]
+    update = both(_update)[1]
+    delete = both(_delete)[1]
+    delete_all = both(_delete_all)[1]
+    reset = both(_reset)[1]

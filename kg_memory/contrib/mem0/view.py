@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kg_memory.adapters.calls import call
 from kg_memory.contrib.mem0.filters import NOTHING, AllOf, Node, fold, owner_of
 from kg_memory.contrib.mem0.scopes import Entries, Owner
 from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
+from kg_memory.runtime.effects import call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import BoundedCache
 from kg_memory.validation import validate_name
