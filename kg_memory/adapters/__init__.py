@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kg_memory.adapters.background import BackgroundMemory, Failure
     from kg_memory.adapters.middleware import KGMemoryMiddleware
-    from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
+    from kg_memory.adapters.nodes import recall_node, remember_node, summarise_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
     from kg_memory.adapters.store.store import KGStore
-    from kg_memory.adapters.summarise import summarise_node
     from kg_memory.adapters.tools import memory_tools
 
 _HOMES = {
@@ -24,7 +23,7 @@ _HOMES = {
     "memory_tools": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
-    "summarise_node": "summarise",
+    "summarise_node": "nodes",
     "with_memory": "nodes",
 }
 

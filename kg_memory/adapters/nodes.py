@@ -1,9 +1,13 @@
-"""Nodes that recall and remember, for any StateGraph with messages."""
+"""Nodes that recall, remember and summarise, for any StateGraph with messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -30,9 +34,13 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text import context_markers
-from kg_memory.validation import validate_count
+from kg_memory.validation import validate_count, validate_number
 
+logger = logging.getLogger("kg_memory")
+
+LONGEST_SECONDS = 3600.0
 UNKEPT = {"checkpointer": False}
 """The change to a graph that keeps its steps, with what was recalled, out of the checkpoints of its caller."""
 
@@ -149,6 +157,58 @@ def remember_node(
         return {}
 
     return RunnableLambda(call, acall, name="remember")
+
+
+def summarise_node(
+    memory: GraphMemory, namespace: str = "{user_id}", *, least: int = 4, seconds: float = 5.0
+) -> RunnableLambda[Any, dict[str, Any]]:
+    """Return a node that keeps a summary of the conversation, and leaves the state as it is; put it at the end.
+
+    It does nothing where less than *least* messages are new since the last summary, or there is no ``thread_id``. After
+    *seconds* the graph goes on without it: asyncio gives it up, a thread finishes it in the background. What fails is
+    logged, and the next run tries again. See `Episodes.summarise`; *namespace* is as in `recall_node`.
+    """
+    template, episodes = NamespaceTemplate(namespace), validate_memory(memory).episodes
+    least = validate_count("least", least)
+    seconds = validate_number("seconds", seconds, 0, LONGEST_SECONDS)
+
+    def call(_: Any) -> dict[str, Any]:
+        place = place_here(template)
+        if place.thread is not None:
+            summarise = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)
+            summary: Future[Any] = Future()
+            threading.Thread(target=_complete, args=(summary, summarise), daemon=True).start()
+            with _log_missing_summary():
+                summary.result(seconds)
+        return {}
+
+    async def acall(_: Any) -> dict[str, Any]:
+        place = place_here(template)
+        if place.thread is not None:
+            summary = episodes.asummarise(place.thread, namespace=place.namespace, least=least)
+            with _log_missing_summary():
+                await asyncio.wait_for(summary, seconds)
+        return {}
+
+    return RunnableLambda(call, acall, name="summarise")
+
+
+def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
+    try:
+        future.set_result(function())
+    except Exception as error:  # noqa: BLE001 - the future has it
+        future.set_exception(error)
+
+
+@contextmanager
+def _log_missing_summary() -> Iterator[None]:
+    """Log an error of the memory, or that it took too long; a pause is no error."""
+    try:
+        yield
+    except (KGMemoryError, TimeoutError) as error:
+        if not isinstance(error, MemoryPaused):
+            reason = describe_error(error) if isinstance(error, KGMemoryError) else "it took too long"
+            logger.warning("the conversation was not summed up: %s", reason)
 
 
 def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> list[BaseMessage]:

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from pydantic import Field
 
 from kg_memory.adapters.rendering import DATA, NOTHING
-from kg_memory.adapters.tools.toolkit import Answer, Here, most_of, search, tool
+from kg_memory.adapters.tools import Answer, CallContext, most_of, search, tool
 from kg_memory.contrib.letta.block import Block, Version
 from kg_memory.contrib.letta.blocks import Blocks
 from kg_memory.contrib.letta.patterns import MOST, match_lines
@@ -86,7 +86,7 @@ class Files:
     def _render(self, context: Any = None) -> Flow[str]:
         """Return the open files, each with the page that it was opened at, for a system prompt."""
         version: Version = yield from call(self.blocks, "get", OPEN, context)
-        here = Here(self.blocks.memory, self.blocks.namespace_of(OPEN, context))
+        here = CallContext(self.blocks.memory, self.blocks.namespace_of(OPEN, context))
         shown: list[str] = []
         for name, offset, length in _parse_open(version.value):
             lines = yield from _read_file(here, name)
@@ -112,7 +112,7 @@ def file_tools(files: Files) -> list[BaseTool]:
 
 
 def _grep(
-    here: Here, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
+    here: CallContext, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
 ) -> Flow[Answer]:
     around = min(validate_count("context_lines", context_lines, 0), 5)
     skip = validate_count("offset", offset, 0)
@@ -153,7 +153,7 @@ def _render_matches(
     return "\n".join(out)
 
 
-def _search_files(here: Here, query: str, limit: int = 5) -> Flow[Answer]:
+def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]:
     results = yield from search(here, query, most_of(limit))
     hits = [episode for episode in results.episodes if not episode.withheld]
     if results.abstains or not hits:
@@ -166,7 +166,9 @@ def _search_files(here: Here, query: str, limit: int = 5) -> Flow[Answer]:
     return "\n".join(out), names
 
 
-def _open(here: Here, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files) -> Flow[Answer]:
+def _open(
+    here: CallContext, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files
+) -> Flow[Answer]:
     page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
     lines = yield from _read_file(here, file_name)
     if not lines:
@@ -180,7 +182,7 @@ def _open(here: Here, file_name: str, offset: int = 0, length: int = PAGE_LINES,
     return "\n".join((DATA, _page(file_name, lines, *page))), {"file": file_name, "lines": len(lines)}
 
 
-def _close(here: Here, file_name: str, *, files: Files) -> Flow[Answer]:
+def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
     def change(value: str) -> str:
         others = [entry for entry in _parse_open(value) if entry[0] != file_name]
         if len(others) == len(_parse_open(value)):
@@ -194,7 +196,7 @@ def _close(here: Here, file_name: str, *, files: Files) -> Flow[Answer]:
 # What files say
 
 
-def _read_files(here: Here) -> Flow[dict[str, list[str]]]:
+def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
     """Return the lines of all files by their names, of the latest messages."""
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
@@ -210,7 +212,7 @@ def _read_files(here: Here) -> Flow[dict[str, list[str]]]:
     return {name: _lines(of_file[name]) for name in sorted(of_file)}
 
 
-def _read_file(here: Here, name: str) -> Flow[list[str]]:
+def _read_file(here: CallContext, name: str) -> Flow[list[str]]:
     where = {"thread": None if name == NO_THREAD else name, "kind": {"$ne": "block"}}
     episodes = yield from here.call("episodes.list", where=where, limit=SCANNED)
     return _lines(reversed(episodes))

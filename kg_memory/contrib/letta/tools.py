@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.rendering import render_episode, section
-from kg_memory.adapters.tools.toolkit import Answer, Here, answer_results, most_of, remember, search, tool
+from kg_memory.adapters.tools import Answer, CallContext, answer_results, most_of, remember, search, tool
 from kg_memory.contrib.letta import arguments, edits
 from kg_memory.contrib.letta.block import Version
 from kg_memory.contrib.letta.blocks import Blocks
@@ -63,32 +63,34 @@ def letta_tools(
 # Core memory
 
 
-def _append(here: Here, label: str, content: str, *, core: Blocks) -> Flow[Answer]:
+def _append(here: CallContext, label: str, content: str, *, core: Blocks) -> Flow[Answer]:
     return (yield from _edit(here, core, label, partial(edits.append, content=content)))
 
 
-def _replace_all(here: Here, label: str, old_content: str, new_content: str, *, core: Blocks) -> Flow[Answer]:
+def _replace_all(here: CallContext, label: str, old_content: str, new_content: str, *, core: Blocks) -> Flow[Answer]:
     return (yield from _edit(here, core, label, partial(edits.replace_all, old=old_content, new=new_content)))
 
 
-def _replace_one(here: Here, label: str, old_string: str, new_string: str, *, core: Blocks) -> Flow[Answer]:
+def _replace_one(here: CallContext, label: str, old_string: str, new_string: str, *, core: Blocks) -> Flow[Answer]:
     return (yield from _edit(here, core, label, partial(edits.replace_one, old=old_string, new=new_string)))
 
 
-def _insert_line(here: Here, label: str, new_string: str, insert_line: int = -1, *, core: Blocks) -> Flow[Answer]:
+def _insert_line(
+    here: CallContext, label: str, new_string: str, insert_line: int = -1, *, core: Blocks
+) -> Flow[Answer]:
     return (yield from _edit(here, core, label, partial(edits.insert, text=new_string, line=insert_line)))
 
 
-def _rethink(here: Here, label: str, new_memory: str, *, core: Blocks) -> Flow[Answer]:
+def _rethink(here: CallContext, label: str, new_memory: str, *, core: Blocks) -> Flow[Answer]:
     return (yield from _edit(here, core, label, lambda _: new_memory))
 
 
-def _finish(_: Here) -> Flow[Answer]:
+def _finish(_: CallContext) -> Flow[Answer]:
     yield from ()
     return "The edits are saved.", {}
 
 
-def _edit(here: Here, core: Blocks, label: str, change: Callable[[str], str]) -> Flow[Answer]:
+def _edit(here: CallContext, core: Blocks, label: str, change: Callable[[str], str]) -> Flow[Answer]:
     block = core.block(label)
     if block.read_only:
         raise InputError(f"the block {label!r} is read-only; edit another one")
@@ -102,12 +104,12 @@ def _edit(here: Here, core: Blocks, label: str, change: Callable[[str], str]) ->
 # Archival memory
 
 
-def _insert(here: Here, content: str, tags: list[str] | None = None) -> Flow[Answer]:
+def _insert(here: CallContext, content: str, tags: list[str] | None = None) -> Flow[Answer]:
     return (yield from remember(here, content, None, EpisodeKind.TEXT, {"tags": tags} if tags else {}))
 
 
 def _archive(
-    here: Here,
+    here: CallContext,
     query: str,
     tags: list[str] | None = None,
     tag_match_mode: str = "any",
@@ -153,7 +155,7 @@ def _parse_date(name: str, text: str, of_day: time) -> datetime:
 
 
 def _recall(
-    here: Here,
+    here: CallContext,
     query: str | None = None,
     roles: list[str] | None = None,
     limit: int | None = None,
