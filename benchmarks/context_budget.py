@@ -32,8 +32,9 @@ from opening import ingest, kept, opened, write
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.evaluation.ranking import best, words
 from kg_memory.contrib.evaluation.records import Conversation, Question
+from kg_memory.contrib.offline.lexicon import content_words
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.text.sentences import content_words, split_sentences
+from kg_memory.text.sentences import split_sentences
 from kg_memory.text.tokenise import estimate_tokens
 
 BUDGETS = (150, 350, 700, 1400)

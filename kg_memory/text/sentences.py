@@ -1,4 +1,4 @@
-"""Split a text into sentences, find the words that carry its meaning, and summarise it by its best sentences."""
+"""Split a text into sentences, and describe a group of entities by their names and facts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kg_memory.text.dated import without_dates
-from kg_memory.text.lexicon import STARTERS, STOP
+from kg_memory.text.tokenise import terms
 
 _END = re.compile(r"(?<![\s.])(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？；]+[”’」』）]*|(?=\n))|\n")
 _ABBREVIATION = re.compile(
@@ -50,18 +49,19 @@ _CHINESE_ADDRESSED = re.compile(
     r"(?:太好了|好的|嗯|哇)?[，,！!]?(?:谢谢|感谢|多谢|不客气|没关系|你好|您好|加油|祝你|祝您|恭喜|再见|晚安|早上好)"
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
-_TERM = re.compile(r"[A-Za-z0-9À-ɏ]+|[\u4e00-\u9fff]")
 _CHINESE = re.compile("[\u3400-\u9fff]")
-_HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 _LONGEST = 400
 """The most characters of a sentence; text without an end is cut at a space or comma."""
 LONGEST_SUMMARY = 300
-MOST_SENTENCES = 3
 LONGEST_NAME = 200
 NAMED = 4
 """Members that give a community its name."""
-_SAME = 0.6
-"""The share of its words that makes a sentence a repetition."""
+_EXCLAMATIONS = frozenset(
+    """absolutely agreed alright amen awesome aww bravo bummer cheers congratulations congrats cool definitely exactly
+    excellent fantastic good gotcha great happy hmm honestly huge incredible indeed interesting just lol love lovely nah
+    nice nope oh okay omg oops perfect phew please right same so sorry super sure sweet thank thanks totally truly very
+    welcome well wonderful wow yay yeah yep yes""".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Sentence:
             return False
         words = _WORD.findall(self.text)
         han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")
-        latin = [word for word in words if word.casefold() not in STARTERS]
+        latin = [word for word in words if word.casefold() not in _EXCLAMATIONS]
         if han and len(words) > han:
             return han >= 2  # 我用React
         return han >= 4 or (len(latin) - han >= 2 and len(words) - han >= 3) or _SHORT.match(self.text) is not None
@@ -132,75 +132,19 @@ def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
         yield Sentence(start, start + len(text), text)
 
 
-def list_words(text: str) -> list[str]:
-    """Return the words and numbers of *text*, and its Chinese characters."""
-    return _TERM.findall(text)
-
-
-def singular(noun: str) -> str:
-    """Return *noun* without its plural ending, by the spelling alone."""
-    if len(noun) <= 3 or not noun.endswith("s") or noun.endswith(("ss", "us", "is")):
-        return noun
-    if noun.endswith("ies"):
-        return noun[:-3] + "y"
-    return noun[:-2] if noun.endswith(("sses", "shes", "ches", "xes")) else noun[:-1]
-
-
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of *text* that carry its meaning, in the singular."""
-    words = map(str.casefold, list_words(text))
-    return frozenset(singular(word) for word in words if word not in STOP)
-
-
-def words_without_speaker(sentence: str) -> frozenset[str]:
-    """Return the `content_words` of *sentence* without the name of its speaker ("Ann: ...")."""
-    return content_words(sentence.split(": ", 1)[-1])
-
-
-def summarise(name: str, facts: Sequence[str]) -> str:
-    """Return the sentences of *facts* (newest first) that say most about *name*, without repetition, oldest first."""
-    ranked = sorted(enumerate(facts), key=lambda fact: (-_weight(name, fact[1], fact[0], len(facts)), fact[0]))
-    chosen: list[tuple[int, str]] = []
-    seen: set[str] = set()
-    length = 0
-    for age, sentence in ranked:
-        words = words_without_speaker(without_dates(sentence))
-        fits = length + len(sentence) + 1 <= LONGEST_SUMMARY
-        if not fits or (words and len(words & seen) / len(words) > _SAME):
-            continue
-        chosen.append((age, sentence.strip()))
-        seen |= words
-        length += len(sentence) + 1
-        if len(chosen) == MOST_SENTENCES:
-            break
-    if not chosen and facts:
-        return facts[0][:LONGEST_SUMMARY]
-    return " ".join(_with_end(sentence) for _, sentence in sorted(chosen, reverse=True))
-
-
-def _with_end(sentence: str) -> str:
-    """Return *sentence* with a full stop, unless it has an end."""
-    if _HAS_END.search(sentence):
-        return sentence
-    return f"{sentence}{'。' if _CHINESE.search(sentence[-1:]) else '.'}"
-
-
-def _weight(name: str, sentence: str, age: int, count: int) -> float:
-    """Weigh a sentence by its content, by whether it names the entity, and by its age."""
-    words = words_without_speaker(without_dates(sentence))
-    named = name.casefold() in sentence.casefold()
-    return min(len(words), 12) / 12 + 0.3 * named + 0.6 * (1 - age / max(count, 1))
+    """Return the stems of the words of *text* that carry its meaning."""
+    return frozenset(terms(text))
 
 
 def describe(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary of a community: its first members, and the best sentences of its facts or parts."""
+    """Return a name and a summary of a community: its first members, and its latest facts or those of its parts."""
     names = [item["entity"] for item in items if "entity" in item]
     facts = [item["fact"] for item in items if "fact" in item]
-    parts: list[str] = []
     for item in items:
         if "part" in item:
-            parts += filter(None, re.split(", |、", item["part"]))
-            facts += [sentence.text for sentence in split_sentences(item["summary"])]
-    names = list(dict.fromkeys(names or parts))
-    comma = "、" if _CHINESE.search("".join(names[:NAMED])) else ", "
-    return comma.join(names[:NAMED])[:LONGEST_NAME], summarise(names[0] if names else "", facts)
+            names += filter(None, re.split(", |、", item["part"]))
+            facts.append(item["summary"])
+    first = list(dict.fromkeys(names))[:NAMED]
+    comma = "、" if _CHINESE.search("".join(first)) else ", "
+    return comma.join(first)[:LONGEST_NAME], " ".join(facts)[:LONGEST_SUMMARY]

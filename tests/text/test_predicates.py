@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.offline import statements
+from kg_memory.contrib.offline import lexicon, statements
 from kg_memory.models.ontology import FactType
-from kg_memory.text import lexicon
 from kg_memory.text.predicates import MAX_LENGTH, Predicate, canonical_predicate, declared_predicate, predicate_name
 
 TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.corrections import MAY_CORRECT
 from kg_memory.contrib.offline.statements import Span, is_chinese
-from kg_memory.text import lexicon
 from kg_memory.text.dates import DateMention
 
 # A clause may begin after these; the words that follow decide.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.statements import DENIABLE, NOT, WORDS, Change, Span
-from kg_memory.text import lexicon
 
 NEVER = "NEVER_"
 """The prefix of a predicate that never held."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.clause_spans import find_clause
 from kg_memory.contrib.offline.clauses import CLAUSE_START, find_denials, interpret_verb, is_disclaimed, is_past
 from kg_memory.contrib.offline.giving_up import HABIT, read_former_habit
@@ -38,7 +39,6 @@ from kg_memory.contrib.offline.statements import (
     group_by_sentence,
     read_as_tools,
 )
-from kg_memory.text import lexicon
 from kg_memory.text.dates import find_dates
 from kg_memory.text.sentences import Sentence, split_sentences
 

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kg_memory.contrib.offline.clause_spans import find_clause_dates
+from kg_memory.contrib.offline.lexicon import list_words, singular
 from kg_memory.contrib.offline.records import Field
 from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, Reading, Span, Statement
 from kg_memory.contrib.offline.wording import write_sentence
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.text.dates import DateMention, find_dates, parse_period
-from kg_memory.text.sentences import list_words, singular
 
 _PRECISION_LENGTHS = {"year": 4, "month": 7, "day": 10}
 """The characters of an ISO date of that precision."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.statements import GIVEN_UP, TOPIC, Mention, Pattern, Span
 from kg_memory.contrib.offline.wording import to_gerund
-from kg_memory.text import lexicon
 
 HABIT = "DOES"
 """The predicate of the patterns that this module reads."""

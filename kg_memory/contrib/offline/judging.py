@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from kg_memory.contrib.offline.clauses import PASSING, passes
 from kg_memory.contrib.offline.comparing import JudgedFact, denies, find_new_number
+from kg_memory.contrib.offline.lexicon import words_without_speaker
 from kg_memory.contrib.offline.records import has_one_value
 from kg_memory.contrib.offline.statements import FUNCTIONAL, NOT
 from kg_memory.text import predicates
 from kg_memory.text.dates import parse_instant
-from kg_memory.text.sentences import words_without_speaker
 
 SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
 """The confidence of a rule; where it is open which of two facts is right, a person is to decide."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.clauses import interpret_verb
 from kg_memory.contrib.offline.statements import PERSON, TOPIC, Change, Mention, Span, Statement
-from kg_memory.text import lexicon
 from kg_memory.text.sentences import Sentence
 
 _COUPLE = re.compile(

@@ -37,6 +37,7 @@ from kg_memory.contrib.offline.statements import (
     Statement,
     is_chinese,
 )
+from kg_memory.contrib.offline.summaries import describe_community, summarise
 from kg_memory.contrib.offline.transcript import Turn, read_turns, split_turns
 from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST
@@ -44,7 +45,6 @@ from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.lifecycle import PerLoop
 from kg_memory.text.dates import parse_instant
 from kg_memory.text.identity import is_assistant
-from kg_memory.text.sentences import describe, summarise
 from kg_memory.text.tokenise import terms
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -320,7 +320,7 @@ def _summarise(fields: Fields) -> Answer:
 def _community(fields: Fields) -> Answer:
     communities = []
     for community in fields["communities"]:
-        name, summary = describe(community["items"])
+        name, summary = describe_community(community["items"])
         communities.append({"community": community["community"], "name": name, "summary": summary})
     return {"communities": communities}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.statements import PERSON, Mention, Token
-from kg_memory.text import lexicon
 
 ACRONYMS = frozenset("us who it".split())
 """Pronouns that are names where they are written in capitals."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.acts import PERSON_ACTS, match_act
 from kg_memory.contrib.offline.name_words import PEOPLE, find_user, is_acronym, is_person, is_word_of_calendar
 from kg_memory.contrib.offline.statements import (
@@ -21,7 +22,6 @@ from kg_memory.contrib.offline.statements import (
     split_words,
 )
 from kg_memory.contrib.offline.topics import EVENT_WORDS, find_topics
-from kg_memory.text import lexicon
 
 _TITLE = re.compile(r"[\"“]([A-Z][^\"“”\n]{1,60})[\"”]")
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.statements import (
     BASED,
     FUNCTIONAL,
@@ -18,7 +19,6 @@ from kg_memory.contrib.offline.statements import (
     Pattern,
     Statement,
 )
-from kg_memory.text import lexicon
 
 _FREE = re.compile(
     r"\s(?:the |a |an |any |my |our |his |her |their |new |old |using |having )*"

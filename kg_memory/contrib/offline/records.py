@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
+from kg_memory.contrib.offline.lexicon import ORGANISATION_WORDS
 from kg_memory.contrib.offline.statements import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
-from kg_memory.text.lexicon import ORGANISATION_WORDS
 
 MOST_FACTS = 50
 DEEPEST = 20

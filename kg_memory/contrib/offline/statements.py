@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Literal
 
-from kg_memory.text import lexicon
+from kg_memory.contrib.offline import lexicon
 from kg_memory.text.sentences import Sentence
 
 Change = Literal["is", "ends", "plans", "happens", "passes", "never"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.acts import match_act
 from kg_memory.contrib.offline.statements import BASED, EVENT, PLACE, TOPIC, Mention, Token
-from kg_memory.text import lexicon
 
 EVENT_WORDS = frozenset(
     "party wedding conference parade festival concert race marathon meeting workshop retreat trip tournament "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.statements import BASED, FORMER, PERSON, STATES, Mention, Span, Statement
-from kg_memory.text import lexicon
 from kg_memory.text.dates import DateMention
 from kg_memory.text.identity import spoken_line
 

@@ -13,7 +13,6 @@ from pydantic import Field
 from kg_memory.retrieval.fuse import Scored, blend
 from kg_memory.retrieval.plugins import Features, Needs, Part, Question, Share
 from kg_memory.text.predicates import canonical_predicate
-from kg_memory.text.sentences import list_words
 from kg_memory.text.tokenise import terms
 
 STEP = 0.04
@@ -23,6 +22,7 @@ PHRASE = range(2, 4)
 CHINESE_PHRASE = range(1, 5)
 """The characters of a Chinese one."""
 MOST_WORDS = 100
+_WORD = re.compile("[A-Za-z]+")
 _HAN = re.compile("[\u3400-\u9fff]+")
 _DOER = re.compile(r"(?<=[a-z]{3})(?:er|or)$|(?<=[a-z]{3})e$")
 
@@ -89,7 +89,7 @@ def follow_chains(
 
 def find_relations(text: str) -> dict[str, Words]:
     """Return the relations that phrases of *text* denote, such as "works for" and 就职于, with the words of each."""
-    words = list_words(text)[:MOST_WORDS]
+    words = _WORD.findall(text)[:MOST_WORDS]
     phrases = [" ".join(words[start : start + length]) for length in PHRASE for start in range(len(words))]
     for run in _HAN.findall(text)[:MOST_WORDS]:
         phrases += [run[start : start + length] for length in CHINESE_PHRASE for start in range(len(run))]

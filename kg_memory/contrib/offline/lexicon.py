@@ -1,7 +1,8 @@
-"""English words by what they do in a sentence, from ``lexicon.toml``."""
+"""English words by what they do in a sentence, from ``lexicon.toml``; and the content words of a text."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from importlib.resources import files
 
@@ -41,3 +42,29 @@ def _forms(verb: str) -> set[str]:
 
 VERB_FORMS = frozenset(form for verb in VERBS for form in _forms(verb)) | IRREGULAR
 STOP = PRONOUNS | AUXILIARIES | FUNCTION
+_TERM = re.compile(r"[A-Za-z0-9À-ɏ]+|[\u4e00-\u9fff]")
+
+
+def list_words(text: str) -> list[str]:
+    """Return the words and numbers of *text*, and its Chinese characters."""
+    return _TERM.findall(text)
+
+
+def singular(noun: str) -> str:
+    """Return *noun* without its plural ending, by the spelling alone."""
+    if len(noun) <= 3 or not noun.endswith("s") or noun.endswith(("ss", "us", "is")):
+        return noun
+    if noun.endswith("ies"):
+        return noun[:-3] + "y"
+    return noun[:-2] if noun.endswith(("sses", "shes", "ches", "xes")) else noun[:-1]
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the words of *text* that carry its meaning, in the singular."""
+    words = map(str.casefold, list_words(text))
+    return frozenset(singular(word) for word in words if word not in STOP)
+
+
+def words_without_speaker(sentence: str) -> frozenset[str]:
+    """Return the `content_words` of *sentence* without the name of its speaker ("Ann: ...")."""
+    return content_words(sentence.split(": ", 1)[-1])

@@ -1,0 +1,60 @@
+"""Summaries without a model: the sentences of an entity or a community that have most content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from kg_memory.contrib.offline.lexicon import words_without_speaker
+from kg_memory.text.dated import without_dates
+from kg_memory.text.sentences import LONGEST_SUMMARY, describe, split_sentences
+
+MOST_SENTENCES = 3
+_SAME = 0.6
+"""The share of its words that makes a sentence a repetition."""
+_CHINESE = re.compile("[\u3400-\u9fff]")
+_HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
+
+
+def summarise(name: str, facts: Sequence[str]) -> str:
+    """Return the sentences of *facts* (newest first) that say most about *name*, without repetition, oldest first."""
+    ranked = sorted(enumerate(facts), key=lambda fact: (-_weight(name, fact[1], fact[0], len(facts)), fact[0]))
+    chosen: list[tuple[int, str]] = []
+    seen: set[str] = set()
+    length = 0
+    for age, sentence in ranked:
+        words = words_without_speaker(without_dates(sentence))
+        fits = length + len(sentence) + 1 <= LONGEST_SUMMARY
+        if not fits or (words and len(words & seen) / len(words) > _SAME):
+            continue
+        chosen.append((age, sentence.strip()))
+        seen |= words
+        length += len(sentence) + 1
+        if len(chosen) == MOST_SENTENCES:
+            break
+    if not chosen and facts:
+        return facts[0][:LONGEST_SUMMARY]
+    return " ".join(_with_end(sentence) for _, sentence in sorted(chosen, reverse=True))
+
+
+def _with_end(sentence: str) -> str:
+    """Return *sentence* with a full stop, unless it has an end."""
+    if _HAS_END.search(sentence):
+        return sentence
+    return f"{sentence}{'。' if _CHINESE.search(sentence[-1:]) else '.'}"
+
+
+def _weight(name: str, sentence: str, age: int, count: int) -> float:
+    """Weigh a sentence by its content, by whether it names the entity, and by its age."""
+    words = words_without_speaker(without_dates(sentence))
+    named = name.casefold() in sentence.casefold()
+    return min(len(words), 12) / 12 + 0.3 * named + 0.6 * (1 - age / max(count, 1))
+
+
+def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """Return a name and a summary of a community: its first members, and the best sentences of its facts or parts."""
+    name, _ = describe(items)
+    facts = [item["fact"] for item in items if "fact" in item]
+    facts += [sentence.text for item in items if "part" in item for sentence in split_sentences(item["summary"])]
+    first = next((item["entity"] for item in items if "entity" in item), name)
+    return name, summarise(first, facts)
