@@ -13,7 +13,7 @@ from conversations import Conversation, turn_names
 from recall import DEPTHS, Find, measure, searching
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.evaluation.ranking import best
+from kg_memory.contrib.evaluation.systems.baselines import best
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.synapse import Synapse
@@ -130,7 +130,7 @@ def _by_baseline(name: str, corpora: list[Corpus], conversations: list[Conversat
 
     def find(conversation: Conversation, question: str) -> list[str]:
         names = turn_names(conversation)
-        return [names[place] for place in best(known[conversation.name](question), max(DEPTHS))]
+        return [names[place] for place in best(known[conversation.name](question))[: max(DEPTHS)]]
 
     return find
 

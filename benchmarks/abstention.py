@@ -28,7 +28,8 @@ from conversations import beam_chats
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.evaluation.datasets import beam, locomo
+from kg_memory.contrib.evaluation.datasets.assistants import beam_name, load_beam
+from kg_memory.contrib.evaluation.datasets.people import load_locomo
 from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.retrieval.answerable import BIASES, DETAIL, NO, SUBJECT, UNLIKELY, WEIGHTS, Evidence
 from kg_memory.retrieval.graph import search
@@ -115,13 +116,13 @@ def main() -> None:
     parser.add_argument("--beam-folder", type=Path, help="keep their database here")
     parser.add_argument("--chats", help="the names of the chats to take, as in 1,2")
     options = parser.parse_args()
-    conversations, step = locomo.load(options.data), QUICK if options.quick else 1
+    conversations, step = load_locomo(options.data), QUICK if options.quick else 1
     if len(conversations) < 2:
         sys.exit(f"{options.data} has no two LoCoMo conversations: give a JSON list of objects with a `conversation`")
     samples = {"LoCoMo": sample(conversations, list(locomo_asked(conversations))[::step], options.folder)}
     if options.beam:
-        names = {beam.namespace(chat) for chat in beam_chats(options.beam, options.chats)}
-        chats = [chat for chat in beam.load(options.beam) if chat.name in names]
+        names = {beam_name(chat) for chat in beam_chats(options.beam, options.chats)}
+        chats = [chat for chat in load_beam(options.beam) if chat.name in names]
         samples["BEAM"] = sample(chats, list(beam_asked(chats))[::step], options.beam_folder)
     write(report(samples), options.out)
 

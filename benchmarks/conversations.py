@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from kg_memory.contrib.evaluation.datasets import beam, locomo
+from kg_memory.contrib.evaluation.datasets import assistants
+from kg_memory.contrib.evaluation.datasets.people import load_locomo
 from kg_memory.contrib.evaluation.records import Conversation
 
 
@@ -22,19 +23,19 @@ def turn_names(conversation: Conversation) -> list[str]:
 
 def locomo_conversations(path: Path) -> list[Conversation]:
     """Return the conversations of a LoCoMo file, with the questions of categories 1 to 4 that have evidence."""
-    return _with_evidence(locomo.load(path))
+    return _with_evidence(load_locomo(path))
 
 
 def beam_conversations(data: Path, wanted: str | None = None) -> list[Conversation]:
     """Return the BEAM chats of a folder; only those *wanted* by name, as in ``1,2``."""
-    names = {beam.namespace(chat) for chat in beam_chats(data, wanted)}
-    return _with_evidence(chat for chat in beam.load(data) if chat.name in names)
+    names = {assistants.beam_name(chat) for chat in beam_chats(data, wanted)}
+    return _with_evidence(chat for chat in assistants.load_beam(data) if chat.name in names)
 
 
 def beam_chats(data: Path, wanted: str | None = None) -> list[Path]:
     """Return the folders of the chats in their order; only those *wanted* by name, as in ``1,2``."""
     names = wanted.split(",") if wanted else None
-    return [chat for chat in beam.chats(data) if names is None or chat.name in names]
+    return [chat for chat in assistants.beam_chats(data) if names is None or chat.name in names]
 
 
 def _with_evidence(conversations: Iterable[Conversation]) -> list[Conversation]:

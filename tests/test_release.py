@@ -36,11 +36,11 @@ EXTRAS = {
     "agents": "from kg_memory.adapters import KGMemoryMiddleware",
     "otel": "from kg_memory.runtime import telemetry; telemetry.instrument()",
     "server": "import kg_memory.contrib.server.app, kg_memory.contrib.server.mcp.server, uvicorn",
-    "evaluate": "import kg_memory.contrib.evaluation.plot, matplotlib, langchain",
+    "evaluate": "import kg_memory.contrib.evaluation.report, matplotlib, langchain",
     "bench": "import graphiti_core, matplotlib",
-    "evaluate-graphiti": "from kg_memory.contrib.evaluation.systems import find_system; find_system('graphiti')",
-    "evaluate-mem0": "from kg_memory.contrib.evaluation.systems import find_system; find_system('mem0')",
-    "evaluate-langmem": "from kg_memory.contrib.evaluation.systems import find_system; find_system('langmem')",
+    "evaluate-graphiti": "from kg_memory.contrib.evaluation.registry import find_system; find_system('graphiti')",
+    "evaluate-mem0": "from kg_memory.contrib.evaluation.registry import find_system; find_system('mem0')",
+    "evaluate-langmem": "from kg_memory.contrib.evaluation.registry import find_system; find_system('langmem')",
 }
 """What each extra makes possible; `docs`, `test` and `dev` are installed by make."""
 

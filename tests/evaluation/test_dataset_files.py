@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.evaluation.datasets import _records, dataset_names, find_dataset
+from kg_memory.contrib.evaluation.datasets.reading import JsonList
 from kg_memory.contrib.evaluation.records import Conversation
+from kg_memory.contrib.evaluation.registry import DATASETS, find_dataset
 from kg_memory.errors import InputError
 
 
@@ -106,15 +107,13 @@ def test_longmemeval_holds_one_history_at_a_time(tmp_path: Path) -> None:
     assert [conversation.name for conversation in conversations[3:5]] == ["q3", "q4"]
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 64])
-def test_records_that_cross_chunks(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_records, "_CHUNK", chunk)
+def test_brackets_and_quotes_in_strings_end_no_record(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
-    values = [{"a": "é" * 50}, {"b": ["]", "\\", '"']}, {"c": {}}]
+    values = [{"a": "é" * 50}, {"b": ["]", "\\", '"']}, {"c": {"d": [[], {}]}}]
     path.write_text(
         "\ufeff [ " + " ,\n ".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n]\n", "utf-8"
     )
-    assert list(_records.JsonList(path, "a list", lambda value: value)) == values
+    assert list(JsonList(path, "a list", lambda value: value)) == values
 
 
 def dmr_record(**fields: Any) -> dict[str, Any]:
@@ -257,7 +256,7 @@ def test_a_context_that_is_asked_about_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "problem"),
     [
-        ("longmemeval", "a.json", "{}", r"a\.json holds no JSON list: give a JSON list of questions with question_id"),
+        ("longmemeval", "a.json", "{}", r"a\.json is no JSON list: give a JSON list of questions with question_id"),
         ("longmemeval", "a.json", '[{"question_id": 1', r"a\.json, record 1: not valid JSON"),
         ("longmemeval", "a.json", '[{"question_id": 1}]', r"a\.json, record 1 has no 'haystack_session_ids'"),
         ("longmemeval", "a.json", "[] ", None),
@@ -266,7 +265,7 @@ def test_a_context_that_is_asked_about_is_missing(tmp_path: Path) -> None:
         ("dmr", "a.jsonl", "{", r"a\.jsonl, line 1: not valid JSON"),
         ("dmr", "a.jsonl", '{"previous_dialogs": []}', r"a\.jsonl, record 1 has no 'self_instruct'"),
         ("dmr", "a.jsonl", "[]", r"a\.jsonl, record 1 is malformed"),
-        ("meme", "a.json", "{}", r"a\.json holds no JSON list: give a JSON list of episodes"),
+        ("meme", "a.json", "{}", r"a\.json is no JSON list: give a JSON list of episodes"),
         ("meme", "a.json", "[{}]", r"a\.json, record 1 has no 'episode_id'"),
         ("personamem", "questions_a.csv", "question_id\nq", r"questions_a\.csv, record 1 has no 'end_index"),
         ("personamem", "questions_a.csv", "question_id\n", r"questions_a\.csv has no questions"),
@@ -293,7 +292,7 @@ def test_a_file_that_is_no_text(name: str, file: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["agent-memory", "dmr", "longmemeval", "meme", "personamem"])
 def test_a_data_set_says_where_it_is_from(name: str, tmp_path: Path) -> None:
-    assert name in dataset_names()
+    assert name in DATASETS
     dataset = find_dataset(name)
     assert dataset.name == name
     assert dataset.licence

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.evaluation import judges, metrics, rules
-from kg_memory.contrib.evaluation.datasets import locomo, niah
+from kg_memory.contrib.evaluation import judges, metrics
+from kg_memory.contrib.evaluation.datasets.niah import load_niah
+from kg_memory.contrib.evaluation.datasets.people import CATEGORIES, LOCOMO, load_locomo
 from kg_memory.contrib.evaluation.judges import MODES, Judge
 from kg_memory.contrib.evaluation.options import Options, select
 from kg_memory.contrib.evaluation.prompts import reader
@@ -91,7 +92,7 @@ def test_kendall_by_hand() -> None:
 )
 def test_rules(expected: str, answer: str, strict: int, lenient: int) -> None:
     question = Question("1", "?", "c", expected)
-    assert rules.judge(question, answer) == {"strict": strict, "lenient": lenient}
+    assert judges.judge_by_rules(question, answer) == {"strict": strict, "lenient": lenient}
 
 
 @pytest.mark.parametrize(
@@ -100,44 +101,44 @@ def test_rules(expected: str, answer: str, strict: int, lenient: int) -> None:
 def test_a_choice_is_named_by_its_letter_or_its_text(answer: str) -> None:
     for choices in (("coffee", "a cup of tea", "milk"), ("(a) coffee", "(b) a cup of tea", "(c) milk")):
         question = Question("1", "?", "c", choices[1], choices=choices)
-        assert rules.judge(question, answer)["strict"] == 1
-        assert rules.judge(replace(question, answer=choices[2]), answer)["strict"] == 0
+        assert judges.judge_by_rules(question, answer)["strict"] == 1
+        assert judges.judge_by_rules(replace(question, answer=choices[2]), answer)["strict"] == 0
         assert reader(question, "").count("(b)") == 1
 
 
 @pytest.mark.parametrize("answer", ["coffee or milk", "none of them", "(a) or (c)", "z"])
 def test_no_choice_or_several_are_wrong(answer: str) -> None:
-    assert rules.choice(answer, ("coffee", "tea", "milk")) is None
+    assert judges.choice(answer, ("coffee", "tea", "milk")) is None
 
 
 def test_an_unanswerable_question_asks_for_saying_so() -> None:
     question = Question("1", "?", "c", answerable=False)
-    assert rules.judge(question, "The notes do not say; it is not known.")["strict"] == 1
-    assert rules.judge(question, "4711")["strict"] == 0
+    assert judges.judge_by_rules(question, "The notes do not say; it is not known.")["strict"] == 1
+    assert judges.judge_by_rules(question, "4711")["strict"] == 0
 
 
 @given(st.text(string.printable, max_size=60), st.text(string.printable, max_size=60))
 def test_a_strict_verdict_is_a_lenient_one(expected: str, answer: str) -> None:
-    verdict = rules.judge(Question("1", "?", "c", expected), answer)
+    verdict = judges.judge_by_rules(Question("1", "?", "c", expected), answer)
     assert verdict["strict"] <= verdict["lenient"]
 
 
 def test_the_sample_spreads_over_categories_and_grows(tmp_path) -> None:
-    conversations = locomo.load(write(tmp_path / "l.json", "c1", "c2", "c3"))
+    conversations = load_locomo(write(tmp_path / "l.json", "c1", "c2", "c3"))
     options = Options("locomo", (), tmp_path)
 
     def keys(limit: int, seed: int = 0) -> set[str]:
-        return select(locomo.DATASET, conversations, replace(options, limit=limit, seed=seed)).keys
+        return select(LOCOMO, conversations, replace(options, limit=limit, seed=seed)).keys
 
-    chosen = select(locomo.DATASET, conversations, replace(options, limit=4))
-    assert {question.category for part in chosen for question in part.questions} == set(locomo.CATEGORIES.values()) - {
+    chosen = select(LOCOMO, conversations, replace(options, limit=4))
+    assert {question.category for part in chosen for question in part.questions} == set(CATEGORIES.values()) - {
         "adversarial"
     }
     assert keys(4) < keys(9) < keys(100)
     assert len(keys(100)) == 18
     assert keys(9) == keys(9)
     assert any(keys(9) != keys(9, seed) for seed in (1, 2, 3))
-    asked = select(locomo.DATASET, conversations, replace(options, categories=("adversarial",), conversations=("c2",)))
+    asked = select(LOCOMO, conversations, replace(options, categories=("adversarial",), conversations=("c2",)))
     assert asked.keys == {"c2/7"}
 
 
@@ -146,23 +147,23 @@ def test_events_of_locomo_are_summed_up_by_person_and_session(tmp_path) -> None:
     [sample] = json.loads(path.read_text(encoding="utf-8"))
     events = {"Nora": ["Nora buys a goat.", "Nora goes to Ghent."], "Piet": [], "date": "8 May, 2023"}
     path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": events}}]), encoding="utf-8")
-    conversations = locomo.load(path)
-    chosen = select(locomo.DATASET, conversations, Options("locomo", (), tmp_path, categories=("event_summary",)))
+    conversations = load_locomo(path)
+    chosen = select(LOCOMO, conversations, Options("locomo", (), tmp_path, categories=("event_summary",)))
     [question] = [question for part in chosen for question in part.questions]
     assert "Nora around 8 May, 2023" in question.text
     assert question.rubric == ("Nora buys a goat.", "Nora goes to Ghent.")
-    assert Judge(locomo.DATASET, None, MODES).calls(question) == 0
-    judges.check(locomo.DATASET, "rules")
+    assert Judge(LOCOMO, None, MODES).calls(question) == 0
+    judges.check(LOCOMO, "rules")
     with pytest.raises(InputError, match="rubrics"):
-        judges.check(locomo.DATASET, "rules", ("event_summary",))
+        judges.check(LOCOMO, "rules", ("event_summary",))
     path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": {"Nora": ["x"]}}}]), encoding="utf-8")
-    with pytest.raises(InputError, match="event_summary of c1 is malformed"):
-        locomo.load(path)
+    with pytest.raises(InputError, match="event_summary of c1 has no 'date'"):
+        load_locomo(path)
 
 
 def test_needles_are_told_once_at_their_depth() -> None:
-    [hay] = niah.load(None, "4k")
-    assert niah.load(None, "4k") == [hay]
+    [hay] = load_niah(None, "4k")
+    assert load_niah(None, "4k") == [hay]
     texts = [episode.content for episode in hay.episodes]
     places = {episode.source_id: place for place, episode in enumerate(hay.episodes)}
     for question in hay.questions:

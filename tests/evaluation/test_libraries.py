@@ -16,7 +16,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.systems import find_system
+from kg_memory.contrib.evaluation.registry import find_system
 from kg_memory.errors import InputError, MissingExtra
 from kg_memory.models.graph import EpisodeInput
 from tests.chat_server import Said, chat_server, completion

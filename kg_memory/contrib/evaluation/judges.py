@@ -1,15 +1,20 @@
-"""Judge answers: by a model with strict and lenient questions, by a rubric, or by rules."""
+"""Judge answers: by a model with strict and lenient questions, by a rubric, or by rules where the answer is exact."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from string import ascii_lowercase
 
-from kg_memory.contrib.evaluation import metrics, prompts, rules
+from kg_memory.contrib.evaluation import metrics, prompts
 from kg_memory.contrib.evaluation.models import Asker
+from kg_memory.contrib.evaluation.prompts import OWN_LETTER
 from kg_memory.contrib.evaluation.records import Criterion, Dataset, Question
 from kg_memory.contrib.evaluation.spending import Meter
 from kg_memory.errors import InputError
+from kg_memory.text.dates.find import find_dates
 
 RULES = "rules"
 MODES = ("strict", "lenient")
@@ -17,6 +22,27 @@ Verdict = dict[str, float | None]
 """Scores from 0 to 1 by mode; None where the judge's reply cannot be read."""
 _WORD = re.compile(r"\b(RIGHT|CORRECT|WRONG|INCORRECT)\b")
 _SCORE = re.compile(r"(?<![\d.])(?:1(?:\.0)?|0?\.5|0(?:\.0)?)(?![\d.]*\d)")
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|\w+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+}
+_UNKNOWN = re.compile(
+    r"\b(?:unknown|unanswerable|not (?:known|mentioned|stated|specified|provided|given|in the notes|enough|available)"
+    r"|no (?:information|mention|record|answer)|(?:do|does|did)(?: not|n't) (?:know|say|mention|state|contain)"
+    r"|cannot (?:be )?(?:answer|determin|tell|know)\w*|can't (?:answer|tell|say)|isn't (?:known|mentioned))",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(
+    r"^\W*(?:(?:the )?(?:(?:option|answer|choice)\W*(?:is\W*)?)+([a-z])\b|([a-z])(?=[.):,]|\W*$))", re.IGNORECASE
+)
+_BOXED = re.compile(r"\(([a-z])\)", re.IGNORECASE)
+_YEAR = re.compile(r"\d{4}")
+_ANY_TIME = datetime(2024, 1, 1, tzinfo=UTC)
+"""Only dates with a year count, and these do not depend on the time of writing."""
 
 
 class Judge:
@@ -35,7 +61,7 @@ class Judge:
         """Return the verdict about *answer*. Raises: as `Asker.ask`."""
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
-            exact = rules.judge(question, answer)
+            exact = judge_by_rules(question, answer)
             return {mode: exact[mode] for mode in self.modes}
         if criterion.by == "rubric" and question.rubric:
             return self._by_rubric(question, answer, criterion)
@@ -106,3 +132,69 @@ def _read_order(reply: str, count: int) -> float | None:
     if not order:
         return 0.0 if "-" in reply else None
     return (metrics.kendall(order) + 1) / 2 if len(order) > 1 else 0.0
+
+
+def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
+    """Return the strict and the lenient verdict, 1 or 0.
+
+    Strict: the answer is the expected one, but for case, articles, punctuation and the form of dates and numbers.
+    Lenient: the words of the expected answer stand in it, in their order.
+    """
+    if not question.answerable and not question.choices:
+        verdict = float(says_unknown(answer))
+        return {"strict": verdict, "lenient": verdict}
+    expected = question.answer or ""
+    if question.choices:
+        verdict = float(choice(answer, question.choices) == _place(expected, question.choices))
+        return {"strict": verdict, "lenient": verdict}
+    wanted, given = normalise(expected), normalise(answer)
+    return {"strict": float(bool(wanted) and wanted == given), "lenient": float(_stands_in(wanted, given))}
+
+
+def says_unknown(answer: str) -> bool:
+    """Tell whether *answer* says that there is no answer."""
+    return not answer.strip() or _UNKNOWN.search(answer) is not None
+
+
+def choice(answer: str, choices: Sequence[str]) -> int | None:
+    """Return the place of the choice that *answer* names by its letter or its text; None if none, or several."""
+    match = _LETTER.match(answer)
+    letters = {letter.lower() for letter in _BOXED.findall(answer)} or {(match[1] or match[2]).lower() if match else ""}
+    own = [match[1].lower() if (match := OWN_LETTER.match(text)) else None for text in choices]
+    named = [own[place] or letter for place, letter in enumerate(ascii_lowercase[: len(choices)])]
+    if len(letters) == 1 and (only := letters.pop()) in named:
+        return named.index(only)
+    given = normalise(answer)
+    places = [place for place, text in enumerate(choices) if _stands_in(normalise(OWN_LETTER.sub("", text)), given)]
+    return places[0] if len(places) == 1 else None
+
+
+def normalise(text: str) -> list[str]:
+    """Return the words of *text*: folded, without articles; dates as ISO 8601, number words as figures."""
+    folded = _iso_days(_THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()))
+    tokens = re.findall(rf"\d{{4}}-\d\d-\d\d|{_TOKEN.pattern}", folded)
+    return [_figure(_NUMBERS.get(token, token)) for token in tokens if token not in _ARTICLES]
+
+
+def _iso_days(text: str) -> str:
+    """Return *text* with its full dates, such as "May 7th, 2023", as ISO 8601."""
+    for mention in reversed(find_dates(text, _ANY_TIME)):
+        start, day = mention.interval.start, mention.interval.precision == "day"
+        if day and start and _YEAR.search(text, mention.start, mention.end):
+            text = f"{text[: mention.start]} {start:%Y-%m-%d} {text[mention.end :]}"
+    return text
+
+
+def _figure(token: str) -> str:
+    """Return a number without leading zeros and without zeros behind the point."""
+    return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
+
+
+def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:
+    size = len(wanted)
+    return size > 0 and any(given[place : place + size] == wanted for place in range(len(given) - size + 1))
+
+
+def _place(expected: str, choices: Sequence[str]) -> int | None:
+    """Return the place of the expected choice, which is given by its text or its letter."""
+    return choices.index(expected) if expected in choices else choice(expected, choices)

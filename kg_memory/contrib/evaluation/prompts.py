@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from string import ascii_lowercase
 
 from kg_memory.contrib.evaluation.records import Question
-from kg_memory.contrib.evaluation.rules import starts_with_letter
+
+OWN_LETTER = re.compile(r"\s*\(([a-z])\)", re.IGNORECASE)
+"""The letter in the text of a choice, as in "(a) tea"."""
 
 _READER = """\
 Answer a question from notes about earlier conversations.
@@ -63,7 +66,7 @@ def reader(question: Question, context: str) -> str:
         about += f"The question is asked on {question.asked_at:%A, %d %B %Y, %H:%M}.\n"
     if question.asker:
         about += f"{question.asker} asks it.\n"
-    options = "\n".join(text if starts_with_letter(text) else f"({letter}) {text}" for letter, text in labelled)
+    options = "\n".join(text if OWN_LETTER.match(text) else f"({letter}) {text}" for letter, text in labelled)
     choices = _CHOICES.format(options=options) if options else ""
     return _READER.format(about=about, context=context, question=question.text, choices=choices)
 

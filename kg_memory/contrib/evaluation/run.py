@@ -13,20 +13,20 @@ from threading import Lock
 from typing import Any
 
 from kg_memory.contrib.evaluation import judges, prompts
-from kg_memory.contrib.evaluation.datasets import find_dataset
 from kg_memory.contrib.evaluation.judges import Judge
 from kg_memory.contrib.evaluation.models import Asker, open_chat, open_embeddings
 from kg_memory.contrib.evaluation.options import Options, Selection, select
 from kg_memory.contrib.evaluation.records import Conversation, Cost, Dataset, Question, System, Tools
+from kg_memory.contrib.evaluation.registry import find_dataset, find_system
 from kg_memory.contrib.evaluation.results import Results, cost_fields, cost_of, question_key
 from kg_memory.contrib.evaluation.spending import Ledger, Meter
-from kg_memory.contrib.evaluation.systems import find_system
 from kg_memory.errors import BudgetSpent, InputError, KGMemoryError, MissingExtra, ModelError, SettingsError
 from kg_memory.settings import OFFLINE
 
 FAILURES = 5
 """Questions that may fail one after another before the run stops."""
 Say = Callable[[str], None]
+_NOTED = ("dataset", "variant", "systems", "reader", "judge", "embedder", "max_tokens", "limit", "seed")
 
 
 @dataclass
@@ -289,19 +289,14 @@ def _manifest(options: Options) -> dict[str, Any]:
     if data is not None and data.is_file():
         with data.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    noted = {name: getattr(options, name) for name in _NOTED}
+    if options.retrieval_only:
+        noted |= {"reader": None, "judge": None}
     return {
+        **noted,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "dataset": options.dataset,
-        "variant": options.variant,
         "data": digest or (str(data.resolve()) if data else None),
-        "systems": list(options.systems),
-        "reader": None if options.retrieval_only else options.reader,
-        "judge": None if options.retrieval_only else options.judge,
         "model": options.model or OFFLINE,
-        "embedder": options.embedder,
-        "max_tokens": options.max_tokens,
-        "limit": options.limit,
-        "seed": options.seed,
     }
 
 

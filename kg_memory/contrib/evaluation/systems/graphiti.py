@@ -32,7 +32,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.systems._lines import Journal, fill, key, model_of, spoken
+from kg_memory.contrib.evaluation.systems.lines import Journal, fill, key, model_of, spoken
 from kg_memory.falkor import binaries, embedded
 
 LIMIT = 20
@@ -171,9 +171,3 @@ async def connect(socket: str, group: str) -> FalkorDriver:
 
 def _day(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d}" if at else "unknown"
-
-
-def open_system(tools: Tools, variant: str | None = None) -> Graphiti:
-    """Open Graphiti; it has no variants."""
-    del variant
-    return Graphiti(tools)

@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from langmem import create_memory_store_manager
 
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.systems._lines import dated, fill, key, model_of, role
+from kg_memory.contrib.evaluation.systems.lines import dated, fill, key, model_of, role
 from kg_memory.models.graph import EpisodeInput
 
 LIMIT = 50
@@ -70,9 +70,3 @@ def _text(value: dict[str, Any]) -> str:
     """Return what a memory says: its content, or all of it where it is of another form."""
     content = value.get("content", value)
     return str(content.get("content", content)) if isinstance(content, dict) else str(content)
-
-
-def open_system(tools: Tools, variant: str | None = None) -> LangMem:
-    """Open LangMem; it has no variants."""
-    del variant
-    return LangMem(tools)

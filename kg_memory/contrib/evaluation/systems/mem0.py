@@ -14,7 +14,7 @@ os.environ.setdefault("MEM0_TELEMETRY", "False")
 from mem0 import Memory
 
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.systems._lines import Journal, dated, fill, key, model_of, role
+from kg_memory.contrib.evaluation.systems.lines import Journal, dated, fill, key, model_of, role
 
 LIMIT = 50
 """Memories that are searched for; as many as fit are in a context."""
@@ -67,9 +67,3 @@ class Mem0:
 
     def close(self) -> None:
         self._memory.close()
-
-
-def open_system(tools: Tools, variant: str | None = None) -> Mem0:
-    """Open Mem0; it has no variants."""
-    del variant
-    return Mem0(tools)

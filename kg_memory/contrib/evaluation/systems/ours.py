@@ -78,19 +78,19 @@ class KGMemory:
         return f"evaluation/{self.name}/{conversation.name}"
 
 
-def open_system(tools: Tools, variant: str | None = None) -> System:
-    """Open the memory; the variant is the plan.
+def open_ours(tools: Tools, plan: str | None = None) -> System:
+    """Open the memory, which reads by *plan*: by default ``standard``, or offline without a model.
 
     Raises: `InputError` for an unknown plan, or one that needs a model if there is none.
     """
-    if variant is not None and variant not in PLANS:
-        raise InputError(f"unknown plan {variant!r} of the system ours: use one of {', '.join(PLANS)}")
-    if variant not in (None, OFFLINE) and tools.model is None:
-        raise InputError(f"ours:{variant} needs a model: name one with --model, or use ours:offline")
-    plan = variant or (OFFLINE if tools.model is None else "standard")
-    settings = Settings.from_env().with_(plan=None if plan == OFFLINE else plan)
+    if plan is not None and plan not in PLANS:
+        raise InputError(f"unknown plan {plan!r} of the system ours: use one of {', '.join(PLANS)}")
+    if plan not in (None, OFFLINE) and tools.model is None:
+        raise InputError(f"ours:{plan} needs a model: name one with --model, or use ours:offline")
+    reads = plan or (OFFLINE if tools.model is None else "standard")
+    settings = Settings.from_env().with_(plan=None if reads == OFFLINE else reads)
     if settings.url is None:
         settings = settings.with_(data_dir=tools.folder / "database", idle_seconds=0)
-    model = OFFLINE if plan == OFFLINE else tools.model
+    model = OFFLINE if reads == OFFLINE else tools.model
     memory = GraphMemory.open(settings=settings, model=model, embeddings=tools.embeddings)
-    return KGMemory("ours" if variant is None else f"ours:{variant}", memory)
+    return KGMemory("ours" if plan is None else f"ours:{plan}", memory)

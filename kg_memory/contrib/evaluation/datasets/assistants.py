@@ -1,0 +1,291 @@
+"""LongMemEval, PersonaMem and BEAM: chats of a user with an assistant.
+
+LongMemEval (Wu et al. 2024) has 500 questions, each with its own history of dated sessions. A history of S has about
+50 sessions, one of M about 500, and one of the oracle only those with evidence.
+
+PersonaMem (Jiang et al. 2025) asks which of four answers suits a user, whose wishes change from session to session. A
+question is asked at a place in a history that it shares with others: those of one place are asked of one
+conversation, which ends there. The data has no dates: the first session is dated 1 January 2025, each other a day
+after the one before.
+
+BEAM (Tavakoli et al. 2025) has chats of 100K to 10M tokens, and ten kinds of questions with rubrics.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, groupby
+from pathlib import Path
+from typing import Any
+
+from kg_memory.contrib.chats import read
+from kg_memory.contrib.evaluation.datasets.reading import (
+    JsonList,
+    Names,
+    following,
+    json_lines,
+    malformed,
+    messages,
+    moment,
+    read_json,
+    require,
+)
+from kg_memory.contrib.evaluation.records import ABSTAIN, LENIENT, STRICT, Conversation, Criterion, Dataset, Question
+from kg_memory.errors import InputError
+from kg_memory.models.graph import EpisodeInput
+
+_LONGMEMEVAL = (
+    "a JSON list of questions with question_id, question_type, question, answer, question_date, haystack_session_ids, "
+    "haystack_dates, haystack_sessions and answer_session_ids"
+)
+_HISTORIES = ("s", "m", "oracle")
+_UPDATE = " An answer may tell what was so before, if it says which is so now."
+_DURATION = " A number of days, weeks or months may be off by one."
+_PREFERENCE = (
+    "The expected answer describes what a good reply respects. The answer is right if it recalls the user's own wishes "
+    "and experiences correctly and uses them; it need not cover every point."
+)
+
+
+def load_longmemeval(path: Path | None, variant: str | None = None) -> Sequence[Conversation]:
+    """Return a conversation for each question of a file, or of the file of *variant* in a folder; none is held.
+
+    The evidence is the turns with ``has_answer``, or where none is marked all turns of the sessions with the answer.
+    A question whose id ends with ``_abs`` has no answer and no evidence.
+
+    Raises: `InputError` if it is no such file.
+    """
+    path = require(path, "longmemeval", "longmemeval_s_cleaned.json, or the folder that it is in")
+    if path.is_dir():
+        path = _history_file(path, variant or _HISTORIES[0])
+    return JsonList(path, _LONGMEMEVAL, _history)
+
+
+def _history_file(folder: Path, variant: str) -> Path:
+    found = sorted(folder.glob(f"longmemeval_{variant}*.json"))
+    if not found:
+        raise InputError(f"{folder} has no file longmemeval_{variant}*.json: download it, or give another variant")
+    return found[0]
+
+
+def _history(raw: Mapping[str, Any]) -> Conversation:
+    name = str(raw["question_id"])
+    sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
+    answers = set(raw["answer_session_ids"])
+    names = Names()
+    episodes: list[EpisodeInput] = []
+    marked: set[str] = set()
+    told: set[str] = set()
+    # The sessions of the oracle are in no order.
+    for session, day, turns in sorted(sessions, key=lambda entry: moment(entry[1])):
+        at = following(moment(day), episodes)
+        for place, message in messages(turns, names.unique(session), at):
+            episodes.append(message)
+            source = str(message.source_id)
+            if turns[place].get("has_answer"):
+                marked.add(source)
+            if session in answers:
+                told.add(source)
+    answerable = not name.endswith("_abs")
+    question = Question(
+        id=name,
+        text=raw["question"],
+        category=raw["question_type"] if answerable else "abstention",
+        answer=str(raw["answer"]),
+        evidence=frozenset(marked or told) if answerable else frozenset(),
+        asked_at=moment(raw["question_date"]),
+        asker="user",
+        answerable=answerable,
+    )
+    return Conversation(name, episodes, [question])
+
+
+LONGMEMEVAL = Dataset(
+    name="longmemeval",
+    title="LongMemEval",
+    licence="MIT",
+    source="https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned",
+    load=load_longmemeval,
+    criteria={
+        "": Criterion(),
+        "knowledge-update": Criterion(strict=STRICT + _UPDATE, lenient=LENIENT + _UPDATE),
+        "temporal-reasoning": Criterion(strict=STRICT + _DURATION, lenient=LENIENT + _DURATION),
+        "single-session-preference": Criterion(strict=_PREFERENCE, lenient=_PREFERENCE),
+        "abstention": Criterion(strict=ABSTAIN, lenient=ABSTAIN),
+    },
+    variants=_HISTORIES,
+)
+
+
+_PERSONAMEM = (
+    "questions_SIZE.csv with question_id, question_type, user_question_or_message, all_options, correct_answer, "
+    "shared_context_id and end_index_in_shared_context, beside shared_contexts_SIZE.jsonl"
+)
+_SIZES = ("32k", "128k", "1M")
+FIRST_SESSION = datetime(2025, 1, 1, 9, tzinfo=UTC)
+_OPTION = re.compile(r"\s*\(([a-z])\)", re.IGNORECASE)
+
+
+def load_personamem(path: Path | None, variant: str | None = None) -> list[Conversation]:
+    """Return a conversation for each place at which questions of a file are asked, or of that of *variant* in a folder.
+
+    Raises: `InputError` if it is no such file.
+    """
+    size = variant or _SIZES[0]
+    path = require(path, "personamem", f"questions_{size}.csv, or the folder that it is in")
+    path = require(path / f"questions_{size}.csv", "personamem", _PERSONAMEM) if path.is_dir() else path
+    contexts = path.with_name(path.stem.replace("questions", "shared_contexts", 1) + ".jsonl")
+    asked = _multiple_choice(path)
+    conversations = []
+    for number, raw in json_lines(require(contexts, "personamem", _PERSONAMEM), _PERSONAMEM):
+        with malformed(contexts, f"record {number}", _PERSONAMEM):
+            [(context, turns)] = raw.items()
+            places = asked.pop(context, {})
+            said = _sessions(context, turns[: max(places, default=0)])
+        for end, questions in sorted(places.items()):
+            shared = [message for place, message in said if place < end]
+            conversations.append(Conversation(f"{context}-{end}", shared, questions))
+    if asked:
+        raise InputError(f"{contexts} has no context {min(asked)}, which {path.name} asks about: give {_PERSONAMEM}")
+    return conversations
+
+
+def _multiple_choice(path: Path) -> dict[str, dict[int, list[Question]]]:
+    """Return the questions of a file by their context and their place in it."""
+    asked: dict[str, dict[int, list[Question]]] = defaultdict(lambda: defaultdict(list))
+    csv.field_size_limit(sys.maxsize)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for number, row in enumerate(csv.DictReader(file), start=1):
+                with malformed(path, f"record {number}", _PERSONAMEM):
+                    place = int(row["end_index_in_shared_context"])
+                    asked[row["shared_context_id"]][place].append(_choice_question(row))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is no CSV file ({error}): give {_PERSONAMEM}") from None
+    if not asked:
+        raise InputError(f"{path} has no questions: give {_PERSONAMEM}")
+    return asked
+
+
+def _choice_question(row: Mapping[str, str]) -> Question:
+    choices = tuple(str(option) for option in ast.literal_eval(row["all_options"]))
+    right = row["correct_answer"].strip("() ").lower()
+    answers = [option for option in choices if (match := _OPTION.match(option)) and match[1].lower() == right]
+    if len(answers) != 1:
+        raise ValueError(f"correct_answer is {row['correct_answer']!r}, which is none of all_options")
+    # An older version of the data calls the text "question".
+    text = row["user_question_or_message"] if "user_question_or_message" in row else row["question"]
+    return Question(
+        id=row["question_id"],
+        text=text,
+        category=row["question_type"],
+        answer=answers[0],
+        choices=choices,
+        asker="user",
+    )
+
+
+def _sessions(context: str, turns: list[dict[str, Any]]) -> list[tuple[int, EpisodeInput]]:
+    """Return the messages of a history with their places in it; one of the role ``system`` begins a session."""
+    numbers = list(accumulate(turn["role"] == "system" for turn in turns))
+    said: list[tuple[int, EpisodeInput]] = []
+    for number, several in groupby(range(len(turns)), key=lambda place: numbers[place]):
+        session = list(several)
+        at = FIRST_SESSION + timedelta(days=max(0, number - 1))
+        spoken = messages([turns[place] for place in session], f"{context}/{number}", at)
+        said += [(session[0] + place, message) for place, message in spoken]
+    return said
+
+
+PERSONAMEM = Dataset(
+    name="personamem",
+    title="PersonaMem",
+    licence="none is stated in its repository: see the page of the data",
+    source="https://huggingface.co/datasets/bowen-upenn/PersonaMem",
+    load=load_personamem,
+    criteria={"": Criterion("rules")},
+    variants=_SIZES,
+)
+
+
+_LENGTHS = ("100K", "500K", "1M")
+_ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
+
+
+def load_beam(path: Path | None, variant: str | None = None) -> list[Conversation]:
+    """Return the chats of a folder that has a folder with a ``chat.json`` for each, or such folders by variant.
+
+    Raises: `InputError` if there is none.
+    """
+    path = require(path, "beam", "the folder `chats`")
+    found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
+    if not found:
+        raise InputError(f"{path} has no BEAM chat: give the folder of folders with a chat.json each")
+    return [_chat(chat) for chat in found]
+
+
+def beam_chats(data: Path) -> list[Path]:
+    """Return the folders of the chats in *data*, in their order."""
+    found = [path.parent for path in data.glob("*/chat.json")]
+    return sorted(found, key=lambda path: (len(path.name), path.name))
+
+
+def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the questions about a chat by their kind, as the data set has them."""
+    path = chat / "probing_questions" / "probing_questions.json"
+    found: dict[str, list[dict[str, Any]]] = read_json(require(path, "beam", "a folder with questions"))
+    return found
+
+
+def beam_name(chat: Path) -> str:
+    """Return the name of the conversation in the folder *chat*."""
+    return f"beam-{chat.name}"
+
+
+def _chat(chat: Path) -> Conversation:
+    episodes = list(read(chat / "chat.json"))
+    known = {(episode.source_id or "").rpartition("/")[2]: episode.source_id or "" for episode in episodes}
+    questions = []
+    for kind, entries in beam_questions(chat).items():
+        for place, entry in enumerate(entries, start=1):
+            with malformed(chat, f"question {place} of {kind}", "a question of BEAM"):
+                questions.append(_rubric_question(entry, kind, place, known))
+    return Conversation(beam_name(chat), episodes, questions)
+
+
+def _rubric_question(entry: Mapping[str, Any], kind: str, place: int, known: Mapping[str, str]) -> Question:
+    evidence = frozenset(known[number] for number in _ids(entry.get("source_chat_ids")) if number in known)
+    answer = next((str(entry[name]) for name in _ANSWERS if entry.get(name)), None)
+    rubric = tuple(str(item) for item in entry.get("rubric") or ())
+    answerable = kind != "abstention"
+    return Question(
+        f"{kind}-{place}", str(entry["question"]), kind, answer, evidence, rubric=rubric, answerable=answerable
+    )
+
+
+def _ids(given: Any) -> Iterator[str]:
+    """Yield the ids in a list, in lists of it, or in groups by name."""
+    if isinstance(given, Mapping):
+        given = list(given.values())
+    if isinstance(given, list):
+        for part in given:
+            yield from _ids(part)
+    elif given is not None:
+        yield str(given)
+
+
+BEAM = Dataset(
+    name="beam",
+    title="BEAM",
+    licence="CC BY-SA 4.0",
+    source="https://github.com/mohammadtavakoli78/BEAM, folder chats",
+    load=load_beam,
+    criteria={"": Criterion("rubric"), "event_ordering": Criterion("rubric", ordered=True)},
+    variants=_LENGTHS,
+)

@@ -1,0 +1,165 @@
+"""Run ``kg-memory evaluate``: show the cost, ask, run, and report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from kg_memory import __version__
+from kg_memory.cli.output import Screen, count_noun
+from kg_memory.contrib.evaluation import report
+from kg_memory.contrib.evaluation.judges import MODES
+from kg_memory.contrib.evaluation.options import Options
+from kg_memory.contrib.evaluation.preview import Row, preview, total
+from kg_memory.contrib.evaluation.registry import DATASETS, SYSTEMS, find_dataset
+from kg_memory.contrib.evaluation.report import Figures
+from kg_memory.contrib.evaluation.run import Evaluation, open_evaluation
+from kg_memory.errors import InputError, MissingExtra
+from kg_memory.settings import OFFLINE
+
+_PAUSE = 2.0
+"""Seconds between two lines of progress."""
+
+
+def evaluate(arguments: Namespace, screen: Screen) -> int:
+    """Run the evaluation; return 1 if something is left to do."""
+    if arguments.list:
+        return _list(screen)
+    if arguments.dataset is None:
+        raise InputError("name a benchmark with --dataset; kg-memory evaluate --list shows them")
+    with open_evaluation(_options(arguments)) as evaluation:
+        _check_asked(evaluation, screen)
+        paid = _preview(evaluation, screen)
+        if arguments.dry_run or (paid and not arguments.yes and not _confirm()):
+            return 0
+        outcome = evaluation.run(_progress(screen))
+        found = _report(evaluation, screen)
+        if outcome.failed:
+            screen.note(f"{count_noun(outcome.failed, 'step')} failed, the first: {outcome.reason}")
+        if outcome.stopped:
+            screen.note(outcome.stopped)
+        if outcome.failed or outcome.stopped:
+            screen.note("What is done is kept: run the same command again to do the rest.")
+        return int(bool(outcome.failed or outcome.stopped or not found))
+
+
+def _options(arguments: Namespace) -> Options:
+    prices = dict(arguments.price)
+    if "money" in arguments.budget and not prices:
+        raise InputError("a budget of money needs prices: give --price MODEL=IN/OUT for each model")
+    model = getattr(arguments, "model", None) or arguments.reader
+    derived = {
+        "out": arguments.out or Path("evaluation") / arguments.dataset.replace(":", "-"),
+        "model": None if model == OFFLINE else model,
+        "modes": MODES if arguments.verdicts == "both" else (arguments.verdicts,),
+        "prices": prices,
+    }
+    given = {each.name: getattr(arguments, each.name) for each in fields(Options) if each.name not in derived}
+    return Options(**given, **derived)
+
+
+def _list(screen: Screen) -> int:
+    datasets = [find_dataset(name) for name in DATASETS]
+    rows = [(one.name, one.title, ", ".join(one.variants), one.licence, one.source) for one in datasets]
+    if screen.as_json:
+        screen.json({"datasets": list(DATASETS), "systems": list(SYSTEMS)})
+        return 0
+    screen.table(("data set", "title", "variants", "licence", "source"), rows, ("bold",))
+    screen.line(f"systems: {', '.join(SYSTEMS)}")
+    return 0
+
+
+def _check_asked(evaluation: Evaluation, screen: Screen) -> None:
+    questions = len(evaluation.conversations.keys)
+    conversations = count_noun(len(evaluation.conversations), "conversation")
+    systems = ", ".join(contender.name for contender in evaluation.contenders)
+    screen.note(f"{evaluation.dataset.title}: {count_noun(questions, 'question')} about {conversations}, to {systems}")
+
+
+def _preview(evaluation: Evaluation, screen: Screen) -> bool:
+    """Print the estimated cost of what is left; return whether a model is asked."""
+    systems = [contender.system for contender in evaluation.contenders]
+    conversations, results = evaluation.conversations, evaluation.results
+    rows = preview(systems, conversations, evaluation.judge, evaluation.options, results)
+    if not rows:
+        screen.note("No model will be asked.")
+        return False
+    whole = total(rows)
+    lines = [_cells(row) for row in [*rows, whole]]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        screen.note("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    if whole.money is None:
+        screen.note("Give --price MODEL=IN/OUT for each model, for a million tokens, to see it in money.")
+    screen.note("This is an estimate. A reader that thinks before it answers writes more.")
+    return True
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.cost is None:
+        return row.what, row.model, "not known: it is counted as it goes, use --budget", "", "", ""
+    amounts = (f"{row.cost.calls:,.0f} calls", f"{row.cost.input_tokens:,.0f} tokens in")
+    money = "" if row.money is None else f"{row.money:,.2f} in money"
+    return row.what, row.model, *amounts, f"{row.cost.output_tokens:,.0f} out", money
+
+
+def _confirm() -> bool:
+    """Ask whether to go on. Raises: `InputError` if nobody can answer."""
+    if not sys.stdin.isatty():
+        raise InputError("models will be asked, which costs: add --yes to go on, or --dry-run to see the cost only")
+    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _progress(screen: Screen) -> Callable[[str], None]:
+    shown = 0.0
+
+    def say(text: str) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _PAUSE:
+            shown = time.monotonic()
+            screen.note(text)
+
+    return say
+
+
+def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
+    """Write the report and the plot, and print the tables."""
+    options, results = evaluation.options, evaluation.results
+    wanted = evaluation.conversations.keys
+    judge = None if evaluation.judge is None else evaluation.judge.name
+    names = [contender.name for contender in evaluation.contenders]
+    found = report.figures(results, names, judge, wanted)
+    if not found:
+        screen.note("Nothing is answered yet.")
+        return found
+    notes = [
+        f"{figure.system}: {len(wanted) - len(figure.rows)} of {len(wanted)} questions are not answered."
+        for figure in found
+        if len(figure.rows) < len(wanted)
+    ]
+    run = {**results.of("run")[-1], "judge": judge, "version": __version__}
+    path = options.out / report.FILE
+    path.write_text(report.write_report(evaluation.dataset, run, found, notes), encoding="utf-8")
+    modes = report.modes(found)
+    tables = [report.accuracy(found, modes)] if modes else []
+    tables += [report.retrieval(found)] if any(figure.retrieval for figure in found) else []
+    if screen.as_json:
+        screen.json([dict(zip(table[0], row, strict=True)) for table in tables for row in table[1:]])
+    else:
+        for head, *rows in tables:
+            screen.table(head, rows, ("bold",))
+            screen.line()
+    written = [f"{path}", f"{results.path}"]
+    if modes:
+        try:
+            report.draw(found, f"{evaluation.dataset.title}, reader {options.reader}", options.out / report.PLOT)
+            written.append(f"{options.out / report.PLOT}")
+        except MissingExtra as error:
+            screen.note(str(error))
+    screen.note(f"Written: {', '.join(written)}")
+    return found

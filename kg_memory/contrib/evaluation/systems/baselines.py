@@ -1,0 +1,194 @@
+"""Systems without a memory: the best messages by BM25, by vectors or by both, and the whole conversation.
+
+The text of an episode is its day in words, its speaker, and its content. Words are those of `kg_memory.text.tokenise`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, pstdev
+from threading import Lock
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from kg_memory.contrib.evaluation.records import Conversation, Cost, Question, Retrieved, Tools
+from kg_memory.contrib.evaluation.systems.lines import line, pack
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.text.tokenise import estimate_tokens, terms
+
+K1, B = 0.9, 0.4
+AT_ONCE = 32
+DEPTH = 50
+"""Sources that are reported for the retrieval figures."""
+
+Scores = Callable[[str], Sequence[float]]
+"""Gives the score of each episode for a question."""
+
+
+def bags_of_words(episodes: Sequence[EpisodeInput], *, dates: bool = True) -> list[Counter[str]]:
+    """Return how often each word stands in each episode."""
+    return [Counter(terms(episode_text(episode, dates=dates))) for episode in episodes]
+
+
+def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
+    """Return Okapi BM25 over bags of words."""
+    postings: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for place, bag in enumerate(bags):
+        for word, times in bag.items():
+            postings[word][place] = times
+    lengths = [sum(bag.values()) for bag in bags]
+    average = (fmean(lengths) if lengths else 0) or 1.0
+    norms = [K1 * (1 - B + B * length / average) for length in lengths]
+
+    def scores(question: str) -> list[float]:
+        found = [0.0] * len(bags)
+        for word in dict.fromkeys(terms(question)):
+            having = postings.get(word, {})
+            rarity = math.log(1 + (len(bags) - len(having) + 0.5) / (len(having) + 0.5))
+            for place, times in having.items():
+                found[place] += rarity * times * (K1 + 1) / (times + norms[place])
+        return found
+
+    return scores
+
+
+def cosine(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
+    """Return the cosine similarity of the rows of *vectors*, which have length 1."""
+
+    def scores(question: str) -> list[float]:
+        found: list[float] = (vectors @ np.array(embeddings.embed_query(question))).tolist()
+        return found
+
+    return scores
+
+
+def both(first: Scores, second: Scores) -> Scores:
+    """Return half of each, standardised over the episodes."""
+
+    def scores(question: str) -> list[float]:
+        pairs = zip(_standardise(first(question)), _standardise(second(question)), strict=True)
+        return [0.5 * one + 0.5 * other for one, other in pairs]
+
+    return scores
+
+
+def _standardise(scores: Sequence[float]) -> list[float]:
+    """Return the scores with a mean of 0 and a standard deviation of 1."""
+    mean, deviation = fmean(scores), pstdev(scores)
+    return [(score - mean) / (deviation or 1.0) for score in scores]
+
+
+def best(scores: Sequence[float]) -> list[int]:
+    """Return the places of the scores, best first; of equal ones the earlier."""
+    return sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+
+
+def episode_text(episode: EpisodeInput, *, dates: bool = True) -> str:
+    """Return the text of an episode by which it is found."""
+    day = f"{episode.at:%d %B %Y} " if episode.at and dates else ""
+    return f"{day}{episode.speaker or ''}: {episode.content}"
+
+
+def embed(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarray:
+    """Return the vectors of the episodes, of length 1, a row each."""
+    texts = [episode_text(episode) for episode in episodes]
+    rows = []
+    for start in range(0, len(texts), AT_ONCE):
+        rows += embeddings.embed_documents(texts[start : start + AT_ONCE])
+    vectors = np.array(rows, dtype=float)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths == 0, 1, lengths)
+
+
+class TurnSearch:
+    """Ranks episodes with *index*, which makes the scores of a conversation; keeps those of the latest."""
+
+    def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores]) -> None:
+        self.name = name
+        self._index = index
+        self._scores: dict[str, Scores] = {}
+        self._lock = Lock()
+
+    def ingest(self, conversation: Conversation) -> None:
+        """Index the episodes."""
+        with self._lock:
+            if conversation.name not in self._scores:
+                self._scores = {conversation.name: self._index(conversation.episodes)}
+
+    def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
+        """Return the best episodes that fit, in the order in which they were said."""
+        ranked = best(self._scores[conversation.name](question.text))
+        sources = tuple(conversation.episodes[place].source_id or "" for place in ranked[:DEPTH])
+        text = pack([conversation.episodes[place] for place in ranked], max_tokens)
+        return Retrieved(text, sources, estimate_tokens(text))
+
+    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Cost, int]:
+        """Return no cost: only the embedding model is called."""
+        del conversation
+        return Cost(), max_tokens
+
+    def forget(self, conversation: Conversation) -> None:
+        """Drop the index."""
+        self._scores.pop(conversation.name, None)
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+def open_bm25(tools: Tools) -> TurnSearch:
+    """Open the search by words; it needs no model."""
+    del tools
+    return TurnSearch("bm25", lambda episodes: bm25(bags_of_words(episodes)))
+
+
+def open_dense(tools: Tools) -> TurnSearch:
+    """Open the search by vectors."""
+    model = tools.embeddings
+    return TurnSearch("dense", lambda episodes: cosine(embed(episodes, model), model))
+
+
+def open_hybrid(tools: Tools) -> TurnSearch:
+    """Open the search by words and vectors, half each."""
+    model = tools.embeddings
+    return TurnSearch(
+        "hybrid", lambda episodes: both(bm25(bags_of_words(episodes)), cosine(embed(episodes, model), model))
+    )
+
+
+class FullContext:
+    """Returns the whole conversation, whatever its length."""
+
+    name = "full"
+
+    def __init__(self, tools: Tools) -> None:
+        del tools
+        self._texts: dict[str, Retrieved] = {}
+
+    def ingest(self, conversation: Conversation) -> None:
+        """Do nothing: there is no memory."""
+
+    def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
+        """Return the conversation; *max_tokens* does not cut it."""
+        del question, max_tokens
+        return self._text(conversation)
+
+    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Cost, int]:
+        """Return no cost, and the length of the conversation."""
+        del max_tokens
+        return Cost(), self._text(conversation).tokens
+
+    def _text(self, conversation: Conversation) -> Retrieved:
+        if conversation.name not in self._texts:
+            text = "\n".join(map(line, conversation.episodes))
+            self._texts = {conversation.name: Retrieved(text, (), estimate_tokens(text))}  # the latest alone
+        return self._texts[conversation.name]
+
+    def forget(self, conversation: Conversation) -> None:
+        """Drop the text."""
+        self._texts.pop(conversation.name, None)
+
+    def close(self) -> None:
+        """Release nothing."""
