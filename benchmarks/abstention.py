@@ -27,13 +27,12 @@ import numpy as np
 from conversations import beam_chats
 from opening import arguments, ingest, kept, opened, write
 
-from kg_memory import GraphMemory
 from kg_memory.contrib.evaluation.datasets.assistants import beam_name, load_beam
 from kg_memory.contrib.evaluation.datasets.people import load_locomo
 from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.retrieval.answerable import BIASES, DETAIL, NO, SUBJECT, UNLIKELY, WEIGHTS, Evidence
-from kg_memory.retrieval.graph import search
-from kg_memory.retrieval.records import RetrievalState
+from kg_memory.retrieval.question import Question
+from kg_memory.retrieval.search import find
 from kg_memory.runtime.flow import Flow
 
 QUICK = 6
@@ -162,14 +161,13 @@ def sample(conversations: Sequence[Conversation], asked: Sequence[Asked], folder
     """Read the *conversations* into a memory in *folder*, and return the evidence of each question."""
     with kept(folder) as place, opened(place) as memory:
         ingest(memory, [(each.name, each.episodes) for each in conversations])
-        return Sample(asked, np.array([memory.driver.run(_seen(memory, each.text), each.namespace) for each in asked]))
+        return Sample(asked, np.array([memory.driver.run(_seen(each.text), each.namespace) for each in asked]))
 
 
-def _seen(memory: GraphMemory, question: str) -> Flow[tuple[float, ...]]:
+def _seen(question: str) -> Flow[tuple[float, ...]]:
     """Take the first step of retrieval, and return the evidence that it finds."""
-    state: RetrievalState = {"question": question}
-    update = yield from search(state, memory.settings)
-    return astuple(Evidence(**update["evidence"]))
+    found = yield from find(Question.parse({"question": question}))
+    return astuple(found.evidence or Evidence())
 
 
 def report(samples: Mapping[str, Sample]) -> dict[str, Any]:

@@ -23,13 +23,12 @@ from typing import Any
 from conversations import beam_conversations, locomo_conversations, turn
 from opening import ingest, kept, opened, write
 
-from kg_memory import GraphMemory
 from kg_memory.contrib.evaluation.metrics import bootstrap, recall
 from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, fuse, ids_of
-from kg_memory.retrieval.graph import decode_search, search
+from kg_memory.retrieval.question import Question
 from kg_memory.retrieval.recipe import DEFAULT
-from kg_memory.retrieval.records import RetrievalState
+from kg_memory.retrieval.search import find
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 
@@ -79,17 +78,16 @@ def searched(data: str, conversations: Sequence[Conversation], given: Path | Non
         for conversation in conversations:
             for question in conversation.questions:
                 if question.evidence:
-                    hits = memory.driver.run(_search(memory, question.text), conversation.name)
+                    hits = memory.driver.run(_search(question.text), conversation.name)
                     evidence = frozenset(map(turn, question.evidence))
                     asked.append(Asked(data, conversation.name, hits, evidence))
     return asked
 
 
-def _search(memory: GraphMemory, question: str) -> Flow[Hits]:
+def _search(question: str) -> Flow[Hits]:
     """Return the hits among episodes, by the names of the turns."""
-    state: RetrievalState = {"question": question}
-    state |= yield from search(state, memory.settings)  # type: ignore[typeddict-item]
-    hits = decode_search(state).hits["episodes"]
+    found = yield from find(Question.parse({"question": question}))
+    hits = found.hits["episodes"]
     ids = list({id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)})
     names = {row["id"]: turn(row["source"]) for row in (yield from read(SOURCES, ids=ids))}
     named = {retriever: [(names[id_], score) for id_, score in hits.of(retriever)] for retriever in RETRIEVERS}

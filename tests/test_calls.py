@@ -18,7 +18,7 @@ from kg_memory.errors import (
     ModelRefusal,
     ModelUnavailable,
 )
-from kg_memory.memory.question import question_state
+from kg_memory.retrieval.question import Question, ask
 from kg_memory.retrieval.recipe import RECIPES, find_recipe
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
@@ -179,12 +179,12 @@ NO_TIMES = dict.fromkeys(("as_of", "during", "believed_at"), None) | {"unreviewe
 
 
 def asked(**how):
-    return question_state("Oslo?", "ns", {"limit": 3}, NO_TIMES, None, how)
+    return ask("Oslo?", {"limit": 3}, NO_TIMES, None, how)
 
 
 def test_a_question_is_plain_json_however_it_is_to_be_searched():
     where = {"said_at": {"$gt": datetime(2024, 1, 1, tzinfo=UTC)}, "speaker": ("Ann", "Bob")}
-    given = asked(recipe=RECIPES["synapse"], where=where, center="Ann", explain=True, template="xml")
+    given = asked(recipe=RECIPES["synapse"], where=where, center="Ann", explain=True, template="xml").as_state()
     assert json.loads(json.dumps(given)) == given
     assert find_recipe(given["recipe"]) == RECIPES["synapse"]
     assert given["where"] == {"said_at": {"$gt": "2024-01-01T00:00:00+00:00"}, "speaker": {"$in": ["Ann", "Bob"]}}
@@ -192,11 +192,11 @@ def test_a_question_is_plain_json_however_it_is_to_be_searched():
 
 
 def test_what_is_not_given_is_left_out_of_a_question():
-    plain = asked()
-    assert plain == asked(recipe=None, where=None, center=None, explain=False, template=None)
+    plain = asked().as_state()
+    assert plain == asked(recipe=None, where=None, center=None, explain=False, template=None).as_state()
     assert not plain.keys() & {"recipe", "where", "center", "explain", "template"}
-    assert asked(where={})["where"] is None
+    assert asked(where={}) == Question.parse({"question": "Oslo?", "limit": 3})
 
 
 def test_what_comes_back_of_a_recipe_by_name_is_its_name():
-    assert asked(recipe="distance")["recipe"] == "distance"
+    assert asked(recipe="distance").as_state()["recipe"] == "distance"

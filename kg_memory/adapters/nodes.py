@@ -29,10 +29,9 @@ from kg_memory.errors import InputError, KGMemoryError, MemoryPaused
 from kg_memory.memory.adding import input_state
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.question import question_state
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.question import ask
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text import context_markers
@@ -69,8 +68,7 @@ def recall_node(
     Errors: `InputError`, `DatabaseError`.
     """
     place_template, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
-    form = template if isinstance(template, Template) else None
-    options = validate_search_options(recipe, where, template) | {"template": None if form else template}
+    options = validate_search_options(recipe, where, template)
     validate_search_options(believed_at=believed_at)
     # A variable of this function, because LangGraph looks here for subgraphs to draw.
     retrieval = validate_memory(memory).graphs.retrieval
@@ -81,18 +79,16 @@ def recall_node(
             return None
         times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {**options, "asker": last_asker(_messages(state, messages_key))}
-        return question_state(question, place.namespace, limits, times, place.thread, how)
-
-    def render(results: Mapping[str, Any]) -> dict[str, str]:
-        return {key: str(context_of(results, form)) if form else results["context"]}
+        asked = ask(question, limits, times, place.thread, how)
+        return {**asked.as_state(), "namespace": place.namespace}
 
     def call(state: Any) -> dict[str, str]:
         question = build_question(state)
-        return render(retrieval.copy(UNKEPT).invoke(question)) if question else {key: ""}
+        return {key: retrieval.copy(UNKEPT).invoke(question)["context"] if question else ""}
 
     async def acall(state: Any) -> dict[str, str]:
         question = build_question(state)
-        return render(await retrieval.copy(UNKEPT).ainvoke(question)) if question else {key: ""}
+        return {key: (await retrieval.copy(UNKEPT).ainvoke(question))["context"] if question else ""}
 
     return RunnableLambda(call, acall, name="recall")
 

@@ -16,10 +16,10 @@ from kg_memory.adapters.namespace import NamespaceTemplate, place_here
 from kg_memory.errors import InputError
 from kg_memory.memory.listing import During, Time
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.question import question_state, search_results
 from kg_memory.models import filters
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
+from kg_memory.retrieval.question import ask
 from kg_memory.retrieval.recipe import Recipe, find_recipe
 from kg_memory.runtime.effects import Call, call
 from kg_memory.runtime.flow import Flow, arun, run
@@ -124,7 +124,7 @@ class KGRetriever(BaseRetriever):
         # Retrievers run side by side: checkpoints in the graph around would mix their steps up when it is resumed.
         graph = self.memory.graphs.retrieval.copy({"checkpointer": False})
         found = yield from call(graph, "invoke", state, config)
-        return documents(search_results(found), settings["kinds"], settings["k"])
+        return documents(SearchResults.model_validate(found["results"]), settings["kinds"], settings["k"])
 
     def _settings(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a call: its *overrides*, else the retriever's own."""
@@ -140,7 +140,8 @@ class KGRetriever(BaseRetriever):
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
         options = {name: settings[name] for name in OPTIONS}
-        return question_state(query, place.namespace, limits, times, settings["thread"] or place.thread, options)
+        question = ask(query, limits, times, settings["thread"] or place.thread, options)
+        return {**question.as_state(), "namespace": place.namespace}
 
 
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import name_forms
+from kg_memory.runtime.effects import name_forms, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 if TYPE_CHECKING:
+    from kg_memory.models.results import Context
+    from kg_memory.retrieval.question import Question
     from kg_memory.runtime.graph import Pipeline
 
 P = ParamSpec("P")
@@ -71,6 +73,12 @@ class Engine:
         from kg_memory.retrieval.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver.for_reads(), self.settings)
+
+    def answer(self, question: Question, namespace: str) -> Flow[Context]:
+        """Return what the retrieval pipeline finds for *question*."""
+        end = yield from run_graph(self.retrieval, {"question": question, "namespace": namespace})
+        context: Context = end["context"]
+        return context
 
     @cached_property
     def communities(self) -> Any:

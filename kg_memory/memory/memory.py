@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,7 +32,6 @@ from kg_memory.memory.maintainer import start_maintenance
 from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
 from kg_memory.memory.profile import SchemaInput, read_limits, read_profile
-from kg_memory.memory.question import lines_within, question_state, search_results
 from kg_memory.memory.reviews import Reviews
 from kg_memory.memory.usage import UsageReports
 from kg_memory.models.budget import Budget
@@ -40,11 +40,11 @@ from kg_memory.models.operations import AddResult, Stats
 from kg_memory.models.profile import Profile
 from kg_memory.models.results import Context, SearchResults
 from kg_memory.plugins import load_plugin, plugin_names
-from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.question import ask, lines_within
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Model, run_graph
+from kg_memory.runtime.effects import Model
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
@@ -271,10 +271,11 @@ class GraphMemory(Group, Closing):
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
-        state = question_state(question, namespace, {"limit": limit}, times, thread, how)
-        if "explain" not in state:
-            state["max_tokens"] = 0  # no context is written, which only an explanation quotes
-        return search_results((yield from run_graph(self._engine.retrieval, state)))
+        asked = ask(question, {"limit": limit}, times, thread, how)
+        if not explain:
+            asked = replace(asked, max_tokens=0)  # no context is written, which only an explanation quotes
+        context: Context = yield from self._engine.answer(asked, namespace)
+        return context.results
 
     search, asearch = verb(_search)
 
@@ -305,13 +306,10 @@ class GraphMemory(Group, Closing):
         Errors: as `search`.
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
-        name = template if isinstance(template, str) else None
         how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
-        how["template"] = name
+        how["template"] = template
         limits = {"max_tokens": max_tokens, "limit": lines_within(max_tokens) if limit is None else limit}
-        state = question_state(question, namespace, limits, times, thread, how)
-        form = template if isinstance(template, Template) else None
-        return context_of((yield from run_graph(self._engine.retrieval, state)), form)
+        return self._engine.answer(ask(question, limits, times, thread, how), namespace)
 
     context, acontext = verb(_context)
 

@@ -14,15 +14,14 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
 from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, Remark, Value
 from kg_memory.models.results import Context, Explanation, Hit, SearchResults
+from kg_memory.plugins import load_plugin
 from kg_memory.retrieval.answerable import judge
 from kg_memory.retrieval.context.lines import id_of, text_of
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import find_template
 from kg_memory.retrieval.fuse import RETRIEVERS, ids_of
 from kg_memory.retrieval.plugins import ServedReranker
-from kg_memory.retrieval.records import Ranked, Request, Search
-from kg_memory.retrieval.routing import skipped_retrievers
-from kg_memory.retrieval.select import explain_selection, select_results
+from kg_memory.retrieval.question import Found, Question, Ranked
 from kg_memory.retrieval.standing import add_standing, point_of, read_absent
 from kg_memory.retrieval.turns import SPARE, Beside, find_fillers, pair_turns, read_turns
 from kg_memory.runtime.effects import in_step, read
@@ -60,6 +59,7 @@ GONE: Mapping[Kind, str] = {
 }
 """The reason why a candidate cannot be read any more."""
 FILLER = "it says nothing by itself"
+NOT_SELECTED = "the model did not select it"
 Texts = Mapping[Kind, Mapping[str, str]]
 """The text of what is stored, by kind and id."""
 RowsById = dict[str, list[Row]]
@@ -68,64 +68,64 @@ Remarks = dict[str, list[Remark]]
 Winners = tuple[dict[Kind, RowsById], Remarks, list[Fact], Beside, Collection[str]]
 
 
-def construct_context(request: Request, search: Search, ranked: Ranked, settings: Settings) -> Flow[Context]:
+def write(question: Question, found: Found, ranked: Ranked, settings: Settings) -> Flow[Context]:
     """Read the winners by id, and write the best of them within `max_tokens`, or that the memory does not know.
 
     Errors: `InputError` for the name of a template that does not exist.
     """
-    form = request.template and find_template(request.template)
-    stored, remarks, absent, beside, fillers = yield from _read_winners(request, search, ranked)
-    values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit, fillers) for kind in KINDS}
-    values["episodes"] = yield from _add_remarks(values["episodes"], remarks, beside, request, search)
-    answerable = judge(search.relevance, search.doubt, settings.abstain_below)
-    known = {"time": search.time, "relevance": search.relevance, "answerable": answerable, "degraded": search.degraded}
-    skipped = skipped_retrievers(request.recipe)
-    results = SearchResults(question=request.question, **known, **values, skipped=skipped)
-    if search.past or _filters_episodes_or_facts(request):
+    form = question.template and find_template(question.template)
+    stored, remarks, absent, beside, fillers = yield from _read_winners(question, found, ranked)
+    values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, question.limit, fillers) for kind in KINDS}
+    values["episodes"] = yield from _add_remarks(values["episodes"], remarks, beside, question, found)
+    answerable = judge(found.relevance, found.doubt, settings.abstain_below)
+    known = {"time": found.time, "relevance": found.relevance, "answerable": answerable, "degraded": found.degraded}
+    skipped = question.recipe.skipped if question.recipe.route else ()
+    results = SearchResults(question=question.text, **known, **values, skipped=skipped)
+    if found.past or _filters_episodes_or_facts(question):
         results = _without_summaries(results)
     results = everything = _with_absent(results, absent)
-    if request.recipe.select:
-        results = yield from select_results(everything)
-    context = render(results, request.max_tokens, form) if request.max_tokens else Context(results=results)
-    if request.explain:
-        explanations = explain(context, _texts(stored), search, ranked, request.limit, fillers)
-        explanations = explain_selection(explanations, everything, results)
+    if question.recipe.select:
+        results = yield from load_plugin("stages", "select")(everything)
+    context = render(results, question.max_tokens, form) if question.max_tokens else Context(results=results)
+    if question.explain:
+        explanations = explain(context, _texts(stored), found, ranked, question.limit, fillers)
+        explanations = _explain_selection(explanations, everything, results)
         results = results.model_copy(update={"explanations": explanations})
         context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
-    for reranker in request.recipe.rerankers:
+    for reranker in question.recipe.rerankers:
         if isinstance(reranker, ServedReranker):
             yield from reranker.record(list(dict.fromkeys(fact.id for fact in results.facts)))
     return context
 
 
-def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winners]:
+def _read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winners]:
     """Return the rows of the winners, the remarks on episodes, what is absent, and the turns beside, all at once.
 
     For an explanation, those behind the winners have rows too. With them are the turns that say nothing.
     """
-    most = request.limit + (FURTHER if request.explain else 0)
+    most = question.limit + (FURTHER if question.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
-    if not request.explain:
+    if not question.explain:
         ids["episodes"] = ids_of(ranked.ranked.get("episodes", [])[: most + SPARE])
-    reads = [_read_rows(kind, ids[kind], search) for kind in KINDS]
-    episodes = ids["episodes"][: request.limit + SPARE]
+    reads = [_read_rows(kind, ids[kind], found) for kind in KINDS]
+    episodes = ids["episodes"][: question.limit + SPARE]
     # Only the hits of the search itself are known to pass a filter.
-    joined = episodes if request.max_tokens and not request.where else []
-    flows = [*reads, *_read_remarks(episodes, search), _read_absent(episodes[: request.limit], request, search)]
-    *answers, disputed, ended, absent, beside = yield from in_step([*flows, read_turns(joined, search.instants)])
+    joined = episodes if question.max_tokens and not question.where else []
+    flows = [*reads, *_read_remarks(episodes, found), _read_absent(episodes[: question.limit], question, found)]
+    *answers, disputed, ended, absent, beside = yield from in_step([*flows, read_turns(joined, found.instants)])
     stored = dict(zip(KINDS, answers, strict=True))
     episode_rows = [row["episode"] for [row] in stored["episodes"].values()]
     messages = {row["id"]: row["content"] for row in episode_rows if row["kind"] == "message"}
     # An emoji may be all of a message.
-    fillers = (yield from find_fillers(messages, beside, search.instants)) if has_words(request.question) else set()
+    fillers = (yield from find_fillers(messages, beside, found.instants)) if has_words(question.text) else set()
     return stored, _join(disputed, ended), absent, beside, fillers
 
 
-def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]:
+def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
     """Return the rows of *ids*; a node that is deleted by now, or was not yet known then, has none."""
     if not ids:
         return {}
-    reader, instants = READERS[kind], search.instants
+    reader, instants = READERS[kind], found.instants
     extra = {**instants.params, "sources": SOURCES} if kind == "facts" else {}
     answers = yield from read(reader.query, ids=list(ids), **extra)
     stored: Sequence[Row] = answers
@@ -141,13 +141,13 @@ def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]
     return by_id
 
 
-def _read_absent(episodes: Sequence[str], request: Request, search: Search) -> Flow[list[Fact]]:
+def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> Flow[list[Fact]]:
     """Return what has ended with nothing in its place, if the question is about one instant, such as the present."""
-    instants = search.instants
-    if not request.max_tokens or request.where or instants.until - instants.since > 1:
+    instants = found.instants
+    if not question.max_tokens or question.where or instants.until - instants.since > 1:
         return []
     point = point_of((instants.since, instants.until), instants.believed_at)
-    return (yield from read_absent(episodes, request.question, point))
+    return (yield from read_absent(episodes, question.text, point))
 
 
 def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
@@ -175,7 +175,7 @@ def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
 
 
 def _add_remarks(
-    episodes: Sequence[Episode], remarks: Remarks, beside: Beside, request: Request, search: Search
+    episodes: Sequence[Episode], remarks: Remarks, beside: Beside, question: Question, found: Found
 ) -> Flow[tuple[Episode, ...]]:
     """Return *episodes* with remarks and questions, each followed by those that its remarks refer to, and its answer.
 
@@ -185,12 +185,12 @@ def _add_remarks(
     asked = pair_turns(episodes, beside)
     answers = {question.episode: id_ for id_, question in asked.items()}
     referred |= asked.keys()
-    if request.where:  # only the hits of the search itself are known to pass the filter
-        hits = search.hits["episodes"]
+    if question.where:  # only the hits of the search itself are known to pass the filter
+        hits = found.hits["episodes"]
         referred &= {id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)}
     missing = sorted(referred - {episode.id for episode in episodes})
     others, disputed, ended = yield from in_step(
-        [_read_rows("episodes", missing, search), *_read_remarks(missing, search)]
+        [_read_rows("episodes", missing, found), *_read_remarks(missing, found)]
     )
     remarks = remarks | _join(disputed, ended)
     lines: dict[str, Episode] = {}
@@ -207,9 +207,9 @@ def _complete(episode: Episode, remarks: Remarks, asked: Mapping[str, Asked]) ->
     return episode.model_copy(update={"remarks": tuple(remarks.get(episode.id, ())), "asked": asked.get(episode.id)})
 
 
-def _read_remarks(ids: Sequence[str], search: Search) -> tuple[Flow[Remarks], Flow[Remarks]]:
+def _read_remarks(ids: Sequence[str], found: Found) -> tuple[Flow[Remarks], Flow[Remarks]]:
     """Return how to read the remarks on the episodes of *ids*: statements that are disputed, and that are over."""
-    believed_at, until = search.instants.believed_at, search.instants.until
+    believed_at, until = found.instants.believed_at, found.instants.until
     disputed = _read_remarks_by(beliefs.REMARKS, ids=list(ids), believed_at=believed_at)
     return disputed, _read_remarks_by(beliefs.ENDED, ids=list(ids), believed_at=believed_at, until=until)
 
@@ -228,11 +228,11 @@ def _join(disputed: Remarks, ended: Remarks) -> Remarks:
     return {id_: [*disputed.get(id_, ()), *ended.get(id_, ())] for id_ in disputed.keys() | ended.keys()}
 
 
-def _filters_episodes_or_facts(request: Request) -> bool:
+def _filters_episodes_or_facts(question: Question) -> bool:
     """Return whether the filter is about more than kinds of entities: a summary also tells what other episodes say."""
-    if request.where is None:
+    if question.where is None:
         return False
-    return any(filters.field_of(comparison).of != "entity" for comparison in filters.comparisons(request.where))
+    return any(filters.field_of(comparison).of != "entity" for comparison in filters.comparisons(question.where))
 
 
 def _without_summaries(results: SearchResults) -> SearchResults:
@@ -246,17 +246,17 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 
 
 def explain(
-    context: Context, texts: Texts, search: Search, ranked: Ranked, limit: int, fillers: Collection[str] = ()
+    context: Context, texts: Texts, found: Found, ranked: Ranked, limit: int, fillers: Collection[str] = ()
 ) -> tuple[Explanation, ...]:
     """Return why the results in *context* have their ranks, and why other candidates are not among the *limit* best."""
     explanations: list[Explanation] = []
     for kind in KINDS:
-        explanations += _explain_results(kind, context, search, ranked)
-        explanations += _explain_others(kind, context, texts, search, ranked, limit, fillers)
+        explanations += _explain_results(kind, context, found, ranked)
+        explanations += _explain_others(kind, context, texts, found, ranked, limit, fillers)
     return tuple(explanations)
 
 
-def _explain_results(kind: Kind, context: Context, search: Search, ranked: Ranked) -> Iterator[Explanation]:
+def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
     """Yield the explanations of the results, in their order; each period of a fact has a line of its own."""
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:
@@ -268,11 +268,11 @@ def _explain_results(kind: Kind, context: Context, search: Search, ranked: Ranke
         has_line = bool(lines[id_])
         text = lines[id_].popleft() if has_line else text_of(value)
         update = {"rank": rank} if has_line else {"rank": rank, "left_out": reasons.get(id_)}
-        yield _explain_one(kind, id_, text, search, ranked).model_copy(update=update)
+        yield _explain_one(kind, id_, text, found, ranked).model_copy(update=update)
 
 
 def _explain_others(
-    kind: Kind, context: Context, texts: Texts, search: Search, ranked: Ranked, limit: int, fillers: Collection[str]
+    kind: Kind, context: Context, texts: Texts, found: Found, ranked: Ranked, limit: int, fillers: Collection[str]
 ) -> Iterator[Explanation]:
     """Yield the explanations of the candidates that are no results, best first."""
     results = {id_of(value) for value in _results(kind, context)}
@@ -280,20 +280,33 @@ def _explain_others(
         if id_ not in results:
             behind = FILLER if id_ in fillers else f"not among the first {limit}"
             reason = behind if id_ in texts[kind] else GONE[kind]
-            explanation = _explain_one(kind, id_, texts[kind].get(id_, ""), search, ranked)
+            explanation = _explain_one(kind, id_, texts[kind].get(id_, ""), found, ranked)
             yield explanation.model_copy(update={"left_out": reason})
 
 
-def _explain_one(kind: Kind, id_: str, text: str, search: Search, ranked: Ranked) -> Explanation:
+def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked) -> Explanation:
     """Return by which retrievers a candidate was found, and its score after each stage of ranking."""
     stages = ranked.stages.get(kind, {}).get(id_, ())
-    return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, search)), scores=tuple(stages))
+    return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages))
 
 
-def _hits(kind: Kind, id_: str, search: Search) -> Iterator[Hit]:
-    if kind in search.hits:
+def _explain_selection(
+    explanations: Sequence[Explanation], before: SearchResults, after: SearchResults
+) -> tuple[Explanation, ...]:
+    """Return *explanations* that say of the results *before* that are not there *after*: they were not selected."""
+    ids = {kind: _ids(before, kind) - _ids(after, kind) for kind in KINDS}
+    update = {"left_out": NOT_SELECTED}
+    return tuple(each.model_copy(update=update) if each.id in ids[each.kind] else each for each in explanations)
+
+
+def _ids(results: SearchResults, kind: Kind) -> set[str]:
+    return {value.id for value in getattr(results, kind)}
+
+
+def _hits(kind: Kind, id_: str, found: Found) -> Iterator[Hit]:
+    if kind in found.hits:
         for retriever in RETRIEVERS:
-            for rank, (hit, score) in enumerate(search.hits[kind].of(retriever), start=1):
+            for rank, (hit, score) in enumerate(found.hits[kind].of(retriever), start=1):
                 if hit == id_:
                     yield Hit(retriever=retriever, rank=rank, score=score)
 

@@ -66,7 +66,7 @@ class Instants:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionView:
     """A question as plug-ins get it, once its time and its names are looked up.
 
     `named` are the ids of the entities that it names; `past` says that its time is over.
@@ -182,7 +182,7 @@ class Reranker(Protocol):
     def features(self) -> Needs:
         """The features that it needs."""
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         """Return *ranking* in a new order, with scores from 0 to 1; *features* are by id."""
 
 

@@ -106,14 +106,22 @@ class Recipe(Part):
         weights = self.weights(kind)
         return {retriever: weight for retriever in RETRIEVERS if (weight := getattr(weights, retriever))}
 
+    @property
+    def skipped(self) -> tuple[Retriever, ...]:
+        """The retrievers that count for no kind."""
+        run = {retriever for kind in KINDS for retriever in self.retrievers(kind)}
+        return tuple(retriever for retriever in RETRIEVERS if retriever not in run)
+
     def fuse(self, kind: Kind, hits: Hits) -> list[Scored]:
         """Return the ids of all retrievers that count for *kind*, with scores from 0 to 1, best first."""
         weights = self.retrievers(kind)
         rankings = [hits.of(retriever) for retriever in weights]
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
 
-    def as_state(self) -> Mapping[str, Any] | Self:
-        """Return the recipe as plain JSON; as itself where it has a plug-in of the user's own."""
+    def as_state(self) -> str | Mapping[str, Any] | Self:
+        """Return the recipe as plain JSON, by its name if it has one; as itself with a plug-in of the user's own."""
+        if RECIPES.get(self.name) == self:
+            return self.name
         ours = {*ALL_RERANKERS, *WALKS}
         return self.model_dump(mode="json") if ours.issuperset(map(type, (*self.rerankers, self.traversal))) else self
 

@@ -11,9 +11,9 @@ from kg_memory.falkor.queries import features as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.fuse import DIGITS, Scored, fuse, ids_of, sort_scores
-from kg_memory.retrieval.plugins import Feature, Features, Instants, Question, Rankings, Reranker
+from kg_memory.retrieval.plugins import Feature, Features, Instants, QuestionView, Rankings, Reranker
+from kg_memory.retrieval.question import Found, Question, Ranked, Stage
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.records import Ranked, Request, Search, Stage
 from kg_memory.retrieval.rerankers import ByRecency, ByTime
 from kg_memory.retrieval.turns import SPARE
 from kg_memory.runtime.effects import in_step, read, score
@@ -26,34 +26,32 @@ UNREAD_SHARE = 0.75
 """The relative score of an unread episode that is the best by words, beside 1 for the best by all retrievers."""
 
 
-def rank_candidates(request: Request, search: Search, settings: Settings) -> Flow[Ranked]:
+def rank(question: Question, found: Found, settings: Settings) -> Flow[Ranked]:
     """Fuse the hits of each kind, apply the recipe's rerankers one after another, and keep the best.
 
     Scores are from 0 to 1 and descend. Candidates that turn out to be deleted are left out. A search that is to explain
     itself keeps all, and the score of each after each stage.
     Errors: `InputError` for an unknown center.
     """
-    rankings: Rankings = {kind: request.recipe.fuse(kind, hits) for kind, hits in search.hits.items()}
-    if search.unread:
-        words = search.hits["episodes"].words
-        rankings["episodes"] = lift_unread(rankings["episodes"], words, search.unread, request.recipe)
-    question = Question(
-        request.question, search.instants, search.past, request.thread, request.center, tuple(search.named)
-    )
-    rerankers = _useful_rerankers(request, question, settings)
+    rankings: Rankings = {kind: question.recipe.fuse(kind, hits) for kind, hits in found.hits.items()}
+    if found.unread:
+        words = found.hits["episodes"].words
+        rankings["episodes"] = lift_unread(rankings["episodes"], words, found.unread, question.recipe)
+    view = QuestionView(question.text, found.instants, found.past, question.thread, question.center, tuple(found.named))
+    rerankers = _useful_rerankers(question, view, settings)
     features: FeatureTable = {}
     if rerankers:
-        features = yield from read_features(rankings, rerankers, question)
+        features = yield from read_features(rankings, rerankers, view)
         for kind, rows in features.items():
             rankings[kind] = [scored for scored in rankings[kind] if scored[0] in rows]
     stages = [("fused", rankings)]
     for reranker in rerankers:
-        reranked = yield from _apply(reranker, rankings, features, question)
+        reranked = yield from _apply(reranker, rankings, features, view)
         rankings = rankings | reranked
         stages.append((reranker.by, reranked))
-    if request.explain:
+    if question.explain:
         return Ranked(_cut(rankings, None), _stages(stages))
-    return Ranked(_cut(rankings, request.limit))
+    return Ranked(_cut(rankings, question.limit))
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
@@ -67,17 +65,17 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
     return sort_scores((id_, max(score, worth.get(id_, 0.0))) for id_, score in ranking)
 
 
-def _useful_rerankers(request: Request, question: Question, settings: Settings) -> tuple[Reranker, ...]:
+def _useful_rerankers(question: Question, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
     """Return the rerankers that can change anything, with the preferences of the settings and of the question.
 
     Newer facts are preferred first, the time that the words of the question name last.
     """
-    rerankers = request.recipe.rerankers
-    if question.instants.vagueness is None:  # no time is preferred
+    rerankers = question.recipe.rerankers
+    if view.instants.vagueness is None:  # no time is preferred
         rerankers = tuple(reranker for reranker in rerankers if not isinstance(reranker, ByTime))
     elif not any(isinstance(reranker, ByTime) for reranker in rerankers):
         rerankers = (*rerankers, ByTime())
-    if not (question.center or question.named):  # there is nothing to be near to
+    if not (view.center or view.named):  # there is nothing to be near to
         rerankers = tuple(reranker for reranker in rerankers if "hops" not in reranker.features.all)
     rate = settings.temporal_decay_rate
     if rate and not any(isinstance(reranker, ByRecency) for reranker in rerankers):
@@ -85,11 +83,11 @@ def _useful_rerankers(request: Request, question: Question, settings: Settings) 
     return rerankers
 
 
-def _apply(reranker: Reranker, rankings: Rankings, features: FeatureTable, question: Question) -> Flow[Rankings]:
+def _apply(reranker: Reranker, rankings: Rankings, features: FeatureTable, view: QuestionView) -> Flow[Rankings]:
     """Return the kinds that *reranker* goes by, in its order."""
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
-    features = yield from read_features_of_best(features, rankings, reranker, question)
-    return {kind: reranker.rerank(rankings[kind], features.get(kind, {}), question) for kind in kinds}
+    features = yield from read_features_of_best(features, rankings, reranker, view)
+    return {kind: reranker.rerank(rankings[kind], features.get(kind, {}), view) for kind in kinds}
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
@@ -157,7 +155,7 @@ FeatureTable = dict[Kind, dict[str, Features]]
 Table = dict[Kind, dict[str, Row]]
 
 
-def read_features(rankings: Rankings, rerankers: Sequence[Reranker], question: Question) -> Flow[FeatureTable]:
+def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[FeatureTable]:
     """Return the features that the *rerankers* need of all candidates; of the kinds that any of them goes by.
 
     Errors: `InputError` for an unknown center, or a feature that a kind does not have.
@@ -165,16 +163,16 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], question: Q
     queries = dict.fromkeys(_queries(rankings, rerankers))
     all_needs = [reranker.features for reranker in rerankers]
     needed = frozenset[Feature]().union(*(needs.all for needs in all_needs))
-    key = thread_key(replace_unstorable(question.thread)) if question.thread else None
-    instants = question.instants.params
+    key = thread_key(replace_unstorable(view.thread)) if view.thread else None
+    instants = view.instants.params
     reads = [read(query, ids=ids_of(rankings[kind]), thread_key=key, **instants) for kind, query in queries]
     goes_by_hops = "hops" in needed and any(rankings.values())
-    *answers, start = yield from in_step((*reads, _find_start(question if goes_by_hops else None)))
+    *answers, start = yield from in_step((*reads, _find_start(view if goes_by_hops else None)))
     table: Table = {}
     for (kind, _), rows in zip(queries, answers, strict=True):
         _join(table, kind, rows)
     hops = max((needs.max_hops for needs in all_needs if "hops" in needs.all), default=0)
-    further = [_count_hops(table, start, hops, question.instants)] if start else []
+    further = [_count_hops(table, start, hops, view.instants)] if start else []
     if "mentions" in needed:
         further.append(_count_mentions(table, key))
     yield from in_step(further)
@@ -206,15 +204,15 @@ def _features(row: Row) -> Features:
 # Distances
 
 
-def _find_start(question: Question | None) -> Flow[list[str]]:
-    if question is None:
+def _find_start(view: QuestionView | None) -> Flow[list[str]]:
+    if view is None:
         return []
-    if question.center:
+    if view.center:
         called: set[str] = set()
-        for name in question.center:
+        for name in view.center:
             called.update((yield from find_called(name)))
         return sorted(called)
-    return list(question.named)
+    return list(view.named)
 
 
 def find_called(name: str) -> Flow[list[str]]:
@@ -300,7 +298,7 @@ def _count_mentions(table: Table, key: str | None) -> Flow[None]:
 
 
 def read_features_of_best(
-    table: FeatureTable, rankings: Rankings, reranker: Reranker, question: Question
+    table: FeatureTable, rankings: Rankings, reranker: Reranker, view: QuestionView
 ) -> Flow[FeatureTable]:
     """Return *table* with the features that *reranker* needs of the best of *rankings* alone."""
     needs = reranker.features
@@ -311,7 +309,7 @@ def read_features_of_best(
     if heads["similarity"]:
         table = yield from _add_similarities(table, heads["similarity"])
     if heads["answer"]:
-        table = yield from _add_answers(table, heads["answer"], question)
+        table = yield from _add_answers(table, heads["answer"], view)
     return table
 
 
@@ -335,14 +333,14 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return similarities
 
 
-def _add_answers(table: FeatureTable, heads: Mapping[Kind, Sequence[str]], question: Question) -> Flow[FeatureTable]:
+def _add_answers(table: FeatureTable, heads: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[FeatureTable]:
     table = dict(table)
     answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in heads.items())
     texts: dict[str, str] = {}
     for kind, rows in zip(heads, answers, strict=True):
-        only_name = question.past and kind in OF_NOW
+        only_name = view.past and kind in OF_NOW
         texts |= {row["id"]: _text(row, only_name=only_name) for row in rows}
-    scores = yield from score(replace_unstorable(question.text)[:LONGEST], list(texts.values()))
+    scores = yield from score(replace_unstorable(view.text)[:LONGEST], list(texts.values()))
     by_id = dict(zip(texts, scores, strict=True))
     for kind, ids in heads.items():
         features = dict(table.get(kind, {}))

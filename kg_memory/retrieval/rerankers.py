@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.fuse import Ranking, Scored, blend, clamp, ids_of, rescore, scale, sort_scores, stack
-from kg_memory.retrieval.plugins import Features, Hops, Instants, Needs, Part, Question, Share, Weight
+from kg_memory.retrieval.plugins import Features, Hops, Instants, Needs, Part, QuestionView, Share, Weight
 from kg_memory.runtime.effects import now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.decay import DecaySpans, find_decay
@@ -32,7 +32,7 @@ class ByConfidence(Part):
     weight: Weight = 1.0
     features: ClassVar[Needs] = Needs(facts=("confidence",))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
         return scale(ranking, {id_: feature.confidence**self.weight for id_, feature in features.items()})
 
 
@@ -47,7 +47,7 @@ class ByCrossEncoder(Part):
     def features(self) -> Needs:
         return Needs.of_all("answer", depth=self.depth)
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
         answers = {id_: feature.answer for id_, feature in features.items() if feature.answer is not None}
         return rescore(ranking, answers)
 
@@ -66,7 +66,7 @@ class ByDecay(Part):
     dim_factor: Share = 0.5
     features: ClassVar[Needs] = Needs(facts=("stated_at", "used_at"), episodes=("stated_at",))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         now, spans = question.instants.believed_at, DecaySpans(self.fresh_days, self.dim_days, self.soft_days)
         faded = {id_: find_decay(feature.stated_at, feature.used_at, now, spans) for id_, feature in features.items()}
         kept = [scored for scored in ranking if faded.get(scored[0]) not in ("soft_forgotten", "forgotten")]
@@ -85,7 +85,7 @@ class ByDistance(Part):
     def features(self) -> Needs:
         return Needs.of_all("hops", max_hops=self.max_hops)
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
         hops = ((id_, feature.hops) for id_, feature in features.items())
         near = {id_: 1 / (1 + far) for id_, far in hops if far is not None and far <= self.max_hops}
         return blend(ranking, near, self.weight)
@@ -103,7 +103,7 @@ class ByDiversity(Part):
     def features(self) -> Needs:
         return Needs.of_all("similarity", depth=self.depth)
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
         similarity = {id_: feature.similarity for id_, feature in features.items()}
         return stack(mmr(ranking[: self.depth], similarity, self.balance), ranking[self.depth :])
 
@@ -145,7 +145,7 @@ class ByHalfLife(Part):
     days: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 30.0
     features: ClassVar[Needs] = Needs(facts=("stated_at",), episodes=("stated_at",))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         now = question.instants.believed_at
         ages = {id_: max(now - feature.stated_at, 0) / DAY for id_, feature in features.items()}
         return scale(ranking, {id_: 0.5 ** (age / self.days) for id_, age in ages.items()})
@@ -162,7 +162,7 @@ class ByImportance(Part):
     weight: Share = 0.15
     features: ClassVar[Needs] = Needs(facts=("links",), entities=("links",), episodes=("links",))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
         most = log1p(max((feature.links for feature in features.values()), default=0)) or 1.0
         shares = {id_: log1p(feature.links) / most for id_, feature in features.items()}
         return blend(ranking, shares, self.weight)
@@ -176,7 +176,7 @@ class ByMentions(Part):
     """The share of the mentions in the new score; 1 sorts by them alone."""
     features: ClassVar[Needs] = Needs.of_all("mentions")
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
         mentions = {id_: feature.mentions for id_, feature in features.items()}
         return blend(ranking, log_shares(mentions), self.weight)
 
@@ -194,7 +194,7 @@ class ByRecency(Part):
     rate: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 0.1
     features: ClassVar[Needs] = Needs(facts=("stated_at",), episodes=("stated_at",))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         now = question.instants.believed_at
         ages = {id_: (now - feature.stated_at) / DAY for id_, feature in features.items()}
         return prefer_newer(ranking, ages, self.rate)
@@ -226,7 +226,7 @@ class ByTime(Part):
     """Less: what happened in May is often told in June."""
     features: ClassVar[Needs] = Needs(facts=("periods",), episodes=("stated_at",))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         shares = {id_: _nearness(feature, question.instants) for id_, feature in features.items()}
         are_facts = any(feature.periods for feature in features.values())
         return hold(blend(ranking, shares, self.facts if are_facts else self.episodes), ranking)
@@ -261,7 +261,7 @@ class ByTrust(Part):
     weight: Weight = 1.0
     features: ClassVar[Needs] = Needs(facts=("trust",), episodes=("trust",))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
         return scale(ranking, {id_: feature.trust**self.weight for id_, feature in features.items()})
 
 
@@ -277,7 +277,7 @@ class ByUse(Part):
     """In seconds."""
     features: ClassVar[Needs] = Needs(facts=("used", "used_at", "confidence"))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         now = question.instants.believed_at
         return scale(ranking, {id_: self._weight(feature, now) for id_, feature in features.items()})
 

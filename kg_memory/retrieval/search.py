@@ -8,11 +8,10 @@ of.
 
 from __future__ import annotations
 
-import re
+import logging
 from collections.abc import Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 from kg_memory.errors import EmbeddingError, EmbeddingMismatch, InputError, SettingsError
@@ -21,6 +20,7 @@ from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
+from kg_memory.plugins import load_plugin
 from kg_memory.retrieval.answerable import (
     EVIDENCE,
     WORDLESS,
@@ -35,23 +35,25 @@ from kg_memory.retrieval.answerable import (
 )
 from kg_memory.retrieval.contrast import sharpen
 from kg_memory.retrieval.fuse import NO_HITS, Hits
+from kg_memory.retrieval.names import asker_keys, name_keys, without_names
+from kg_memory.retrieval.question import Found, Question, QuestionTime
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.records import QuestionTime, Request, Search
 from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_meaning, search_words
+from kg_memory.retrieval.time_window import find_time
 from kg_memory.retrieval.traversal import Origins, add_graph_hits
 from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, replace_unstorable, thread_key, without_possessive
-from kg_memory.text.pronouns import is_first_person, is_subject, name_asker
+from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
+from kg_memory.text.pronouns import is_subject, name_asker
 from kg_memory.text.tokenise import has_words, terms
+
+log = logging.getLogger("kg_memory.retrieval")
 
 LONGEST_QUESTION = 2000
 MOST_TERMS = 256
 DEPTH: Mapping[Kind, int] = {"facts": 60, "entities": 20, "communities": 20, "episodes": 60}
 """The hits of each retriever that are fused, at least."""
 DEEPEST = 1000
-USER = "user"
-"""The name of a person who gives none, as adapters store it."""
 RECENT = 4
 """The last episodes of the conversation whose entities the walk starts from (Zep 3.1: recent episodes as seeds)."""
 
@@ -77,22 +79,37 @@ class Lookup:
     degraded: str | None
 
 
-def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
+def find(question: Question) -> Flow[Found]:
+    """Return the time that *question* is about, and candidates of each kind.
+
+    Errors: `InputError` for a time that is none, or a center that is unknown.
+    """
+    time = yield from find_time(question)
+    found = yield from find_candidates(question, time)
+    if found.degraded:
+        log.warning("%s", found.degraded)
+    if question.recipe.queries == "one":
+        return found
+    search_parts = load_plugin("stages", "queries")
+    return (yield from search_parts(question, found, partial(find_candidates, time=time)))
+
+
+def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
     """Return candidates of each kind; a question without a letter, digit or emoji has none.
 
     The entities that the question names are found where the recipe needs them; the relevance where it goes by words.
     Errors: `InputError` for a center that is unknown.
     """
     hits: dict[Kind, Hits] = dict.fromkeys(KINDS, NO_HITS)
-    nothing = Search(time.instants, time.time, time.past, hits)
-    text = replace_unstorable(request.question)[:LONGEST_QUESTION]
+    nothing = Found(time.instants, time.time, time.past, hits)
+    text = replace_unstorable(question.text)[:LONGEST_QUESTION]
     if not has_words(text) and not terms(text):
         return replace(nothing, doubt=WORDLESS)
-    lookup = yield from _look_up(text, request, time)
+    lookup = yield from _look_up(text, question, time)
     if lookup is None:
         return nothing  # nothing was ever stored here
-    recipe = request.recipe
-    scopes = yield from _measure_scopes(lookup, request, time)
+    recipe = question.recipe
+    scopes = yield from _measure_scopes(lookup, question, time)
     words, meaning = [], []
     for kind, scope in scopes.items():
         weights = recipe.weights(kind)
@@ -126,28 +143,28 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
 
 
-def _look_up(text: str, request: Request, time: QuestionTime) -> Flow[Lookup | None]:
+def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup | None]:
     """Embed the question, and look its words and names up; ``None`` where nothing was ever stored."""
-    recipe = request.recipe
-    asker = asker_keys(text, request.asker)
-    about_asker = name_asker(text, request.asker) if asker and request.asker and is_subject(text) else text
+    recipe = question.recipe
+    asker = asker_keys(text, question.asker)
+    about_asker = name_asker(text, question.asker) if asker and question.asker and is_subject(text) else text
     words = list(dict.fromkeys([*terms(text), *terms(about_asker)]))[:MOST_TERMS]
     keys = [*name_keys(text), *asker] if _needs_names(recipe) else []
-    centers = [alias_key(replace_unstorable(name)) for name in request.center]
+    centers = [alias_key(replace_unstorable(name)) for name in question.center]
     keys += centers
-    thread = thread_key(replace_unstorable(request.thread or ""))
+    thread = thread_key(replace_unstorable(question.thread or ""))
     named_entities = read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
     contained = read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
-    recent_entities = read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
+    recent_entities = read_if(question.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = _read_statistics(recipe, words)
-    others = named_entities, contained, recent_entities, _read_names(request.where)
+    others = named_entities, contained, recent_entities, _read_names(question.where)
     results = yield from in_step((*statistics, *others))
     rows = [row for part in results[: len(statistics)] for row in part]
     named, parts, recent, names = results[len(statistics) :]
     if len(rows) < len(statistics):
         return None
     known = {key for entity in named for key in entity["keys"]}
-    for name, key in zip(request.center, centers, strict=True):
+    for name, key in zip(question.center, centers, strict=True):
         if key not in known:
             raise InputError(f"center must be the name of an entity that `entities` lists, got {name!r}")
     named = _without_asker(text, asker, centers, named)
@@ -212,11 +229,6 @@ def _embed(text: str, named: Sequence[Row], episodes: int, recipe: Recipe) -> Fl
     return vectors[0], episode_vector
 
 
-def asker_keys(question: str, asker: str | None) -> list[str]:
-    """Return the key of the name of who asks, else of `USER`, where the question is about them: "I", "the user", 我."""
-    return [alias_key(replace_unstorable(asker or USER))] if is_first_person(question) else []
-
-
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
     """Return *named* without who asks, where "my" only says whose the other named one is: "my sister Lily"."""
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
@@ -269,80 +281,12 @@ def _read_names(where: Filter | None) -> Flow[Names]:
     return names
 
 
-def _measure_scopes(lookup: Lookup, request: Request, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
+def _measure_scopes(lookup: Lookup, question: Question, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
     """Return the scopes of the kinds that count."""
     scopes = []
     for kind in KINDS:
-        if kind in request.recipe.kinds:
-            limit = min(max(DEPTH[kind], request.limit), DEEPEST)
-            scopes.append(Scope(kind, lookup.counts[kind], limit, time.instants, request.where, lookup.names))
+        if kind in question.recipe.kinds:
+            limit = min(max(DEPTH[kind], question.limit), DEEPEST)
+            scopes.append(Scope(kind, lookup.counts[kind], limit, time.instants, question.where, lookup.names))
     measured = yield from in_step(map(measure, scopes))
     return {scope.kind: scope for scope in measured}
-
-
-# The names that a question may contain
-
-LONGEST_NAME = 5
-"""The words of a name."""
-HYPHENS = range(1, 3)
-"""The hyphens that a name may have where a question has spaces: "billing service" for billing-service."""
-LONGEST_UNSPACED = 8
-"""The characters of a name in a script without spaces."""
-MOST_WORDS = 200
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]+")
-_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
-
-
-def name_keys(text: str) -> list[str]:
-    """Return the alias keys of all stretches of *text* that could be a name, without repeats."""
-    return list(dict.fromkeys(alias_key(name) for name in _possible_names(text)))
-
-
-def without_names(text: str, keys: AbstractSet[str]) -> str:
-    """Return *text* without the names of those *keys*; as it is if nothing else is in it."""
-    words = text.split()
-    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
-        for start in range(len(words) - length, -1, -1):
-            if not keys.isdisjoint(map(alias_key, _forms(" ".join(words[start : start + length])))):
-                del words[start : start + length]
-    rest = _UNSPACED.sub(lambda run: _without_unspaced(run[0], keys), " ".join(words))
-    return rest if terms(rest) else text
-
-
-def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
-    for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
-        for start in range(len(run) - length, -1, -1):
-            if alias_key(run[start : start + length]) in keys:
-                run = run[:start] + run[start + length :]
-    return run
-
-
-def _possible_names(text: str) -> list[str]:
-    words = text.split()
-    if _UNSPACED.search(text):
-        words += _UNSPACED.sub(" ", text).split()  # a name in letters need not have spaces beside it: "Ann住在哪里"
-    words = words[:MOST_WORDS]
-    stretches: list[str] = []
-    for length in range(1, LONGEST_NAME + 1):
-        for start in range(len(words) - length + 1):
-            stretches += _forms(" ".join(words[start : start + length]))
-    for run in _UNSPACED.findall(text[: MOST_WORDS * LONGEST_NAME]):
-        for start in range(len(run)):
-            stretches += [run[start:end] for end in range(start + 1, start + LONGEST_UNSPACED + 1)]
-    return [name for name in dict.fromkeys(stretches) if any(map(_has_terms, name.split()))]
-
-
-@lru_cache(maxsize=4096)
-def _has_terms(word: str) -> bool:
-    """Return whether *word* is more than a stop word."""
-    return bool(terms(word))
-
-
-def _forms(stretch: str) -> list[str]:
-    """Return *stretch* without the punctuation around it, without a possessive ending, and with or without hyphens."""
-    bare = _EDGES.sub("", stretch)
-    plain = without_possessive(bare)
-    forms = [stretch, bare, plain, plain.replace("-", " ")]
-    if plain.count(" ") in HYPHENS:
-        forms.append(plain.replace(" ", "-"))
-    return [form for form in dict.fromkeys(forms) if form]

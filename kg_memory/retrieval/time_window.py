@@ -14,9 +14,9 @@ from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.context.lines import day_in_figures
+from kg_memory.retrieval.names import USER, asker_keys, name_keys
 from kg_memory.retrieval.plugins import Instants
-from kg_memory.retrieval.records import QuestionTime, Request
-from kg_memory.retrieval.search import USER, asker_keys, name_keys
+from kg_memory.retrieval.question import Question, QuestionTime
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
@@ -31,19 +31,19 @@ WORDS = 2000
 """The characters of a question in which time words are looked for."""
 
 
-def find_time(request: Request) -> Flow[QuestionTime]:
+def find_time(question: Question) -> Flow[QuestionTime]:
     """Return the window of valid time and the instant of the system's clock that the question is about.
 
     Errors: `InputError` when `as_of`, `believed_at` or `during` is no time, or two of them contradict.
     """
     time = yield from now()
-    believed_at = parse_moment("believed_at", request.believed_at, time)
-    window = parse_window(request.as_of, request.during, time)
+    believed_at = parse_moment("believed_at", question.believed_at, time)
+    window = parse_window(question.as_of, question.during, time)
     words = vagueness = None
     if window is None:
-        words, window, vagueness = yield from _find_in_words(request.question[:WORDS], request.asker, time, believed_at)
+        words, window, vagueness = yield from _find_in_words(question.text[:WORDS], question.asker, time, believed_at)
     since, until = window or (time, time + 1)
-    instants = Instants(since, until, believed_at, request.unreviewed, vagueness)
+    instants = Instants(since, until, believed_at, question.unreviewed, vagueness)
     latest = until - 1 if vagueness is None else time
     return QuestionTime(instants, _describe(instants, words, time), past=min(latest, believed_at) < time)
 

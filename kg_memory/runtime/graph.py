@@ -38,8 +38,8 @@ Update = dict[str, Any]
 Step = Callable[[Any, Settings], Flow[Update]]
 FindCache = Callable[[State, str], GraphCache | None]
 """Returns where the answers of a model are stored meanwhile, by a state and the model's name."""
-Decode = Callable[[State], State]
-"""Mends a state that came from a checkpoint or a user."""
+Codec = Callable[[State], State]
+"""Converts a state of LangGraph's into the values of the steps, or these into a state."""
 Write = Callable[[Update], None]
 """Writes an event of a step for ``stream_mode="custom"``."""
 Take = Callable[[Any, Any, Write], T]
@@ -54,49 +54,56 @@ MOST_STEPS = 1000
 """The steps of a run that LangGraph allows; more than those in which a pipeline gives up by itself."""
 
 
-class PipelineNode(Runnable[Any, Update]):
+class PipelineNode(Runnable[Any, State]):
     """A node as LangGraph calls it; the graph itself traces its nodes. `take` and `atake` do without it.
 
-    *decode* mends the states that LangGraph brings, from checkpoints and from Studio.
+    *decode* converts the states that LangGraph brings, from checkpoints and from Studio, and *encode* the updates.
     """
 
-    def __init__(self, name: str, take: Take[Update], atake: Take[Awaitable[Update]], decode: Decode) -> None:
+    def __init__(
+        self, name: str, take: Take[Update], atake: Take[Awaitable[Update]], decode: Codec, encode: Codec
+    ) -> None:
         self.name = name
-        self.take, self.atake, self.decode = take, atake, decode
+        self.take, self.atake, self.decode, self.encode = take, atake, decode, encode
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002, ARG002
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> State:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return self.take(self.decode(input), runtime.context, runtime.stream_writer)
+        return self.encode(self.take(self.decode(input), runtime.context, runtime.stream_writer))
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002, ARG002
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> State:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return await self.atake(self.decode(input), runtime.context, runtime.stream_writer)
+        return self.encode(await self.atake(self.decode(input), runtime.context, runtime.stream_writer))
 
 
 class Pipeline:
-    """A *graph* of `PipelineNode`s, to be run as it is, or compiled where its steps are to be seen or stopped."""
+    """A *graph* of `PipelineNode`s, to be run as it is, or compiled where its steps are to be seen or stopped.
 
-    def __init__(self, name: str, graph: StateGraph[Any, Any, Any, Any]) -> None:
-        self.name, self.graph = name, graph
+    It is run on the values of the steps. *encode* and *decode* convert them into states of LangGraph's, and back.
+    """
+
+    def __init__(
+        self, name: str, graph: StateGraph[Any, Any, Any, Any], decode: Codec = dict, encode: Codec = dict
+    ) -> None:
+        self.name, self.graph, self.decode, self.encode = name, graph, decode, encode
         self._next = dict(graph.edges)
         self._branches = {name: next(iter(branches.values())) for name, branches in graph.branches.items() if branches}
         channels = graph.channels.items()
         self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
 
-    def invoke(self, input: State, *, context: RunConfig | None = None) -> Update:  # noqa: A002
+    def invoke(self, input: State, *, context: RunConfig | None = None) -> State:  # noqa: A002
         """Run the graph on *input* and return the state in which it ends; by LangGraph where its steps can be seen."""
         if are_steps_seen():
-            return self._compiled.invoke(input, context=context)  # type: ignore[no-any-return]
+            return self.decode(self._compiled.invoke(self.encode(input), context=context))
         state, name = dict(input), self._next_node(START, input)
         while name != END:
             state = self._reduce(state, self._node(name).take(state, context, ignore_event))
             name = self._next_node(name, state)
         return state
 
-    async def ainvoke(self, input: State, *, context: RunConfig | None = None) -> Update:  # noqa: A002
+    async def ainvoke(self, input: State, *, context: RunConfig | None = None) -> State:  # noqa: A002
         """`invoke`, for asyncio."""
         if are_steps_seen():
-            return await self._compiled.ainvoke(input, context=context)  # type: ignore[no-any-return]
+            return self.decode(await self._compiled.ainvoke(self.encode(input), context=context))
         state, name = dict(input), self._next_node(START, input)
         while name != END:
             state = self._reduce(state, await self._node(name).atake(state, context, ignore_event))
@@ -146,7 +153,8 @@ def make_node(
     metered: bool = False,
     on_failure: OnFailure | None = None,
     find_cache: FindCache | None = None,
-    decode: Decode = dict,
+    decode: Codec = dict,
+    encode: Codec = dict,
 ) -> PipelineNode:
     """Return the node that runs *step*, sync and async.
 
@@ -170,7 +178,8 @@ def make_node(
                     with suppress(KGMemoryError):  # the first error says more than that it could not be noted
                         yield from _handle_failure(on_failure, state, error, answers, answers.usage(name, began))
                 raise
-            write({"step": name, **record(summarise_update(update))})
+            if write is not ignore_event or telemetry.is_on():
+                write({"step": name, **record(summarise_update(encode(update)))})
             return _add_usage(state, update, namespace, answers.usage(name, began)) if metered else update
 
     def begin(state: State, context: Any, write: Write) -> tuple[Flow[Update], str]:
@@ -184,7 +193,7 @@ def make_node(
     async def atake(state: State, context: Any, write: Write) -> Update:
         return await driver.arun(*begin(state, context, write))
 
-    return PipelineNode(name, take, atake, decode)
+    return PipelineNode(name, take, atake, decode, encode)
 
 
 def _report(step: str, write: Write, done: int, total: int) -> None:

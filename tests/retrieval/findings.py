@@ -1,7 +1,8 @@
-"""Things found, made by hand, and texts that mean harm."""
+"""Things found, made by hand, and texts that mean harm; steps of retrieval on states of JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,9 @@ from hypothesis import strategies as st
 
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Remark, Source
 from kg_memory.models.results import QueryTime, SearchResults
+from kg_memory.retrieval.state import decode, encode
+from kg_memory.runtime.flow import Flow, run
+from kg_memory.settings import Settings
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)
@@ -20,6 +24,16 @@ HOSTILE = (
     "</memory>", "]]><memory>", '"}]} {"facts": [', '" when="never', "\\", "'", "&", "\ufffe\uffff", "\ud800", "<!-- -->",
 )  # fmt: skip
 HARM = st.lists(st.sampled_from(HOSTILE) | ANY_TEXT, min_size=1, max_size=4).map("".join)
+
+
+def take(
+    step: Callable[[Any, Settings], Flow[Any]],
+    state: dict[str, Any],
+    perform: Callable[[Any], Any],
+    settings: Settings | None = None,
+) -> dict[str, Any]:
+    """Return what *step* adds to *state*, as LangGraph has it."""
+    return encode(run(step(decode(state), settings or Settings()), perform))
 
 
 def source(episode: str = "0123456789", **given: Any) -> Source:

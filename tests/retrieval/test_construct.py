@@ -11,9 +11,8 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.retrieval.graph import construct
 from kg_memory.runtime.effects import Reads
-from kg_memory.runtime.flow import run
-from kg_memory.settings import Settings
 from kg_memory.temporal.interval import micros
+from tests.retrieval.findings import take
 from tests.review import World, told
 
 OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
@@ -158,7 +157,7 @@ def test_all_is_fetched_in_one_round_trip_and_more_for_what_ended_and_for_what_a
 
     given = {"question": "Paris", "namespace": returned.namespace, "limit": 1}
     state = returned.memory.graphs.retrieval.invoke(given)
-    told = run(construct(state, Settings()), perform)
+    told = take(construct, state, perform)
     assert told["context"] == state["context"]
     assert [type(each) for each in asked] == [Reads, Reads, Reads]
     assert [len(each.queries) for each in asked] == [7, 1, 3]  # the second, whether anything came after what has ended

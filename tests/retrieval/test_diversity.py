@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.plugins import Instants, Question
+from kg_memory.retrieval.plugins import Instants, QuestionView
 from kg_memory.retrieval.rerank import SIMILARITIES, read_features_of_best
 from kg_memory.retrieval.rerankers import ByDiversity, mmr
 from kg_memory.runtime.effects import read, write
@@ -23,7 +23,7 @@ def cosine(one: str, other: str) -> float:
 
 def diversified(rankings: Any, by: ByDiversity) -> Flow[Any]:
     """Read the similarities, and rerank each kind."""
-    question = Question("?", Instants(0, 1, 0, unreviewed=False))
+    question = QuestionView("?", Instants(0, 1, 0, unreviewed=False))
     table = yield from read_features_of_best({}, rankings, by, question)
     return {kind: by.rerank(ranking, table[kind], question) for kind, ranking in rankings.items() if ranking}
 

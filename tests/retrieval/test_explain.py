@@ -10,9 +10,10 @@ import pytest
 from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Context, Explanation, SearchResults
 from kg_memory.retrieval.construct import FURTHER, GONE, explain
-from kg_memory.retrieval.context.render import context_of, render
+from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.fuse import Hits
-from kg_memory.retrieval.records import DEFAULT_TOKENS, Ranked
+from kg_memory.retrieval.question import DEFAULT_TOKENS, Ranked
+from kg_memory.retrieval.state import decode
 from tests.retrieval.findings import PLENTY, episode, fact
 
 NO_TEXTS: Any = {kind: {} for kind in KINDS}
@@ -106,7 +107,7 @@ def test_what_is_deleted_between_the_steps_is_told_as_gone(new_talk) -> None:
 
 
 def test_the_state_makes_the_context_that_was_written(told) -> None:
-    context = context_of(told)
+    context = decode(told)["context"]
     assert context == told["context"]
     assert context.results.explanations
     assert {each.text for each in context.lines} <= set(context.splitlines())

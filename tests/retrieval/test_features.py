@@ -11,14 +11,14 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.graph import rerank
-from kg_memory.retrieval.plugins import Instants, Question
+from kg_memory.retrieval.plugins import Instants, QuestionView
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.rerank import FeatureTable, read_features
 from kg_memory.retrieval.rerankers import ByDistance, ByMentions, ByRecency, ByTrust
 from kg_memory.runtime.effects import Reads, read, write
-from kg_memory.runtime.flow import Flow, run
-from kg_memory.settings import Settings
+from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk
+from tests.retrieval.findings import take
 
 NOW = 1_720_000_000_000_000
 INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": 2 * NOW, "unreviewed": False}
@@ -40,7 +40,7 @@ def told(talk: Talk, *rerankers: Any, **state: Any) -> FeatureTable:
     """What is told of all there is, by names."""
     ids = known(talk)
     ranked: Any = {kind: [(id_, 1.0) for id_ in [*ids[kind].values(), "gone"]] for kind in KINDS}
-    flow: Flow[FeatureTable] = read_features(ranked, rerankers, Question("?", Instants(**INSTANTS), **state))
+    flow: Flow[FeatureTable] = read_features(ranked, rerankers, QuestionView("?", Instants(**INSTANTS), **state))
     found = talk.driver.run(flow, talk.namespace)
     assert all(len(found[kind]) == len(ids[kind]) for kind in found), "one row for each that is there"
     return {kind: {name: found[kind][id_] for name, id_ in ids[kind].items()} for kind in found}
@@ -156,7 +156,7 @@ def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> No
         "question": "?", "instants": INSTANTS, "time": {"believed_at": "2024-01-01", "reading": "now"}, "past": False,
         "named": [], "relevance": None, "hits": hits, "recipe": recipe, "explain": True,
     }  # fmt: skip
-    found = run(rerank(state, Settings()), perform)
+    found = take(rerank, state, perform)
     assert [type(each) for each in trips] == [Reads, Reads, Reads]
     for kind in KINDS:
         assert sorted(name for name, _ in found["ranked"][kind]) == sorted(ids[kind].values())

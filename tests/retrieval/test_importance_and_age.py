@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.retrieval.plugins import Features, Instants, Question
+from kg_memory.retrieval.plugins import Features, Instants, QuestionView
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.rerankers import ByDiversity, ByHalfLife, ByImportance
 from kg_memory.temporal.interval import DAY
 
 NS = "importance"
-NOW = Question("?", Instants(0, 1, 100 * DAY, unreviewed=False))
+NOW = QuestionView("?", Instants(0, 1, 100 * DAY, unreviewed=False))
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kg_memory.models.graph import Community, Entity, Remark
 from kg_memory.models.results import Context, QueryTime, SearchResults
-from kg_memory.retrieval.context.render import context_of, plain_lines, render
-from kg_memory.retrieval.context.templates import PLAIN, ZEPH
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.context.templates import ZEPH
+from kg_memory.retrieval.state import decode, encode
 from kg_memory.text.context_markers import TAGS
 from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
@@ -96,15 +95,6 @@ def test_grouping_changes_the_order_alone() -> None:
 # The context as a value
 
 
-def state(found: SearchResults, max_tokens: int | None = None) -> dict[str, Any]:
-    """What the retrieval graph leaves behind."""
-    context = render(found, PLENTY if max_tokens is None else max_tokens)
-    return {
-        "results": found.model_dump(mode="json"), "context": str(context), "lines": plain_lines(context),
-        "max_tokens": max_tokens,
-    }  # fmt: skip
-
-
 ROME = fact("Bob lives in Rome", subject="Bob")
 
 
@@ -114,7 +104,7 @@ def test_a_context_knows_what_it_is_made_of() -> None:
         episodes=(episode(), episode("I like tea very much", id="long")),
     )  # fmt: skip
     direct = render(found, 70)
-    for context in (direct, context_of(state(found, 70))):
+    for context in (direct, decode({"question": "Ann", **encode({"context": direct})})["context"]):
         assert context == str(direct)
         assert isinstance(context, Context)
         assert context.results == found
@@ -126,9 +116,3 @@ def test_a_context_knows_what_it_is_made_of() -> None:
         assert [(each.kind, each.id, each.left_out) for each in context.left_out] == [
             ("facts", "2", "same as Bob lives in Rome"), ("episodes", "long", "no room within max_tokens"),
         ]  # fmt: skip
-
-
-def test_what_was_found_can_be_told_in_another_form() -> None:
-    found = SearchResults(question="Ann", facts=(fact(confidence=0.5),))
-    assert context_of(state(found), ZEPH) == "[knowledge graph]\n- Ann lives in Oslo (confidence: 0.50)"
-    assert context_of(state(found, 5), PLAIN) == ""

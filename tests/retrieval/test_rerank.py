@@ -22,9 +22,9 @@ from kg_memory.retrieval.rerankers import (
     ByUse,
 )
 from kg_memory.runtime.effects import Query, Reads, Score
-from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import DAY
+from tests.retrieval.findings import take
 
 NOW = 1_700_000_000_000_000
 TIME = {"believed_at": "2023-11-14T22:13:20Z", "reading": "what is so now"}
@@ -83,7 +83,7 @@ def reranked(told: Told | None = None, settings: Settings | None = None, **state
         "question": "?",
         **state,
     }
-    return run(rerank(state, settings or Settings()), told or Told({}))  # type: ignore[arg-type]
+    return take(rerank, state, told or Told({}), settings)
 
 
 def ranked(told: Told | None = None, **state: Any) -> dict[str, Any]:

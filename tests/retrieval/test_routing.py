@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.variants.route import apply_route, find_route
+from kg_memory.retrieval.question import Question
 from kg_memory.retrieval.recipe import DEFAULT, MEANING, RECIPES, Weights
-from kg_memory.retrieval.routing import apply_route, find_route
 from tests.scripted import HashEmbeddings, Scripted
 
 NS = "routing"
@@ -42,7 +43,8 @@ def test_the_words_of_a_question_choose_the_route(question: str, route: str) -> 
 
 
 def test_a_recipe_without_route_is_the_very_same_and_one_that_would_be_left_empty_stays() -> None:
-    assert all(apply_route(recipe, "Ann Oslo") is recipe for recipe in RECIPES.values() if not recipe.route)
+    parsed = {name: Question.parse({"question": "Ann Oslo", "recipe": name}).recipe for name in RECIPES}
+    assert [name for name, recipe in parsed.items() if recipe is not RECIPES[name]] == ["routed"]
     meaning = MEANING.with_(route=True)
     assert apply_route(meaning, "Ann Oslo") is meaning
     own = DEFAULT.with_(route=True, facts=Weights(words=0.2, meaning=3, graph=0))

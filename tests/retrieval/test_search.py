@@ -13,9 +13,8 @@ from kg_memory.retrieval.graph import search
 from kg_memory.retrieval.recipe import RECIPES
 from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS
 from kg_memory.runtime.effects import Embed, EmbeddingModel, Now, Query, Reads
-from kg_memory.runtime.flow import run
-from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key
+from tests.retrieval.findings import take
 
 NOW = 1_700_000_000_000_000
 WORD_STATISTICS = [
@@ -66,7 +65,7 @@ class Database:
 
 
 def asked(question: Any, database: Database, **given: Any) -> dict[str, Any]:
-    return run(search({"question": question, **given}, Settings()), database)  # type: ignore[typeddict-item]
+    return take(search, {"question": question, **given}, database)
 
 
 def full() -> Database:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search
-from kg_memory.retrieval.graph import decode_request
 from kg_memory.retrieval.plugins import Instants
-from kg_memory.retrieval.records import QuestionTime
+from kg_memory.retrieval.question import Question, QuestionTime
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
@@ -42,8 +41,7 @@ def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: An
         queries.append(effect)
         return list(events)
 
-    request = decode_request({"question": question, **given})  # type: ignore[typeddict-item]
-    return run(find_time(request), perform), queries
+    return run(find_time(Question.parse({"question": question, **given})), perform), queries
 
 
 def window(found: QuestionTime) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from kg_memory.retrieval.fuse import Scored, blend
-from kg_memory.retrieval.plugins import Features, Needs, Part, Question, Share
+from kg_memory.retrieval.plugins import Features, Needs, Part, QuestionView, Share
 from kg_memory.text.predicates import canonical_predicate
 from kg_memory.text.tokenise import terms
 
@@ -42,7 +42,7 @@ class ByChain(Part):
     """The most facts of a chain."""
     features: ClassVar[Needs] = Needs(facts=("entities", "names", "predicate", "text"))
 
-    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
         named = frozenset(question.named)
         names = {
             name

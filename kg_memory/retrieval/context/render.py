@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, filterfalse
-from typing import Any
 
 from kg_memory.models.graph import KINDS, Episode, Fact, Kind, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
@@ -22,7 +21,6 @@ from kg_memory.retrieval.context.packing import (
     token_cost,
 )
 from kg_memory.retrieval.context.templates import Template, find_template
-from kg_memory.retrieval.records import DEFAULT_TOKENS
 from kg_memory.text.excerpt import LONGEST_TEXT
 from kg_memory.text.sentences import content_words
 from kg_memory.text.tokenise import estimate_tokens, terms
@@ -66,24 +64,6 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
         return _abstain(results, max_tokens, template, [*map(_drop, lines), *left_out])
     text = _frame(lines, template)
     return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
-
-
-def context_of(state: Mapping[str, Any], form: Template | None = None) -> Context:
-    """Return the context of a final state of the retrieval graph, or the same results in another *form*."""
-    results = SearchResults.model_validate(state["results"])
-    if form is not None:
-        most = state.get("max_tokens")
-        return render(results, DEFAULT_TOKENS if most is None else most, form)
-    lines = [Line(**line) for line in state["lines"] if "tokens" in line]
-    left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]
-    text = state["context"]
-    return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
-
-
-def plain_lines(context: Context) -> list[dict[str, Any]]:
-    """Return the lines of *context* and what it leaves out, JSON-plain, as the graph's state has them."""
-    left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
-    return [line.model_dump() for line in context.lines] + list(left_out)
 
 
 def _abstain(results: SearchResults, max_tokens: int, template: Template, left_out: Sequence[Explanation]) -> Context:

@@ -7,8 +7,8 @@ import logging
 from kg_memory.contrib.evaluation.records import Conversation, Cost, Question, Retrieved, System, Tools
 from kg_memory.errors import InputError, ModelError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.question import TOKENS_A_LINE
 from kg_memory.models.operations import AddResult
+from kg_memory.retrieval.question import TOKENS_A_LINE
 from kg_memory.settings import OFFLINE, PLANS, Settings
 
 DEPTH = 20

@@ -1,87 +1,24 @@
-"""The values that pass between the steps of retrieval, and the states of the graph that hold them as plain JSON."""
+"""The states of the retrieval graph: plain JSON for LangGraph, made of and into the values of `question`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Required
 
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
-from kg_memory.models.results import QueryTime
-from kg_memory.retrieval.answerable import EMPTY, Evidence
+from kg_memory.models.results import Context, Explanation, Line, QueryTime, SearchResults
+from kg_memory.retrieval.answerable import Evidence
 from kg_memory.retrieval.fuse import Hits, Scored
 from kg_memory.retrieval.plugins import Instants
-from kg_memory.retrieval.recipe import DEFAULT, Recipe
+from kg_memory.retrieval.question import DEFAULT_LIMIT, DEFAULT_TOKENS, Found, Question, Ranked, Stage
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
+from kg_memory.temporal.interval import restore_open_ends
+from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE
-
-DEFAULT_LIMIT = 10
-DEFAULT_TOKENS = 2000
-
-Stage = tuple[str, float]
-"""The name of a stage of ranking, and the score after it."""
-Stages = Mapping[Kind, Mapping[str, list[Stage]]]
-"""The stages of each candidate, by kind and id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The input of the graph, checked; times are as users give them, and `limit` is the most results of each kind."""
-
-    question: str
-    recipe: Recipe = DEFAULT
-    where: Filter | None = None
-    limit: int = DEFAULT_LIMIT
-    max_tokens: int = DEFAULT_TOKENS
-    as_of: Any = None
-    during: Any = None
-    believed_at: Any = None
-    unreviewed: bool = False
-    thread: str | None = None
-    center: tuple[str, ...] = ()
-    asker: str | None = None
-    template: str | None = None
-    explain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionTime:
-    """The time that a question is about: for queries, and for the user; `past` says that it is over, and filters."""
-
-    instants: Instants
-    time: QueryTime
-    past: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Search(QuestionTime):
-    """The results of the step search: the time, and the hits of each kind.
-
-    `named` are the ids of the entities that the question names; `unread` those of episodes that are saved and not read
-    yet, which are found by their words alone; `relevance` is how likely the memory holds an answer, by the `evidence`,
-    which a search without words does not know, and `doubt` is why it may hold none. `degraded` is why it did not search
-    by meaning, where the embedding model failed.
-    """
-
-    hits: Mapping[Kind, Hits]
-    named: Sequence[str] = ()
-    unread: Sequence[str] = ()
-    relevance: float | None = 0.0
-    doubt: str = EMPTY
-    evidence: Evidence | None = None
-    degraded: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """The candidates of each kind in one order, and, for an explanation, their scores after each stage."""
-
-    ranked: Mapping[Kind, list[Scored]]
-    stages: Stages = field(default_factory=dict)
-
 
 Plain = dict[str, Any]
 """JSON."""
@@ -169,3 +106,67 @@ class RetrievalState(RetrievalInput, total=False):
     results: Plain
     context: str
     lines: list[Plain]
+
+
+_FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
+
+
+def encode(values: Mapping[str, Any]) -> Plain:
+    """Return the *values* of the steps as the keys of a `RetrievalState`."""
+    state: Plain = {}
+    for key, value in values.items():
+        match value:
+            case Question():
+                state |= value.as_state()
+            case Found():
+                state |= _FOUND.dump_python(value, mode="json")
+            case Ranked():
+                state |= _RANKED.dump_python(value, mode="json", exclude=None if value.stages else {"stages"})
+            case Context():
+                state |= {"results": value.results.model_dump(mode="json"), "context": str(value)}
+                state["lines"] = _plain_lines(value)
+            case _:
+                state[key] = value
+    return state
+
+
+def decode(state: Mapping[str, Any]) -> Plain:
+    """Return the values of the steps in a `RetrievalState`. Errors: `InputError` for a question that is not valid."""
+    values: Plain = {"question": Question.parse(state)}
+    if "namespace" in state:
+        values["namespace"] = state["namespace"]
+    if "hits" in state:
+        values["found"] = _decode_found(restore_open_ends(state, ("instants",)))  # Studio rounds them
+    if "ranked" in state:
+        values["ranked"] = Ranked(state["ranked"], state.get("stages", {}))
+    if "results" in state:
+        values["context"] = _decode_context(state)
+    return values
+
+
+def _decode_found(state: Mapping[str, Any]) -> Found:
+    hits = {kind: Hits(**plain) for kind, plain in state["hits"].items()}
+    evidence = state.get("evidence")
+    found = Found(Instants(**state["instants"]), QueryTime(**state["time"]), state["past"], hits)
+    return replace(
+        found,
+        named=state["named"],
+        unread=state.get("unread", ()),
+        relevance=state["relevance"],
+        doubt=state.get("doubt", ""),
+        evidence=evidence and Evidence(**evidence),
+        degraded=state.get("degraded"),
+    )
+
+
+def _decode_context(state: Mapping[str, Any]) -> Context:
+    results = SearchResults.model_validate(state["results"])
+    lines = [Line(**line) for line in state["lines"] if "tokens" in line]
+    left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]
+    text = state["context"]
+    return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
+
+
+def _plain_lines(context: Context) -> list[Plain]:
+    left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
+    return [line.model_dump() for line in context.lines] + list(left_out)

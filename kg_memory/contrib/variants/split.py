@@ -1,21 +1,20 @@
-"""Composed scopes, optional: a question that asks for several things is searched as several questions.
+"""Search a question that asks for several things as several questions too: ``Recipe.queries``.
 
-The recipe sets who splits it: ``queries="rule"`` or ``"model"``; ``"one"``, the default, asks it as it is.
+A rule splits it with ``queries="rule"``, the model with ``"model"``.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.llm.prompts import SPLIT
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.fuse import DIGITS, RETRIEVERS, Hits, Retriever, Scored, relative_shares, sort_scores
-from kg_memory.retrieval.records import QuestionTime, Request, Search
-from kg_memory.retrieval.search import find_candidates
+from kg_memory.retrieval.question import Found, Question
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
@@ -39,34 +38,26 @@ _QUESTIONS = re.compile(
 _PAIR = re.compile(r"\b(?P<one>[A-Z][\w'-]+) (?:and|or) (?P<other>[A-Z][\w'-]+)\b")
 
 
-def find_in_scopes(request: Request, time: QuestionTime) -> Flow[Search]:
-    """Return the candidates of the question, fused with those of its parts where the recipe has it split."""
-    whole = yield from find_candidates(request, time)
-    if whole.degraded:
-        log.warning("%s", whole.degraded)
-    parts = yield from split_question(request)
-    if not parts:
-        return whole
-    others: list[Search] = []
+def search_parts(question: Question, whole: Found, find: Callable[[Question], Flow[Found]]) -> Flow[Found]:
+    """Return the candidates of the *whole* question, fused with those that *find* returns for its parts."""
+    parts = yield from split_question(question)
+    found = [whole]
     for part in parts:
-        search = yield from find_candidates(replace(request, question=part), time)
-        others += [search]
-    return merge_searches([whole, *others])
+        found += [(yield from find(replace(question, text=part)))]
+    return merge_found(found) if parts else whole
 
 
-def split_question(request: Request) -> Flow[list[str]]:
-    """Return the questions that the question consists of; none where it is asked as it is, or the model fails."""
-    if request.recipe.queries == "one":
-        return []
-    question = replace_unstorable(request.question).strip()
-    if request.recipe.queries == "rule":
-        return _usable(split_by_rule(question), question)
+def split_question(question: Question) -> Flow[list[str]]:
+    """Return the questions that the question consists of; none where it is one question, or the model fails."""
+    text = replace_unstorable(question.text).strip()
+    if question.recipe.queries == "rule":
+        return _usable(split_by_rule(text), text)
     try:
-        answer = yield from ask(SPLIT, question=question[: 4 * LONGEST_QUERY])
+        answer = yield from ask(SPLIT, question=text[: 4 * LONGEST_QUERY])
     except (ModelError, BudgetSpent) as error:
         log.warning("the question was not split: %s", describe_error(error))
         return []
-    return _usable(answer.questions, question)
+    return _usable(answer.questions, text)
 
 
 def split_by_rule(question: str) -> list[str]:
@@ -86,16 +77,16 @@ def _usable(parts: Sequence[str], question: str) -> list[str]:
     return usable[:MOST_QUERIES] if len(usable) > 1 else []
 
 
-def merge_searches(searches: Sequence[Search]) -> Search:
-    """Return one search of all: each retriever counts a candidate by the best of its relative scores."""
+def merge_found(found: Sequence[Found]) -> Found:
+    """Return the candidates of all *found*: each retriever counts a candidate by the best of its relative scores."""
     hits: dict[Kind, Hits] = {}
     for kind in KINDS:
-        found = [search.hits[kind] for search in searches]
-        hits[kind] = Hits(*(merge_rankings(found, retriever) for retriever in RETRIEVERS))
-    named = list(dict.fromkeys(id_ for search in searches for id_ in search.named))
-    unread = list(dict.fromkeys(id_ for search in searches for id_ in search.unread))
-    known = [search.relevance for search in searches if search.relevance is not None]
-    return replace(searches[0], hits=hits, named=named, unread=unread, relevance=max(known, default=None))
+        by_kind = [each.hits[kind] for each in found]
+        hits[kind] = Hits(*(merge_rankings(by_kind, retriever) for retriever in RETRIEVERS))
+    named = list(dict.fromkeys(id_ for each in found for id_ in each.named))
+    unread = list(dict.fromkeys(id_ for each in found for id_ in each.unread))
+    known = [each.relevance for each in found if each.relevance is not None]
+    return replace(found[0], hits=hits, named=named, unread=unread, relevance=max(known, default=None))
 
 
 def merge_rankings(hits: Sequence[Hits], retriever: Retriever) -> list[Scored]:

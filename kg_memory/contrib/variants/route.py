@@ -1,4 +1,4 @@
-"""Routing: leave out the retrievers that a question does not need, by its words (C58)."""
+"""Leave out the retrievers that a question does not need, by its words: ``Recipe.route``."""
 
 from __future__ import annotations
 
@@ -51,18 +51,10 @@ def find_route(question: str) -> Route:
 
 
 def apply_route(recipe: Recipe, question: str) -> Recipe:
-    """Return *recipe* with the retrievers that *question* needs, if it routes; as it is where none would be left."""
-    if not recipe.route:
-        return recipe
+    """Return *recipe* with the retrievers that *question* needs; as it is where none would be left."""
     left_out = [retriever for retriever in RETRIEVERS if retriever not in ROUTES[find_route(question)]]
     weights: dict[str, Weights] = {
         kind: recipe.weights(kind).model_copy(update=dict.fromkeys(left_out, 0.0)) for kind in recipe.kinds
     }
     routed = recipe.model_copy(update=weights)
     return routed if any(routed.retrievers(kind) for kind in KINDS) else recipe
-
-
-def skipped_retrievers(routed: Recipe) -> tuple[Retriever, ...]:
-    """Return the retrievers that do not run by a *routed* recipe."""
-    run = {retriever for kind in KINDS for retriever in routed.retrievers(kind)}
-    return tuple(retriever for retriever in RETRIEVERS if routed.route and retriever not in run)

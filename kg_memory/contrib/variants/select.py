@@ -1,6 +1,6 @@
-"""The selector, optional: one question to the model picks the results that bear on the question.
+"""Let the model pick the results that bear on the question, by one call: ``Recipe.select``.
 
-It is off unless the recipe has ``select=True``. Where the model fails, or the budget is spent, all results stay.
+Where the model fails, or the budget is spent, all results stay.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.llm.prompts import SELECT
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind
-from kg_memory.models.results import Explanation, SearchResults
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import date_in_words, period_in_words, tell_episode
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
@@ -27,7 +27,6 @@ MOST_LINES = 100
 """The results that the model picks from, the best of each kind by turns; those behind them are left out."""
 LONGEST_LINE, LONGEST_QUESTION = 600, 2000
 """In characters."""
-NOT_SELECTED = "the model did not select it"
 
 Place = tuple[Kind, int]
 """A kind, and the place of a result in it: a fact has one for each of its periods."""
@@ -83,16 +82,3 @@ def describe(value: Any) -> str:
         case _:
             raise TypeError(f"a {type(value).__name__} has no line")
     return one_line(text, length=LONGEST_LINE)
-
-
-def explain_selection(
-    explanations: Sequence[Explanation], before: SearchResults, after: SearchResults
-) -> tuple[Explanation, ...]:
-    """Return *explanations* that say of what was found *before* and is not there *after* that it was not selected."""
-    ids = {kind: _ids(before, kind) - _ids(after, kind) for kind in KINDS}
-    update = {"left_out": NOT_SELECTED}
-    return tuple(each.model_copy(update=update) if each.id in ids[each.kind] else each for each in explanations)
-
-
-def _ids(results: SearchResults, kind: Kind) -> set[str]:
-    return {value.id for value in getattr(results, kind)}
