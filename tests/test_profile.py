@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 
 import pytest
 
@@ -229,12 +230,12 @@ WRONG = {
     "a fallback that strict has not": ({"strict": True, "only_topics": ["other"]}, "no topic"),
     "no tokens": ({"max_tokens": 0}, "max_tokens must be"),
     "no sub-topics": ({"max_subtopics": 0}, "max_subtopics must be"),
-    "a list as a schema": ({"schema": []}, "schema must be a dict"),
-    "an empty schema": ({"schema": {}}, "must have a topic"),
+    "a list as a schema": ({"schema": []}, "valid dictionary"),
+    "an empty schema": ({"schema": {}}, "at least 1 item"),
     "no file": ({"schema": "/nowhere.toml"}, "path of a TOML or JSON file"),
-    "a typo": ({"schema": {"a": {"subtopics": {}}}}, "unknown field 'subtopics'; use description"),
-    "no sub-topics in a topic": ({"schema": {"a": {}}}, "a.sub_topics must be a dict"),
-    "a word alone": ({"schema": {"a": {"sub_topics": {"b": {"words": "tea"}}}}}, "a.b.words must be a list"),
+    "a typo": ({"schema": {"a": {"subtopics": {}}}}, "a.subtopics: Extra inputs"),
+    "no sub-topics in a topic": ({"schema": {"a": {}}}, "a.sub_topics: Field required"),
+    "a word alone": ({"schema": {"a": {"sub_topics": {"b": {"words": "tea"}}}}}, "b.words: Input should be a valid tuple"),
     "a word of signs": ({"schema": {"a": {"sub_topics": {"b": {"words": ["!"]}}}}}, "letters or digits"),
     "a family": ({"schema": {"a": {"sub_topics": {"b": {"families": ["tastes"]}}}}}, "use taste"),
     "a name of two lines": ({"schema": {"a\nb": {"sub_topics": {}}}}, "on one line"),
@@ -254,7 +255,7 @@ def test_wrong_arguments_are_refused_with_what_to_give(ann, namespace, case):
 def test_each_predicate_that_the_default_topics_name_exists():
     schema = default_schema()
     canonical = set(canonical_predicates())
-    for sub_topic in schema.sub_topics:
-        for name in sub_topic.predicates:
-            predicate = canonical_predicate(name)
-            assert name in canonical or (predicate and predicate.name == name), f"{sub_topic.name}: {name}"
+    sub_topics = [sub_topic for topic in schema.topics.values() for sub_topic in topic.sub_topics.values()]
+    for name in chain.from_iterable(sub_topic.predicates for sub_topic in sub_topics):
+        predicate = canonical_predicate(name)
+        assert name in canonical or (predicate and predicate.name == name), name

@@ -93,7 +93,7 @@ def build_profile(
     filled = _fill(states, schemas, limits, strict=strict)
     groups = _fold_rest(_by_topic(filled, schemas, limits), limits.max_subtopics)
     left_out = _cut(groups, limits)
-    descriptions = {topic: text for schema in reversed(schemas) for topic, text in schema.descriptions.items()}
+    descriptions = {name: topic.description for schema in reversed(schemas) for name, topic in schema.topics.items()}
     topics = []
     for topic, shelves in groups.items():
         sub_topics = tuple(_to_sub_topic(shelf) for shelf in shelves if shelf.drafts)
@@ -105,7 +105,7 @@ def build_profile(
 
 def topics_of(schemas: Iterable[Schema], *, strict: bool) -> list[str]:
     """Return the names of the topics in their order."""
-    names = dict.fromkeys(topic for schema in schemas for topic in schema.descriptions)
+    names = dict.fromkeys(topic for schema in schemas for topic in schema.topics)
     return list(names if strict else {**names, FALLBACK: None})
 
 
@@ -115,15 +115,15 @@ def _fill(
     """Return the sub-topics with the *states* in them."""
     shelves: dict[tuple[str, str], _Shelf] = {}
     for schema in schemas:
-        for declared in schema.sub_topics:
-            place = declared.topic, declared.name
-            shelves.setdefault(place, _Shelf(*place, declared.description))
+        for topic, declared in schema.topics.items():
+            for name, sub_topic in declared.sub_topics.items():
+                shelves.setdefault((topic, name), _Shelf(topic, name, sub_topic.description))
     for state in states:
         places = (schema.place(state.predicate, state.sentence, as_object=not state.own) for schema in schemas)
-        sub_topic = next(filter(None, places), None)
-        if sub_topic is None and strict:
+        found = next(filter(None, places), None)
+        if found is None and strict:
             continue
-        place = (FALLBACK, state.predicate.lower()) if sub_topic is None else (sub_topic.topic, sub_topic.name)
+        place = found or (FALLBACK, state.predicate.lower())
         if limits.only_topics and place[0] not in limits.only_topics:
             continue
         shelf = shelves.get(place)
