@@ -26,6 +26,7 @@ from pydantic import BaseModel
 
 from benchmarks.conversations import locomo_conversations
 from benchmarks.database import fresh_database
+from benchmarks.exports import read_export
 from benchmarks.fabrications_data import Planted, Scene, plant
 from benchmarks.reading import DATA, Conversation
 from kg_memory import GraphMemory, Settings
@@ -142,12 +143,15 @@ def run(
 
 def list_stored(path: Path) -> Iterator[tuple[tuple[str, str], bool]]:
     """Yield the sentences of an export, each with its message, and whether it is confirmed."""
-    lines = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
-    messages = {line["id"]: line.get("source_id") or "" for line in lines if line["record"] == "episode"}
-    sentences = {line["id"]: line["sentence"] for line in lines if line["record"] == "fact"}
-    for line in lines:
-        if line["record"] == "statement":
-            yield (messages[line["episode"]], sentences[line["fact"]]), not line.get("weak")
+    messages: dict[str, str] = {}
+    sentences: dict[str, str] = {}
+    for name, record in read_export(path):
+        if name == "Episode":
+            messages[record["id"]] = record.get("source_id") or ""
+        elif name == "Fact":
+            sentences[record["id"]] = record["sentence"]
+        elif name == "STATES":
+            yield (messages[record["source"]], sentences[record["target"]]), not record.get("weak")
 
 
 def count(

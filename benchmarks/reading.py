@@ -49,6 +49,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.database import fresh_database
+from benchmarks.exports import read_export
 from benchmarks.recorded_model import Recordings, serve
 from kg_memory import GraphMemory, Settings
 
@@ -121,22 +122,26 @@ class Graph:
         """Return the graph of the export *path*; what holds *at* that time is `current`."""
         graph, now = cls(), datetime.fromisoformat(at)
         source_ids: dict[str, str] = {}
-        for line in path.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            match record["record"]:
-                case "entity":
+        beliefs: dict[str, JSON] = {}
+        for name, record in read_export(path):
+            match name:
+                case "Entity":
                     graph.names[record["id"]] = {plain(name) for name in (record["name"], *record["aliases"])}
-                case "episode":
+                case "Episode":
                     source_ids[record["id"]] = record.get("source_id") or ""
-                case "mention":
-                    graph.mentions[source_ids[record["episode"]]].add(record["entity"])
-                case "fact":
+                case "MENTIONS":
+                    graph.mentions[source_ids[record["source"]]].add(record["target"])
+                case "Fact":
                     graph.facts[record["id"]] = record
-                case "statement":
-                    graph.statements[source_ids[record["episode"]]].append(record)
-                case "belief" if record["expired_at"] is None:
-                    if record["invalid_at"] is None or datetime.fromisoformat(record["invalid_at"]) > now:
-                        graph.current.add(record["fact"])
+                case "STATES":
+                    graph.statements[source_ids[record["source"]]].append({**record, "fact": record["target"]})
+                case "Belief":
+                    beliefs[record["id"]] = record
+                case "HELD" | "PROPOSED":
+                    belief = beliefs[record["target"]]
+                    ended = belief["invalid_at"] is not None and datetime.fromisoformat(belief["invalid_at"]) <= now
+                    if belief["expired_at"] is None and not ended:
+                        graph.current.add(record["source"])
         return graph
 
 

@@ -189,8 +189,6 @@ def export(arguments: Namespace, screen: Screen) -> int:
     if arguments.file != "-":
         name, size = arguments.file, Path(arguments.file).stat().st_size  # compressed, it is less than its lines
     screen.note(f"Wrote the {whose} to {name}, {size:,} bytes: {parts}.")
-    for label, number in done.left_out.items():
-        screen.note(f"left out: {count_noun(number, label)} that belongs to nothing")
     return 0
 
 

@@ -283,14 +283,13 @@ class AuditReport(Value):
 
 
 class ExportResult(Value):
-    """The result of exporting `namespace`: the number of each record, and the `bytes` of its lines before compression.
+    """The result of exporting `namespace`: the number of nodes of each label, and of relations.
 
-    `sha256` is the hash of its lines. `left_out` counts by label the nodes that belong to nothing.
+    `bytes` is the size of its lines before compression, `sha256` their hash.
     """
 
     namespace: str
     records: dict[str, int]
-    left_out: dict[str, int] = Field(default_factory=dict)
     bytes: int
     sha256: str = ""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from kg_memory import GraphMemory
@@ -47,8 +46,3 @@ def exported(memory: GraphMemory, namespace: str = "default", **how: Any) -> byt
 def left_aside(database: Database) -> list[str]:
     """Return the graphs that were made aside and are still there."""
     return [key for key in database.client().execute_command("GRAPH.LIST") if key.startswith(PREFIX)]
-
-
-def lines(data: bytes) -> Iterator[str]:
-    """Yield the lines of an export."""
-    yield from data.decode().splitlines()

@@ -7,13 +7,15 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.adapters.store.store import KGStore
 from kg_memory.contrib.drawings import graphs
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.maintenance.transfer import cypher
+from kg_memory.maintenance.transfer.records import INSIDE, INSIDE_RELATIONS, NODES, RECORDS, RELATIONS
 
 PAGE = {"first": 0, "end": 10, "embeddings": True}
 READ = {**cypher.READ, "entities drawn": graphs.ENTITIES, "facts drawn": graphs.FACTS}
-WRITE = {**cypher.WRITE, **{f"words of {name}": query for name, query in cypher.POSTINGS.items()}}
+WRITE = {**cypher.WRITE, **{f"words of {name}": query for name, query in cypher.WRITE_WORDS.items()}}
 
 
 @pytest.fixture
@@ -33,9 +35,13 @@ def test_a_page_is_found_by_its_ids(memory: GraphMemory, key: str):
 def test_what_is_referred_to_is_found_by_an_index(memory: GraphMemory, key: str):
     KGStore(memory, name=key).put(("a",), "k", {"n": 1}, index=False)
     for name, query in WRITE.items():
-        place = graph_key(key, ITEMS.prefix) if name == "item" else key
+        place = graph_key(key, ITEMS.prefix) if name in RECORDS["items"] else key
         plan = memory.driver.store.database.explain(place, query, {"rows": []})
         scans = [line.strip() for line in plan.splitlines() if "Scan" in line]
         assert all(line.startswith("Node By Index Scan") for line in scans), (name, plan)
-    for query, name in ((cypher.TERMS, "terms"), (cypher.ALIASES, "keys")):
-        assert "Node By Index Scan" in memory.driver.store.database.explain(key, query, {name: []})
+    assert "Node By Index Scan" in memory.driver.store.database.explain(key, cypher.TERMS, {"terms": []})
+
+
+def test_the_tables_cover_the_schema():
+    assert {*schema.RANGE, "Meaning"} == {*NODES, *INSIDE} - {"Namespace", "Item", "Vector"}
+    assert {*schema.RELATIONS} == {*RELATIONS, *INSIDE_RELATIONS} - {"IN", "HAS"}

@@ -1,4 +1,4 @@
-"""Convert Graphiti's graph to the lines of an export: facts become beliefs with both clocks, without a model.
+"""Convert Graphiti's graph to the records of an export: facts become beliefs with both clocks, without a model.
 
 An edge that Graphiti expired was believed to be open-ended until then, and to have ended since. If another edge of the
 same entity begins where it ended, and was created when it expired, that edge ended it, and a verdict records so.
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kg_memory.contrib.importers.graphiti import Edge, Episode, Graph, read_database, read_dump, select_group
 from kg_memory.falkor.connect import Database
@@ -21,8 +21,7 @@ from kg_memory.falkor.wire import Row
 from kg_memory.ingestion.postings import index_words
 from kg_memory.ingestion.records import pick
 from kg_memory.ingestion.revise import NewBelief
-from kg_memory.maintenance.transfer.line import Line
-from kg_memory.maintenance.transfer.lines import LINES
+from kg_memory.maintenance.transfer.records import INDEXED, Node, Record, Relation
 from kg_memory.memory.open import NamedServer
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import Verdict
@@ -96,22 +95,22 @@ class Conversion:
     _expired: dict[str, int] = field(default_factory=dict)
     """When facts that another ended expired."""
 
-    def lines(self) -> Iterator[Line]:
-        """Yield the lines in the order of an export."""
+    def records(self) -> Iterator[Record]:
+        """Yield the records: each refers to earlier ones."""
         self._keys = {entity.uuid: entity_key(display_name(entity.name), entity.type) for entity in self.graph.entities}
         self._entities = {uuid: entity_id(self.namespace, key) for uuid, key in self._keys.items()}
         self._convert_episodes()
         self._convert_edges()
         self._derive_verdicts()
         mentions = list(self._mentions())
-        yield from self._entity_lines(mentions)
-        yield from self._episode_lines()
+        yield from self._entity_records(mentions)
+        yield from self._episode_nodes()
         for episode, entity in dict.fromkeys(mentions):
-            yield _line("mention", episode=episode, entity=entity)
+            yield _relation("MENTIONS", episode, entity)
         for before, after in pairwise(self._episodes):
-            yield _line("next", before=before, after=after)
-        yield from self._fact_lines()
-        yield from self._community_lines()
+            yield _relation("NEXT", before, after)
+        yield from self._fact_records()
+        yield from self._community_records()
 
     def _convert_episodes(self) -> None:
         episodes = [
@@ -172,7 +171,7 @@ class Conversion:
                 yield source, fact.subject
                 yield source, fact.object
 
-    def _entity_lines(self, mentions: list[tuple[str, str]]) -> Iterator[Line]:
+    def _entity_records(self, mentions: list[tuple[str, str]]) -> Iterator[Record]:
         times: defaultdict[str, list[int]] = defaultdict(list)
         for episode, entity in mentions:
             times[entity].append(self._episodes[episode]["at"])
@@ -185,8 +184,8 @@ class Conversion:
                 self.left_out["Entity"] += 1
                 continue
             aliases[id_] = alias_key(name)
-            yield _line(
-                "entity",
+            yield _node(
+                "Entity",
                 id=id_,
                 key=self._keys[node.uuid],
                 name=name,
@@ -197,12 +196,13 @@ class Conversion:
                 last_seen=max(times[id_]),
                 created_at=node.created_at,
                 revision=0,
-                embedding=True,
             )
+        for key in dict.fromkeys(aliases.values()):
+            yield _node("Alias", key=key)
         for id_, key in aliases.items():
-            yield _line("alias", key=key, entity=id_)
+            yield _relation("NAMES", key, id_)
 
-    def _episode_lines(self) -> Iterator[Line]:
+    def _episode_nodes(self) -> Iterator[Record]:
         words: defaultdict[str, Counter[str]] = defaultdict(Counter)
         episodes = list(self._episodes.values())
         for place, episode in enumerate(episodes):
@@ -212,24 +212,32 @@ class Conversion:
                     words[occurrence["id"]][posting["term"]] += occurrence["f"]
         for episode in episodes:
             fields = {name: value for name, value in episode.items() if value is not None}
-            yield _line("episode", **fields, words=dict(sorted(words[episode["id"]].items())), embedding=True)
+            counts = words[episode["id"]]
+            yield _node("Episode", words=dict(sorted(counts.items())), n=counts.total(), **fields)
 
-    def _fact_lines(self) -> Iterator[Line]:
+    def _fact_records(self) -> Iterator[Record]:
         statements = {id_: list(self._statements(id_, fact)) for id_, fact in self._facts.items()}
         truth = truths(chain.from_iterable(statements.values()), [*self._verdicts.values()])
         for id_, fact in self._facts.items():
-            yield _fact_line(id_, fact, statements[id_])
+            yield _fact_node(id_, fact, statements[id_])
         for id_, own in statements.items():
             for statement in own:
                 span = {"start": 0, "end": len(self._episodes[statement.id]["content"])}
                 dates = pick(statement, "valid_at", "invalid_at", "precision", "end_precision")
                 kind = {"latest": statement.valid_at, **pick(statement, "confidence", "corrects"), "refuted": False}
-                yield _line("statement", episode=statement.id, fact=id_, **span, **dates, **kind)
-        for id_, fact in self._facts.items():
-            yield from self._belief_lines(id_, fact, truth[id_].periods, statements[id_])
+                yield _relation("STATES", statement.id, id_, **span, **dates, **kind)
+        beliefs = [
+            belief
+            for id_, fact in self._facts.items()
+            for belief in self._beliefs(id_, fact, truth[id_].periods, statements[id_])
+        ]
+        for belief in beliefs:
+            yield _node("Belief", **belief["belief"])
+        for belief in beliefs:
+            yield _relation("HELD", belief["fact"], belief["belief"]["id"])
         for id_, verdict in self._verdicts.items():
-            yield _line(
-                "verdict",
+            yield _node(
+                "Verdict",
                 id=id_,
                 new=verdict.new,
                 known=verdict.existing,
@@ -241,6 +249,9 @@ class Conversion:
                 reason="Graphiti expired it then",
                 episode=next(iter(self._facts[verdict.new].sources)),
             )
+        for id_, verdict in self._verdicts.items():
+            yield _relation("JUDGED", verdict.new, id_)
+            yield _relation("JUDGED", verdict.existing, id_)
 
     def _statements(self, id_: str, fact: _Fact) -> Iterator[Statement]:
         """Yield the statements of episodes; they did not state an end that another fact brought."""
@@ -250,9 +261,9 @@ class Conversion:
                 ends = OPEN_END if id_ in self._expired else until
                 yield Statement(id_, source, stated_at, since, ends, arrived_at=arrived_at)
 
-    def _belief_lines(
+    def _beliefs(
         self, id_: str, fact: _Fact, periods: tuple[Period, ...], statements: list[Statement]
-    ) -> Iterator[Line]:
+    ) -> Iterator[Row]:
         """Yield the beliefs before Graphiti expired the fact, and those of now."""
         created = min(edge.created_at for edge in fact.edges)
         expired = [edge.expired_at for edge in fact.edges if edge.expired_at is not None]
@@ -262,18 +273,17 @@ class Conversion:
             stated = [statement.stated_at for statement in statements]
             known_from = min(stated) if since == OPEN_START else since
             former = Period(since, OPEN_END, max(stated), known_from)
-            yield self._belief_line(id_, statements, former, (created, changed))
+            yield self._belief(id_, statements, former, (created, changed))
         for period in periods:
-            yield self._belief_line(id_, statements, period, (changed or created, OPEN_END))
+            yield self._belief(id_, statements, period, (changed or created, OPEN_END))
 
-    def _belief_line(self, id_: str, statements: list[Statement], period: Period, believed: tuple[int, int]) -> Line:
+    def _belief(self, id_: str, statements: list[Statement], period: Period, believed: tuple[int, int]) -> Row:
         cause, (created, expired) = _first(statements).id, believed
         times = (period.valid_at, period.invalid_at, created, expired)
-        belief = NewBelief(id_, belief_id(self.namespace, id_, cause, *times), period, cause)
-        times_believed = {"created_at": created, "expired_at": expired}
-        return _line("belief", fact=id_, proposed=False, **{**belief.to_row()["belief"], **times_believed})
+        row = NewBelief(id_, belief_id(self.namespace, id_, cause, *times), period, cause).to_row()
+        return {**row, "belief": {**row["belief"], "created_at": created, "expired_at": expired}}
 
-    def _community_lines(self) -> Iterator[Line]:
+    def _community_records(self) -> Iterator[Record]:
         members: defaultdict[str, dict[str, None]] = defaultdict(dict)
         linked = {end for fact in self._facts.values() for end in (fact.subject, fact.object)}
         for membership in self.graph.members:
@@ -291,24 +301,28 @@ class Conversion:
             assigned |= {*own}
             communities[id_] = own
             summary, name = " ".join((community.summary or "").split()), display_name(community.name)
-            yield _line("community", id=id_, name=name, summary=summary, fingerprint="", embedding=True)
+            yield _node("Community", id=id_, name=name, summary=summary, fingerprint="", level=0)
         for id_, own in communities.items():
             for entity in own:
-                yield _line("member", community=id_, entity=entity)
+                yield _relation("HAS_MEMBER", id_, entity)
 
 
-def _line(record: str, **fields: Any) -> Line:
-    return LINES[record].model_construct(record=record, **fields)
+def _node(label: str, ends: list[str] | None = None, words: dict[str, float] | None = None, **properties: Any) -> Node:
+    embedding: Literal[True] | None = True if label in INDEXED else None
+    return Node(label=label, properties=properties, ends=ends or [], words=words, embedding=embedding)
 
 
-def _fact_line(id_: str, fact: _Fact, statements: list[Statement]) -> Line:
+def _relation(type_: str, source: str, target: str, **properties: Any) -> Relation:
+    return Relation(type=type_, source=source, target=target, properties=properties)
+
+
+def _fact_node(id_: str, fact: _Fact, statements: list[Statement]) -> Node:
     first, stated = _first(statements), [statement.stated_at for statement in statements]
-    optional = {} if fact.predicate.family is None else {"family": fact.predicate.family}
-    return _line(
-        "fact",
+    optional: dict[str, Any] = {} if fact.predicate.family is None else {"family": fact.predicate.family}
+    return _node(
+        "Fact",
+        ends=[fact.subject, fact.object],
         id=id_,
-        subject=fact.subject,
-        objects=[fact.object],
         predicate=fact.predicate.name,
         wording=fact.wording,
         sentence=fact.sentence,
@@ -319,7 +333,6 @@ def _fact_line(id_: str, fact: _Fact, statements: list[Statement]) -> Line:
         told_by=first.id,
         said_at=max(stated),
         told_end=False,
-        embedding=True,
         **optional,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,24 +17,24 @@ from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.file import LineWriter, Target, compress, rewritable
-from kg_memory.maintenance.transfer.line import Line
-from kg_memory.maintenance.transfer.lines import FORMAT, LINES, RECORDS, Header
+from kg_memory.maintenance.transfer.records import (
+    FORMAT,
+    INDEXED,
+    INSIDE,
+    INSIDE_RELATIONS,
+    RECORDS,
+    RELATIONS,
+    Header,
+    Node,
+    Record,
+    Relation,
+)
 from kg_memory.models.operations import ExportResult
 
 PAGE = 2_000
 """The range of internal ids in one query: a longer answer would hold up others."""
 PAGE_WITH_VECTORS = 500
 META_FIELDS = ("id", "version", "dimension", "model", "words", "paused")
-_NODES = "Entity Episode Fact Belief Verdict Decision Identity Predicate Community Answer Spent".split()
-LABELS = {label: label.lower() for label in _NODES}
-"""The records of nodes, by their labels."""
-PART_LABELS = {"Meta", "Term", "Alias", "Meaning"}
-"""Labels of nodes that are exported as a part of others."""
-GRAPH_NAMES = {
-    "memory": (LABELS.keys() | PART_LABELS, {*schema.RELATIONS}),
-    "items": ({"Item", "Meta", "Namespace", "Vector"}, {"IN", "HAS"}),
-}
-"""The labels and relations that the records of each kind of graph cover."""
 PREFIXES = {"memory": KEY_PREFIX, "items": ITEMS.prefix}
 """The prefix of the keys of each kind of graph."""
 
@@ -77,21 +77,15 @@ def _write_graph(
         raise InputError(f"{noun} {options.namespace!r} is empty or does not exist; check its name")
     if options.embeddings and meta[0]["meta"].get("model") == schema.UNDER_WAY:
         raise EmbeddingMismatch(f"{options.namespace!r} is being re-embedded; try later, or leave the embeddings out")
-    counts = _count_records(database, key, *GRAPH_NAMES[options.holds])
-    total = sum(counts.values())
+    total = _count_records(database, key, options.holds)
     writer.header(_make_header(meta[0]["meta"], options))
-    for line in _read_lines(database, key, options):
-        writer.put(line)
+    for record in _read_records(database, key, options):
+        writer.put(record)
         if progress and not writer.counts.total() % PAGE:
             progress(min(writer.counts.total(), total), total)
     writer.end()
-    missing = {label: counts.get(label, 0) - writer.counts[record] for label, record in LABELS.items()}
     return ExportResult(
-        namespace=options.namespace,
-        records=dict(writer.counts),
-        bytes=writer.bytes,
-        sha256=writer.sha256,
-        left_out={label: count for label, count in missing.items() if count > 0},
+        namespace=options.namespace, records=dict(writer.counts), bytes=writer.bytes, sha256=writer.sha256
     )
 
 
@@ -104,52 +98,51 @@ def _make_header(meta: Row, options: ExportOptions) -> Header:
     return Header.model_validate({**fields, "embeddings": options.embeddings, "meta": counters})
 
 
-def _count_records(database: Database, key: str, labels: Collection[str], relations: Collection[str]) -> dict[str, int]:
-    """Return the number of nodes by label and of relations by type.
+def _count_records(database: Database, key: str, holds: str) -> int:
+    """Return the number of records of a graph.
 
     Errors: `SchemaError` if there is a label or a type that no record covers.
     """
-    counts: dict[str, int] = {}
-    for names, count, supported in (
-        (cypher.LABELS, cypher.count_nodes, labels),
-        (cypher.RELATIONS, cypher.count_relations, relations),
+    total = 0
+    for names, count, inside in (
+        (cypher.LABELS, cypher.count_nodes, INSIDE),
+        (cypher.TYPES, cypher.count_relations, INSIDE_RELATIONS),
     ):
         for row in database.query(key, names, {}, write=False):
-            number = database.query(key, count(row["name"]), {}, write=False)[0]["count"]
-            if number and row["name"] not in supported:
-                raise SchemaError(
-                    f"the graph has {row['name']!r}, which this package does not support; upgrade kg-memory"
-                )
-            counts[row["name"]] = number
-    return {name: count for name, count in counts.items() if not name.startswith("IN_") and name not in PART_LABELS}
+            name = row["name"]
+            number = database.query(key, count(name), {}, write=False)[0]["count"]
+            if name in RECORDS[holds]:
+                total += number
+            elif number and name not in inside:
+                raise SchemaError(f"the graph has {name!r}, which this package does not support; upgrade kg-memory")
+    return total
 
 
-def _read_lines(database: Database, key: str, options: ExportOptions) -> Iterator[Line]:
-    """Yield all that the graph holds, in the order of `LINES`."""
+def _read_records(database: Database, key: str, options: ExportOptions) -> Iterator[Record]:
+    """Yield all that the graph holds, in the order of `RECORDS`."""
     last = database.query(key, cypher.LAST, {}, write=False)[0]["last"]
-    for record in RECORDS[options.holds]:
-        model = LINES[record]
-        has_vectors = "$embeddings" in cypher.READ[record]
+    for name in RECORDS[options.holds]:
+        has_vectors = "$embeddings" in cypher.READ[name]
         size = PAGE_WITH_VECTORS if has_vectors and options.embeddings else PAGE
         params = {"embeddings": options.embeddings} if has_vectors else {}
         for page in list_pages(last, size):
-            for row in database.query(key, cypher.READ[record], {**page, **params}, write=False):
-                yield model.model_construct(**_to_fields(record, row))
+            for row in database.query(key, cypher.READ[name], {**page, **params}, write=False):
+                yield _to_record(name, row)
 
 
-def _to_fields(record: str, row: Row) -> Row:
-    line = {name: value for name, value in sorted(row["line"].items()) if value is not None}
-    if record in cypher.INDEXED:
-        line["words"] = dict(sorted(zip(row["terms"], row["counts"], strict=True)))
-        total = sum(line["words"].values())
-        if (line.setdefault("n", None), type(line["n"])) == (total, type(total)):
-            del line["n"]
+def _to_record(name: str, row: Row) -> Record:
+    properties = {name: value for name, value in sorted(row["properties"].items()) if value is not None}
+    if name in RELATIONS:
+        fields = {"type": name, "source": row["source"], "target": row["target"], "properties": properties}
+        return Relation.model_construct(**{field: value for field, value in fields.items() if value})
+    more: Row = {"ends": row["ends"]} if "ends" in row else {}
+    if name in INDEXED:
+        more["words"] = dict(sorted(zip(row["terms"], row["counts"], strict=True)))
         if row["embedded"]:
-            line["embedding"] = pack_vector(row["embedding"]) if row["embedding"] else True
-    if record == "item":
-        line["embeddings"] = sorted(map(pack_vector, row["embeddings"]))
-        line["vectors"] = len(line["embeddings"])
-    return {"record": record, **line}
+            more["embedding"] = pack_vector(row["embedding"]) if row["embedding"] else True
+    if row.get("embeddings"):
+        more["embeddings"] = sorted(map(pack_vector, row["embeddings"]))
+    return Node.model_construct(label=name, properties=properties, **more)
 
 
 def pack_vector(vector: Sequence[float]) -> str:

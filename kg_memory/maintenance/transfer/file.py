@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.line import Line
-from kg_memory.maintenance.transfer.lines import FORMAT, LINES, End, Header
+from kg_memory.falkor.wire import Row
+from kg_memory.maintenance.transfer.records import FORMAT, End, Header, Node, Record, describe, to_record
 from kg_memory.text.json_size import MOST_VALUES_OF_RECORD, has_more_values
 
 if os.name != "nt":
@@ -51,9 +52,9 @@ class LineWriter:
     def header(self, header: Header) -> None:
         self._write(header)
 
-    def put(self, line: Line) -> None:
-        self.counts[line.record] += 1
-        self._write(line)
+    def put(self, record: Record) -> None:
+        self.counts[count_as(record)] += 1
+        self._write(record)
 
     def end(self) -> None:
         """Write the last line."""
@@ -188,6 +189,7 @@ class LineReader:
         self.name = name
         self.size = size
         self._number = 0
+        self._sum = hashlib.sha256()
 
     @property
     def place(self) -> int:
@@ -199,35 +201,32 @@ class LineReader:
 
         Errors: `InputError` if the file is not an export, or one of a later version.
         """
-        self._sum = hashlib.sha256()
-        data = self._next()
-        if _record_of(data) != "kg-memory":
+        data = self._read_line()
+        if not data[:40].replace(b" ", b"").startswith(b'{"record":"kg-memory"'):
             raise InputError(f"{self.name} is not an export of kg-memory; pass one, or name its origin with --from")
         self._sum.update(data)
-        header = self._read(Header, data)
+        header = self._validate(Header, self._parse(data))
         if header.format > FORMAT:
             raise InputError(
                 f"{self.name} has format {header.format}, this package supports {FORMAT}; upgrade kg-memory"
             )
         return header
 
-    def lines(self, records: Collection[str]) -> Iterator[tuple[int, Line]]:
-        """Yield each line, which must be one of *records*, with its number.
+    def records(self, allowed: Collection[str]) -> Iterator[tuple[int, Record]]:
+        """Yield each record, of one of the *allowed* labels and types, with the number of its line.
 
         Errors: `InputError` for an invalid line, or if the file is incomplete or was changed.
         """
         counts: Counter[str] = Counter()
-        while True:
-            data = self._next()
-            record = _record_of(data)
-            if record == "end":
-                break
-            if record not in records:
-                raise self.error(self._number, f"unknown record {record!r:.60}; upgrade kg-memory, or remove the line")
+        while "record" not in (line := self._parse(data := self._read_line())):
             self._sum.update(data)
-            counts[record] += 1
-            yield self._number, self._read(LINES[record], data)
-        end = self._read(End, data)
+            try:
+                record = to_record(line, allowed)
+            except ValueError as error:
+                raise self.error(self._number, str(error)) from None
+            counts[count_as(record)] += 1
+            yield self._number, record
+        end = self._validate(End, line)
         if end.counts != counts or end.sha256 != self._sum.hexdigest():
             raise InputError(f"{self.name} was changed since it was written (its checksum differs); export it again")
 
@@ -235,7 +234,7 @@ class LineReader:
         """Return the error for a line with a *problem*."""
         return InputError(f"{self.name}:{number}: {problem}")
 
-    def _next(self) -> bytes:
+    def _read_line(self) -> bytes:
         self._number += 1
         try:
             data: bytes = self._stream.readline(LONGEST_LINE + 1)
@@ -249,22 +248,25 @@ class LineReader:
             raise self.error(self._number, "the file ends before its last line; copy or export it again")
         return data
 
-    def _read(self, model: type[M], data: bytes) -> M:
+    def _parse(self, data: bytes) -> Row:
         try:
-            return model.model_validate_json(data)
+            line = from_json(data)
+        except ValueError as error:
+            raise self.error(self._number, f"not JSON ({error}); export it again") from None
+        if not isinstance(line, dict):
+            raise self.error(self._number, "the line must be a JSON object; export it again")
+        return line
+
+    def _validate(self, model: type[M], line: Row) -> M:
+        try:
+            return model.model_validate(line)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            field = ".".join(str(part) for part in first["loc"][:2])
-            problem = first["msg"].removeprefix("Value error, ")
-            raise self.error(self._number, f"{field}: {problem}" if field else problem) from None
+            raise self.error(self._number, describe(error)) from None
 
 
-def _record_of(data: bytes) -> str:
-    """Return the record of a line, which stands at its beginning."""
-    begin = data[:80].replace(b" ", b"")
-    if not begin.startswith(b'{"record":"'):
-        return "?"
-    return begin[11:].split(b'"', 1)[0].decode("utf-8", "replace")
+def count_as(record: Record) -> str:
+    """Return the name under which *record* is counted."""
+    return record.label.lower() if isinstance(record, Node) else "relation"
 
 
 def _standard(name: str) -> IO[bytes]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Protocol
 
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
@@ -24,33 +25,18 @@ from kg_memory.ingestion.postings import index_words, is_block, line
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PREFIXES, Progress
-from kg_memory.maintenance.transfer.file import Target, open_lines
-from kg_memory.maintenance.transfer.line import Line
-from kg_memory.maintenance.transfer.lines import RECORDS, Episode, Header, Item
+from kg_memory.maintenance.transfer.file import Target, count_as, open_lines
+from kg_memory.maintenance.transfer.records import INDEXED, RECORDS, Header, Node, Record, key_of
 from kg_memory.maintenance.transfer.renaming import Renaming
 from kg_memory.models.operations import ImportResult
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
 from kg_memory.validation import validate_namespace
 
-HAS_CONTENTS = """
-MATCH (n)
-WHERE NOT n:Meta
-WITH n LIMIT 1
-RETURN count(n) AS some
-"""
 BATCH = 500
 LARGE_BATCH = 2_000_000
 """The characters of texts after which a batch ends before it has so many lines."""
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "entity": ("id", "key"),
-    "predicate": ("name",),
-    "answer": ("key",),
-    "spent": ("day",),
-    **dict.fromkeys(("episode", "fact", "belief", "verdict", "decision", "identity", "community", "item"), ("id",)),
-}
-"""The fields that identify a record: no two may share a value."""
-NumberedLine = tuple[int, Line]
+NumberedRecord = tuple[int, Record]
 MakeError = Callable[[int, str], InputError]
 
 
@@ -88,7 +74,7 @@ def import_export(
             renaming = Renaming(header.namespace, target)
             prepare = _prepare_memory if header.holds == "memory" else _prepare_store
             writer = prepare(driver, shadow, renaming, header, options)
-            for _ in writer.write(reader.lines(RECORDS[header.holds]), reader.error):
+            for _ in writer.write(reader.records(RECORDS[header.holds]), reader.error):
                 if progress:
                     progress(reader.place, reader.size)
             if header.holds == "memory":
@@ -99,12 +85,12 @@ def import_export(
 
 
 class Conversion(Protocol):
-    """A graph of another memory as lines of an export; `left_out` counts elements without a counterpart in ours."""
+    """A graph of another memory as records of ours; `left_out` counts elements without a counterpart."""
 
     left_out: Mapping[str, int]
 
-    def lines(self) -> Iterator[Line]:
-        """Yield the lines, in the order in which they are written."""
+    def records(self) -> Iterator[Record]:
+        """Yield the records, in the order in which they are written."""
 
 
 def import_converted(
@@ -117,7 +103,7 @@ def import_converted(
     target = validate_namespace(options.namespace)
     with _replace_graph(driver, target, graph_key(target), replace=options.replace) as (shadow, replaced):
         writer = _prepare_memory(driver, shadow, Renaming(target, target), None, options)
-        for count in writer.write(enumerate(conversion.lines(), start=1), _converted_error):
+        for count in writer.write(enumerate(conversion.records(), start=1), _converted_error):
             if progress:
                 progress(count, 0)
     return ImportResult(
@@ -143,7 +129,7 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
     with shadow_graph(database, key) as shadow:
         if not replace:
             shadow.watch(key)
-        has_contents = any(row["some"] for row in database.query(key, HAS_CONTENTS, {}, write=False))
+        has_contents = any(row["some"] for row in database.query(key, cypher.HAS_CONTENTS, {}, write=False))
         if has_contents and not replace:
             raise InputError(f"{target!r} is not empty; choose another namespace, or replace it (--replace)")
         yield shadow, has_contents
@@ -251,54 +237,59 @@ class GraphWriter:
         self.counts: Counter[str] = Counter()
         self.embedded = 0
 
-    def write(self, lines: Iterable[NumberedLine], make_error: MakeError) -> Iterator[int]:
-        """Write *lines* in batches, and yield how many were written so far; *make_error* makes the error of a line."""
-        for record, group in groupby(lines, key=lambda numbered: numbered[1].record):
+    def write(self, records: Iterable[NumberedRecord], make_error: MakeError) -> Iterator[int]:
+        """Write *records* in batches, and yield how many are written; *make_error* makes the error of a line."""
+        for name, group in groupby(records, key=lambda numbered: numbered[1].name):
             for batch in _batches(group):
-                self._write_batch(record, batch, make_error)
-                self.counts[record] += len(batch)
+                self._write_batch(name, batch, make_error)
+                self.counts[count_as(batch[0][1])] += len(batch)
                 yield self.counts.total()
 
-    def _write_batch(self, record: str, batch: list[NumberedLine], make_error: MakeError) -> None:
+    def _write_batch(self, name: str, batch: list[NumberedRecord], make_error: MakeError) -> None:
         rows = []
-        for number, item in batch:
+        for number, record in batch:
             try:
-                rows.append({"line": number, **self._to_row(record, item)})
+                rows.append({"line": number, **self._to_row(record)})
             except ValueError as error:
                 raise make_error(number, str(error)) from None
-        if record in cypher.INDEXED:
+        if name in INDEXED:
             self._embed_texts(rows)
-        if record == "alias":
-            self._query(cypher.ALIASES, keys=list(dict.fromkeys(row["key"] for row in rows)))
         words = [row.pop("words", {}) for row in rows]
-        written = {row["line"] for row in self._query(cypher.WRITE[record], rows=rows)}
+        written = {row["line"] for row in self._query(cypher.WRITE[name], rows=rows)}
         for row in rows:
             if row["line"] not in written:
-                problem = f"this {record} is there twice, or refers to something that no earlier line has"
-                raise make_error(row["line"], problem)
-        if record in cypher.INDEXED:
-            self._write_words(record, [row["properties"]["id"] for row in rows], words)
+                raise make_error(row["line"], f"this {name} is there twice, or refers to a node of no earlier line")
+        if name in INDEXED:
+            self._write_words(name, [row["properties"]["id"] for row in rows], words)
 
-    def _to_row(self, record: str, item: Line) -> Row:
-        if isinstance(item, Episode) and self._max_content and len(item.content) > self._max_content:
-            length, limit = len(item.content), self._max_content
+    def _to_row(self, record: Record) -> Row:
+        content = record.properties.get("content", "")
+        if self._max_content and len(content) > self._max_content:
+            length, limit = len(content), self._max_content
             raise ValueError(f"the content has {length} characters, the limit is {limit}: raise max_content")
-        item = self._renaming.rename(item)
-        ends, properties = _fields_beside_properties(item), item.to_properties()
-        if isinstance(item, Item):
-            vectors = [] if self._vectors.ignore else list(map(self._vectors.unpack, item.embeddings))
-            properties["vectors"] = len(vectors)
-            return {**ends, "within": item.prefixes[-1], "properties": properties, "embeddings": vectors}
-        if record not in cypher.INDEXED:
-            return {**ends, "properties": properties}
-        words = item.words if item.words is not None else _count_words(record, properties)  # type: ignore[attr-defined]
-        packed: str | bool | None = item.embedding  # type: ignore[attr-defined]
-        has_vector = isinstance(packed, str) and not self._vectors.ignore
-        vector = self._vectors.unpack(str(packed)) if has_vector else None
-        text = TEXTS[record](properties) if packed is not None and vector is None else None
-        if "n" not in item.model_fields_set and not is_block(properties):
-            properties["n"] = sum(words.values())
-        return {**ends, "properties": properties, "words": words, "embedding": vector, "text": text}
+        record = self._renaming.rename(record)
+        if not isinstance(record, Node):
+            return {"source": record.source, "target": record.target, "properties": record.properties}
+        row: Row = {"properties": dict(record.properties), "ends": record.ends}
+        if record.label == "Item":
+            vectors = [] if self._vectors.ignore else list(map(self._vectors.unpack, record.embeddings))
+            row["properties"]["vectors"] = len(vectors)
+            row["embeddings"] = vectors
+        if record.label in INDEXED:
+            row |= self._index(record, row["properties"])
+        return row
+
+    def _index(self, node: Node, properties: Row) -> Row:
+        """Return the words and the vector of *node*, or the text of which the vector is to be made."""
+        words: Mapping[str, float] = node.words or {}
+        if node.words is None:
+            words = _count_words(node.label, properties)
+            if not is_block(properties):
+                properties.setdefault("n", sum(words.values()))
+        packed = None if self._vectors.ignore or node.embedding is True else node.embedding
+        vector = None if packed is None else self._vectors.unpack(packed)
+        text = TEXTS[node.label](properties) if node.embedding is not None and vector is None else None
+        return {"words": words, "embedding": vector, "text": text}
 
     def _embed_texts(self, rows: list[Row]) -> None:
         """Compute the vectors that the file does not have."""
@@ -310,7 +301,7 @@ class GraphWriter:
                 row["embedding"] = vector
             self.embedded += len(missing)
 
-    def _write_words(self, record: str, ids: list[str], words: list[dict[str, int]]) -> None:
+    def _write_words(self, label: str, ids: list[str], words: list[Mapping[str, float]]) -> None:
         terms = sorted(set().union(*words))
         if not terms:
             return
@@ -318,48 +309,52 @@ class GraphWriter:
         rows = []
         for id_, counts in zip(ids, words, strict=True):
             rows.append({"id": id_, "words": [{"term": term, "f": count} for term, count in counts.items()]})
-        self._query(cypher.POSTINGS[record], rows=rows)
+        self._query(cypher.WRITE_WORDS[label], rows=rows)
 
     def _query(self, query: str, **params: Any) -> list[Row]:
         return self._database.query(self._key, query, params, write=True)
 
 
-def _batches(lines: Iterable[NumberedLine]) -> Iterator[list[NumberedLine]]:
-    """Yield lines in batches without duplicates: a query does not see what it writes itself."""
-    batch: list[NumberedLine] = []
+def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]]:
+    """Yield records in batches without duplicates: a query does not see what it writes itself."""
+    batch: list[NumberedRecord] = []
     characters = 0
     batch_keys: set[Any] = set()
-    for number, item in lines:
-        keys = {getattr(item, name) for name in KEYS.get(item.record, ())}
+    for number, record in records:
+        keys = _keys(record)
         if len(batch) == BATCH or characters > LARGE_BATCH or keys & batch_keys:
             yield batch
             batch, batch_keys, characters = [], set(), 0
-        batch.append((number, item))
+        batch.append((number, record))
         batch_keys |= keys
-        characters += item.length
+        characters += sum(len(value) for value in record.properties.values() if isinstance(value, str))
     if batch:
         yield batch
 
 
-def _fields_beside_properties(item: Line) -> Row:
-    return {name: getattr(item, name) for name in item.own - {"record", "words", "embedding"}}
+def _keys(record: Record) -> set[Any]:
+    """Return the values that no other node may have, too."""
+    if not isinstance(record, Node):
+        return set()
+    keys = {record.properties[key_of(record.label)]}
+    return keys | {record.properties["key"]} if record.label == "Entity" else keys
 
 
-def _count_words(record: str, properties: Row) -> dict[str, int]:
-    """Return the words of a record as ingestion counts them; those of an episode without its neighbours'."""
-    if record == "episode":
+def _count_words(label: str, properties: Row) -> dict[str, int]:
+    """Return the words of a node as ingestion counts them; those of an episode without its neighbours'."""
+    if label == "Episode":
         _, postings = index_words({"speaker": None, **properties}, (), ())
         return {posting["term"]: posting["in"][0]["f"] for posting in postings}
-    if record == "fact":
+    if label == "Fact":
         return dict(tokenise.count_fact_terms(properties["sentence"], properties["predicate"]))
     names = " ".join(dict.fromkeys((properties["name"], *properties.get("aliases", ()))))
     return dict(tokenise.count_terms(properties.get("summary", "")) + tokenise.count_terms(names, NAME_WEIGHT))
 
 
 TEXTS: Mapping[str, Callable[[Row], str]] = {
-    "entity": lambda properties: str(properties["name"]),
-    "community": lambda properties: str(properties["name"]),
-    "fact": lambda properties: str(properties["sentence"]),
-    "episode": lambda properties: line({"speaker": None, **properties}),
+    "Entity": itemgetter("name"),
+    "Community": itemgetter("name"),
+    "Fact": itemgetter("sentence"),
+    "Episode": lambda properties: line({"speaker": None, **properties}),
 }
-"""The text that the vector of each record is of."""
+"""The text that the vector of each label of node is of."""
