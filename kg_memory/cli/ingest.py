@@ -19,8 +19,8 @@ from kg_memory.plugins import load_plugin
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
-    from kg_memory.memory.usage import Estimate, Range
     from kg_memory.models.budget import Budget
+    from kg_memory.models.operations import Estimate, Range
 
 _SHOWN_PROBLEMS = 10
 

@@ -7,13 +7,14 @@ import inspect
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from kg_memory.falkor.graph_store import FalkorDriver
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import name_forms, run_graph
+from kg_memory.runtime.effects import name_forms, run_graph, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
@@ -164,3 +165,9 @@ def verb(
         form.__annotations__ = {**flow.__annotations__, "return": result}
     name_forms(flow, run, arun)
     return run, arun
+
+
+def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
+    """Run the flow of the plug-in *name* of the kind ``verbs``: the part of a verb that few programs need."""
+    flow = yield from work(partial(load_plugin, "verbs", name))
+    return (yield from flow(*args, **kwargs))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
 from kg_memory.maintenance.reembedding import reembed
-from kg_memory.memory._verb import Group, verb
+from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.models.operations import ExportResult, ImportResult
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.effects import work
@@ -137,11 +137,8 @@ class Data(Group):
         is stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.
         *progress* is called with how many records of how many are stored. Errors: `InputError` names a wrong record.
         """
-        import_records = yield from work(lambda: load_plugin("verbs", "import_from"))
-        result: ImportResult = yield from import_records(
-            self._engine, origin, source, group, namespace, read=read, progress=progress
-        )
-        return result
+        where = {"group": group, "namespace": namespace}
+        return run_plugin("import_from", self._engine, origin, source, **where, read=read, progress=progress)
 
     import_from, aimport_from = verb(_import_from)
 

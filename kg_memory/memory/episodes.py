@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import builtins
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,21 +11,13 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import STATS
-from kg_memory.ingestion.date import date
-from kg_memory.ingestion.dedupe import dedupe
-from kg_memory.ingestion.extract import extract
-from kg_memory.ingestion.facts import facts
-from kg_memory.ingestion.invalidate import invalidate
-from kg_memory.ingestion.receive import accept, sketch
-from kg_memory.ingestion.reflect import reflect
-from kg_memory.ingestion.resolve import resolve
-from kg_memory.ingestion.state import Draft, IngestionContext
+from kg_memory.ingestion.receive import accept
+from kg_memory.ingestion.state import IngestionContext
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.memory._verb import Engine, Group, verb
+from kg_memory.memory._verb import Engine, Group, run_plugin, verb
 from kg_memory.memory.adding import (
     Input,
     Progress,
-    State,
     Tally,
     date_input,
     date_inputs,
@@ -37,15 +28,13 @@ from kg_memory.memory.adding import (
     result_of_saving,
 )
 from kg_memory.memory.listing import belief_params, start_all
-from kg_memory.memory.sessions import MOST_MESSAGES, READ, choose_new, summarise
 from kg_memory.models.filters import parse_filter
-from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeStatus
-from kg_memory.models.operations import AddResult, Preview, PreviewedVerdict, Stats
+from kg_memory.models.graph import Episode, EpisodeStatus
+from kg_memory.models.operations import AddResult, Preview, Stats
 from kg_memory.retrieval.time_window import UserTime
-from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import PLANS, Settings
+from kg_memory.settings import PLANS
 from kg_memory.temporal.interval import EVER
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count, validate_name
@@ -56,8 +45,6 @@ READ_ALL = IngestionContext(read_all=True)
 """The context of a run that also reads what would be skipped."""
 UNREAD = (EpisodeStatus.SAVED, EpisodeStatus.WAITING, EpisodeStatus.WORKING)
 """The states of episodes that are still to be read."""
-PREVIEWED = (extract, reflect, resolve, facts, date, dedupe, invalidate)
-"""The steps of reading that write nothing."""
 DEEPER = PLANS[PLANS.index("standard") :]
 """The plans that read one episode at a time, and so may read one again."""
 UNKNOWN_PLAN = ""
@@ -118,13 +105,8 @@ class Episodes(Group):
         than *least* messages are new, it is that one, or ``None``. It is forgotten with any message of the thread.
         Errors: `InputError` without a model; `ModelError`, `DatabaseError`, `MemoryPaused`.
         """
-        conversation = {"thread": validate_name("thread", thread, "the id of a conversation")}
-        least = validate_count("least", least)
-        summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
-        last = summaries[0] if summaries else None
-        messages = yield from read_episodes(MOST_MESSAGES, 0, where={**conversation, "kind": READ})
-        new = choose_new(messages, last)
-        return last if len(new) < least else (yield from summarise(self._engine, new, last, namespace))
+        thread, least = validate_name("thread", thread, "the id of a conversation"), validate_count("least", least)
+        return run_plugin("summarise", self._engine, thread, least, namespace)
 
     summarise, asummarise = verb(_summarise)
 
@@ -144,7 +126,7 @@ class Episodes(Group):
         """
         episode = {"content": content, "speaker": speaker, "at": at, "thread": thread}
         state = {**date_input(episode, self._engine.driver.today), "namespace": namespace}
-        return preview_input(state, self._engine.settings)
+        return run_plugin("preview", state, self._engine.settings)
 
     preview, apreview = verb(_preview)
 
@@ -339,55 +321,3 @@ def _shallow(to: str | None, engine: Engine, *, skipped: bool, reads: bool) -> _
     statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
     context = IngestionContext(plan=plan, read_all=True)  # what was read before is, whatever is skipped by now
     return _Shallow(tuple(map(str, statuses)), (UNKNOWN_PLAN, *PLANS[: PLANS.index(plan)]), context)
-
-
-# Previews
-
-
-def preview_input(state: State, settings: Settings) -> Flow[Preview]:
-    """Return what reading a dated input would do, and write nothing."""
-    asking, began = CachedAnswers(state["namespace"], MemoryCache()), time.perf_counter()
-    draft = yield from asking.through(_read(state, settings))
-    stated: dict[bool, list[str]] = {True: [], False: []}
-    for fact in draft.facts:
-        stated[fact.same_as is not None].append(fact.sentence)
-    named: dict[bool, list[str]] = {True: [], False: []}
-    for entity in draft.entities:
-        named[entity.is_new].append(entity.name)
-    return Preview(
-        facts=tuple(stated[False]),
-        known=tuple(stated[True]),
-        ended=tuple(draft.revision.ended),
-        pending=tuple(draft.revision.waiting),
-        entities=tuple(named[True]),
-        merged=tuple(named[False]),
-        verdicts=tuple(_verdicts(draft)),
-        skipped=draft.skipped,
-        usage=asking.usage("preview", began),
-    )
-
-
-def _read(state: State, settings: Settings) -> Flow[Draft]:
-    draft = yield from sketch(state, settings)
-    for step in PREVIEWED:
-        draft = draft.with_records(**(yield from step(draft, settings)))
-    return draft
-
-
-def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield each verdict on a pair, with what it would do where it is about a contradiction."""
-    rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
-    for pair in draft.comparisons:
-        fact, existing = draft.facts[pair.new], pair.candidate
-        ruled = rulings.get((fact.stored_id, existing.id))
-        verdict = pair.verdict or ruled
-        if verdict is not None:
-            yield PreviewedVerdict(
-                fact=fact.sentence,
-                existing=existing.id,
-                existing_sentence=existing.sentence,
-                verdict=ruled.kind if ruled else pair.verdict.verdict if pair.verdict else "unrelated",
-                confidence=verdict.confidence,
-                reason=verdict.reason,
-                ruling=ruled.ruling if ruled else None,
-            )

@@ -51,6 +51,47 @@ class DailyUsage(Usage):
     money: float | None = None
 
 
+class Range(Value):
+    """The range of a figure, and its likely value."""
+
+    low: float
+    likely: float
+    high: float
+
+    def __add__(self, other: Range) -> Range:
+        return Range(low=self.low + other.low, likely=self.likely + other.likely, high=self.high + other.high)
+
+
+class Estimate(Value):
+    """The cost of reading some `episodes`: only those `to_read` cost anything.
+
+    `finished` were read before, `skipped` have nothing in them that is read. `seconds`, where it is known, is from all
+    asked at once to one after the other. `past` is how many episodes of the namespace it comes from: with 20 or
+    more, that is what is likely; else a measured conversation is.
+    """
+
+    episodes: int
+    to_read: int
+    finished: int
+    skipped: int
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    money: Range | None = None
+    seconds: tuple[float, float] | None = None
+    past: int = 0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """Return what both take; what is not known of one is not known of both."""
+        counts = ("episodes", "to_read", "finished", "skipped", "calls", "input_tokens", "output_tokens", "past")
+        whole = {name: getattr(self, name) + getattr(other, name) for name in counts}
+        money = self.money + other.money if self.money and other.money else None
+        seconds = None
+        if self.seconds and other.seconds:
+            seconds = (self.seconds[0] + other.seconds[0], self.seconds[1] + other.seconds[1])
+        return Estimate(**whole, money=money, seconds=seconds)
+
+
 class Dropped(Value):
     """An entity or a fact that the reading names and the memory does not take: its `text`, and the `reason`.
 

@@ -23,6 +23,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.sessions import choose_new
 from kg_memory.errors import (
     AnswerError,
     EmbeddingUnavailable,
@@ -37,7 +38,6 @@ from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.cross_encoders import RerankServer
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
-from kg_memory.memory.sessions import choose_new
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.operations import AddResult
 from tests.chat_server import Said, chat_server, completion

@@ -43,9 +43,9 @@ def import_records(
     engine: Engine,
     origin: str,
     source: str | Path,
+    *,
     group: str | None,
     namespace: str,
-    *,
     read: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:

@@ -1,4 +1,4 @@
-"""Summaries of conversations: intent, files, decisions, open questions and next steps (C65, C66).
+"""Summaries of conversations: intent, files, decisions, open questions and next steps.
 
 A summary is an episode of its thread, of kind block: it is exported, and forgotten with any of the messages that it
 sums up, but no search finds it and nothing is read from it, as all that it says was read from the messages.
@@ -16,6 +16,7 @@ from kg_memory.llm.prompts import SESSION
 from kg_memory.llm.prompts.answers import SessionNotes
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import date_input, read_episode
+from kg_memory.memory.episodes import read_episodes
 from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeKind
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import ask
@@ -55,7 +56,17 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
     return chosen[::-1]
 
 
-def summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
+def summarise(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
+    """Return the summary of a conversation: a new one, or the last one where less than *least* messages are new."""
+    conversation = {"thread": thread}
+    summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
+    last = summaries[0] if summaries else None
+    messages = yield from read_episodes(MOST_MESSAGES, 0, where={**conversation, "kind": READ})
+    new = choose_new(messages, last)
+    return last if len(new) < least else (yield from _summarise(engine, new, last, namespace))
+
+
+def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
     """Ask for the notes of the *new* messages of a thread and of its *last* summary, and save them.
 
     There is none where the model has nothing to note, or any of these was forgotten meanwhile.

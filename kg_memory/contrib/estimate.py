@@ -1,0 +1,189 @@
+"""Estimate the cost of reading episodes, for `memory.usage.estimate`.
+
+An estimate renders and counts the questions that reading the episodes asks in any case. How many follow, about what is
+ambiguous, is as it was in the namespace so far, or as it was in a conversation that was measured.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from kg_memory.falkor.queries import usage as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.facts import ask_readings
+from kg_memory.ingestion.receive import FINISHED, split_content, validate_episode
+from kg_memory.ingestion.records import EpisodeRecord, Mention, PreviousMessage, ResolvedEntity
+from kg_memory.ingestion.reflect import reflect
+from kg_memory.ingestion.state import Draft
+from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
+from kg_memory.memory.adding import State
+from kg_memory.models.budget import Budget
+from kg_memory.models.operations import Estimate, Range, Usage
+from kg_memory.runtime.effects import Ask, Model, now, read, work
+from kg_memory.runtime.flow import Every, Flow
+from kg_memory.settings import Settings
+from kg_memory.temporal.interval import iso, local_time
+from kg_memory.text.tokenise import estimate_tokens
+
+ENOUGH = 20
+"""From how many episodes on the namespace's own past is taken for what is likely."""
+LATEST = 500
+AT_ONCE = 1000
+LIKELY_INPUT, LIKELY_OUTPUT = 0.9, 0.6
+"""The factor from the cautious `estimate_cost` to a likely cost."""
+LINE = 40
+"""Tokens of a message in a joint question, beside its content."""
+NOTHING = Range(low=0, likely=0, high=0)
+AMOUNTS = ("calls", "input_tokens", "output_tokens")
+# Names to render prompts with that are told the entities: how many there are changes little.
+GUESS = tuple(Mention(name, "Person") for name in ("Ann", "Oslo"))
+GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) for guess in GUESS)
+
+
+class FollowUps(NamedTuple):
+    """The number of questions that follow for each episode that is read, and their tokens."""
+
+    calls: float
+    input_tokens: float
+    output_tokens: float
+
+
+MEASURED = {
+    "economy": FollowUps(0.5, 1_000, 60),
+    "standard": FollowUps(0.8, 1_700, 100),
+    "thorough": FollowUps(1.0, 1_600, 100),
+}
+"""The follow-ups in a conversation of 150 messages, by plan."""
+MOST = FollowUps(2.5, 5_000, 400)
+"""The most that follows for an episode on average."""
+
+
+def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -> Flow[Estimate]:
+    """Return what reading *states*, dated inputs of one namespace in their order, will take by *model*.
+
+    Errors: `InputError` where one could not be stored.
+    """
+    created_at = yield from now()
+    valid = [validate_episode(state, settings, created_at) for state in states]
+    episodes = {episode.id: episode for episode in valid}
+    finished = yield from _find_finished(list(episodes))
+    past = yield from _past(settings)
+    costs = yield from work(lambda: list(_costs(episodes.values(), finished, settings)))
+    to_read = sum(1 for cost in costs if cost != Usage())
+    amounts = dict.fromkeys(AMOUNTS, NOTHING)
+    if to_read and not model.by_rules:
+        amounts = _amounts(sum(costs, Usage()), to_read, past, MEASURED[settings.plan])
+    seconds = past["seconds"] * to_read if past else None
+    return Estimate(
+        episodes=len(episodes),
+        to_read=to_read,
+        finished=len(finished),
+        skipped=len(costs) - to_read,
+        **amounts,
+        money=_money(amounts, settings.budget),
+        past=past["episodes"] if past else 0,
+        seconds=None if seconds is None else (seconds / max(1, min(settings.parallel, to_read)), seconds),
+    )
+
+
+def _past(settings: Settings) -> Flow[Row | None]:
+    """Return what reading an episode took so far by the plan that is set, if there were enough."""
+    averages = yield from read(queries.AVERAGE_COST, plan=settings.plan, limit=LATEST)
+    return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
+
+
+def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
+    """Return those of *ids* that were read before."""
+    finished: set[str] = set()
+    for start in range(0, len(ids), AT_ONCE):
+        rows = yield from read(queries.EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
+        finished |= {row["id"] for row in rows}
+    return finished
+
+
+def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
+    """Yield what is asked in any case about each of *episodes* that is not *finished*: nothing if it is skipped."""
+    together: Counter[str] = Counter()
+    for draft in _drafts(episodes, settings):
+        if draft.episode.id in finished:
+            continue
+        asks = _sure(draft, settings)
+        cost = sum(map(estimate_cost, asks), Usage())
+        if settings.plan == "economy" and len(asks) == 1:
+            thread = draft.episode.thread_key
+            if together[thread] % settings.window:  # it is part of the question about an earlier one
+                cost = _cost_along(draft)
+            together[thread] += 1
+        yield cost
+
+
+def _cost_along(draft: Draft) -> Usage:
+    tokens = LINE + estimate_tokens(draft.episode.text)
+    return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
+
+
+def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
+    """Yield the episodes as the extraction sees them, each with those before it in its thread."""
+    threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
+    for episode in episodes:
+        before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
+        pieces = tuple(split_content(episode.text, settings.chunk_size))
+        yield Draft({}, episode=replace(episode, at_iso=at), previous=tuple(before), pieces=pieces)
+        before.append(PreviousMessage(episode.speaker, episode.text[:2000], at))
+
+
+def _sure(draft: Draft, settings: Settings) -> list[Ask]:
+    """Return the questions that reading the episode asks in any case: none if it is skipped."""
+    asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
+    if asks and settings.plan == "thorough":
+        guess = draft.with_records(mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
+        asks += [*_first(reflect(guess, settings)), *_first(ask_readings(guess, settings))]
+    return asks
+
+
+def _first(flow: Flow[Any]) -> list[Ask]:
+    """Return what *flow* asks first, side by side."""
+    try:
+        effect = next(flow)
+    except StopIteration:
+        return []
+    flows = effect.flows if isinstance(effect, Every) else ()
+    asks = [next(inner) for inner in flows]
+    for opened in (flow, *flows):
+        opened.close()
+    return asks
+
+
+def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
+    """Return the calls and tokens of reading *count* episodes, which asks *sure* and then what follows."""
+    output = sure.output_tokens * LIKELY_OUTPUT
+    if past:
+        follow_ups = FollowUps(*(whole - first for whole, first in zip(past["all"], past["reading"], strict=True)))
+        output = sure.calls * past["reading"][2] / max(past["reading"][0], 1)
+    calls, input_tokens, output_tokens = (count * amount for amount in follow_ups)
+    most = FollowUps(*(count * max(pair) for pair in zip(MOST, follow_ups, strict=True)))
+    return {
+        "calls": Range(low=sure.calls, likely=round(sure.calls + calls), high=round(sure.calls + most.calls)),
+        "input_tokens": _range(sure.input_tokens, LIKELY_INPUT * sure.input_tokens, input_tokens, most.input_tokens),
+        "output_tokens": _range(sure.output_tokens, output, output_tokens, most.output_tokens),
+    }
+
+
+def _range(sure: float, likely: float, follows: float, most: float) -> Range:
+    low = min(sure * 0.7, likely) if follows else likely
+    return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
+
+
+def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
+    """Return what that costs, without a discount for what the server has cached; ``None`` without prices."""
+
+    def cost(end: str) -> float | None:
+        tokens = {name: int(getattr(amounts[name], end)) for name in ("input_tokens", "output_tokens")}
+        return budget.money(Usage(**tokens))
+
+    low, likely, high = cost("low"), cost("likely"), cost("high")
+    return None if low is None or likely is None or high is None else Range(low=low, likely=likely, high=high)

@@ -1,0 +1,73 @@
+"""Preview what reading a message would remember, for `memory.episodes.preview`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from kg_memory.ingestion.date import date
+from kg_memory.ingestion.dedupe import dedupe
+from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.facts import facts
+from kg_memory.ingestion.invalidate import invalidate
+from kg_memory.ingestion.receive import sketch
+from kg_memory.ingestion.reflect import reflect
+from kg_memory.ingestion.resolve import resolve
+from kg_memory.ingestion.state import Draft
+from kg_memory.memory.adding import State
+from kg_memory.models.operations import Preview, PreviewedVerdict
+from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
+
+PREVIEWED = (extract, reflect, resolve, facts, date, dedupe, invalidate)
+"""The steps of reading that write nothing."""
+
+
+def preview_input(state: State, settings: Settings) -> Flow[Preview]:
+    """Return what reading a dated input would do, and write nothing."""
+    asking, began = CachedAnswers(state["namespace"], MemoryCache()), time.perf_counter()
+    draft = yield from asking.through(_sketch(state, settings))
+    stated: dict[bool, list[str]] = {True: [], False: []}
+    for fact in draft.facts:
+        stated[fact.same_as is not None].append(fact.sentence)
+    named: dict[bool, list[str]] = {True: [], False: []}
+    for entity in draft.entities:
+        named[entity.is_new].append(entity.name)
+    return Preview(
+        facts=tuple(stated[False]),
+        known=tuple(stated[True]),
+        ended=tuple(draft.revision.ended),
+        pending=tuple(draft.revision.waiting),
+        entities=tuple(named[True]),
+        merged=tuple(named[False]),
+        verdicts=tuple(_verdicts(draft)),
+        skipped=draft.skipped,
+        usage=asking.usage("preview", began),
+    )
+
+
+def _sketch(state: State, settings: Settings) -> Flow[Draft]:
+    draft = yield from sketch(state, settings)
+    for step in PREVIEWED:
+        draft = draft.with_records(**(yield from step(draft, settings)))
+    return draft
+
+
+def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
+    """Yield each verdict on a pair, with what it would do where it is about a contradiction."""
+    rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
+    for pair in draft.comparisons:
+        fact, existing = draft.facts[pair.new], pair.candidate
+        ruled = rulings.get((fact.stored_id, existing.id))
+        verdict = pair.verdict or ruled
+        if verdict is not None:
+            yield PreviewedVerdict(
+                fact=fact.sentence,
+                existing=existing.id,
+                existing_sentence=existing.sentence,
+                verdict=ruled.kind if ruled else pair.verdict.verdict if pair.verdict else "unrelated",
+                confidence=verdict.confidence,
+                reason=verdict.reason,
+                ruling=ruled.ruling if ruled else None,
+            )
