@@ -1,4 +1,4 @@
-"""`GraphMemory.entities`: the entities of a memory, one at a glance, and its neighbourhood."""
+"""`GraphMemory.entities`: the entities of a memory, one at a glance, its neighbourhood, and paths between two."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as community_queries
 from kg_memory.falkor.queries import episodes as episode_queries
 from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.queries import paths as cypher
+from kg_memory.falkor.queries.search import ENTITIES_BY_ID, FACTS_BY_ID
 from kg_memory.ingestion.extract import entity_type
 from kg_memory.maintenance.identities.decisions import list_identities, merge, split, undo
 from kg_memory.maintenance.identities.split import SplitRequest
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, read_times
-from kg_memory.memory.paths import find_named, read_path
+from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, read_times, to_facts
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
 from kg_memory.retrieval.standing import add_standing, point_of
@@ -31,6 +32,11 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_nam
 MAX_STEPS = 6
 CARD_FACTS = 1000
 """The number of facts that a card looks at for the neighbours."""
+MOST_LINKS = 5_000
+"""The most facts that a path follows at each step, the latest first."""
+
+Came = dict[str, tuple[str, str]]
+"""The entity and the fact from which each entity was reached."""
 
 
 class Entities(Group):
@@ -270,3 +276,60 @@ def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbo
     types = {entity.name: entity.type for entity in near.entities}
     ranked = sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:limit]
     return tuple(Neighbour(name=name, type=types.get(name, "Entity"), facts=count) for name, count in ranked)
+
+
+# Paths
+
+
+def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
+    """Return the entities called *name*, or the one with that id, by their ids.
+
+    Errors: `InputError`.
+    """
+    name = replace_unstorable(validate_name(argument, name, NAME_HINT))
+    called = yield from read(queries.CALLED, alias=alias_key(name))
+    if not called:
+        called = yield from read(ENTITIES_BY_ID, ids=[name])
+    return {row["entity"]["id"]: row["entity"] for row in called}
+
+
+def read_path(name: str, target: str, steps: int, window: Window | None, believed_at: int | None) -> Flow[list[Fact]]:
+    """Return the facts of a shortest path between two entities, in its order; none if they are further apart."""
+    starts = yield from find_named("name", name)
+    ends = yield from find_named("target", target)
+    if window is None:
+        time = yield from now()
+        window = time, time + 1
+    seen = yield from belief_params(window, believed_at)
+    came: Came = {}
+    reached, edge = set(starts), sorted(starts)
+    for _ in range(steps):
+        if not edge or reached & ends.keys():
+            break
+        links = yield from read(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)
+        edge = _go_on(links, reached, came)
+    facts = _go_back(min(reached & ends.keys(), default=None), came)
+    stored = yield from read(FACTS_BY_ID, ids=facts, sources=SOURCES, **seen)
+    by_id = {fact.id: fact for fact in (yield from to_facts(stored, window, seen["believed_at"]))}
+    return [by_id[fact] for fact in facts if fact in by_id]
+
+
+def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
+    """Note how the entities of *links* are reached, and return the new ones."""
+    new: list[str] = []
+    for link in links:
+        for end in sorted(link["ends"]):
+            if end not in reached:
+                reached.add(end)
+                came[end] = link["id"], link["fact"]
+                new.append(end)
+    return new
+
+
+def _go_back(end: str | None, came: Came) -> list[str]:
+    """Return the facts that lead to *end*, the first one first."""
+    facts: list[str] = []
+    while end in came:
+        end, fact = came[end]
+        facts.append(fact)
+    return facts[::-1]

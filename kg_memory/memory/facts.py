@@ -17,8 +17,7 @@ from kg_memory.maintenance.review.retract import replace_fact, retract
 from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.adding import Progress, Tally, date_input, to_result
-from kg_memory.memory.changes import is_reviewed, read_changes
-from kg_memory.memory.consequences import read_consequences
+from kg_memory.memory.changes import is_reviewed, read_changes, read_consequences
 from kg_memory.memory.declaring import FactMapping, FactRow, FactTime, count_rows, declare_many, declare_one
 from kg_memory.memory.listing import (
     During,

@@ -29,9 +29,9 @@ from kg_memory.maintenance.identities.decisions import list_identities
 from kg_memory.maintenance.review.reviews import list_reviews, read_verdict, to_reviews
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.changes import changes_of, read_changes
+from kg_memory.memory.entities import find_named
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
-from kg_memory.memory.paths import find_named
 from kg_memory.models.graph import SOURCES, Entity, Episode, Fact, IdentityDecision, Review
 from kg_memory.retrieval.time_window import Window, parse_moment
 from kg_memory.runtime.effects import now, read
