@@ -160,8 +160,9 @@ def verb(
 
     signature = inspect.signature(flow)
     result = str(signature.return_annotation).removeprefix("Flow[").removesuffix("]").replace("builtins.", "")
-    for form in (run, arun):
-        form.__signature__ = signature.replace(return_annotation=result)  # type: ignore[attr-defined]
+    forms: tuple[Any, Any] = run, arun
+    for form in forms:
+        form.__signature__ = signature.replace(return_annotation=result)
         form.__annotations__ = {**flow.__annotations__, "return": result}
     name_forms(flow, run, arun)
     return run, arun
