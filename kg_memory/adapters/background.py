@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
-from weakref import WeakMethod, WeakSet
+from typing import Any, TypeVar
+from weakref import WeakMethod
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, ModelUnavailable
@@ -28,6 +26,7 @@ from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry import describe_error, mask
+from kg_memory.runtime.worker import NOW, Worker
 from kg_memory.temporal.interval import instant
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_namespace, validate_seconds
@@ -41,8 +40,6 @@ RETRY_POLICY = RetryPolicy(attempts=8, first=1.0, longest=60.0)
 PASSING = Outage(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
 AT_ONCE = 1000
-NOW = 0.0
-"""The due time of a conversation that must be read at once."""
 CLOSED = "this background memory was closed: open another"
 
 
@@ -80,6 +77,10 @@ class _Thread:
     tokens: int = 0
     tasks: list[_Task] = field(default_factory=list)
 
+    @property
+    def futures(self) -> list[Future[list[AddResult]]]:
+        return [task.future for task in self.tasks]
+
 
 class BackgroundMemory(Closing):
     """Saves episodes when they are submitted, and reads them later, on a thread of its own.
@@ -114,21 +115,13 @@ class BackgroundMemory(Closing):
         self._resume = resume
         self._retry_policy = retry_policy
         self._failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
-        self._closed = False
-        """Whether new episodes are refused."""
-        self._ended = False
-        """Whether reading has ended."""
+        self._worker = Worker("kg-memory-background", self._read_thread, self.exit_seconds, _log_left)
         self.renew()
         renew_in_children(self)
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
-        finish_at_exit(self)
 
     def renew(self) -> None:
-        """Start afresh in a child process; the parent reads the pending episodes."""
-        self._changed = threading.Condition()
-        self._threads: dict[tuple[str, object], _Thread] = {}
-        self._reading: list[_Task] = []
-        self._worker: threading.Thread | None = None
+        """Forget, in a forked child, which namespaces were submitted to."""
         self._met: set[str] = set()
 
     def _submit(
@@ -161,8 +154,8 @@ class BackgroundMemory(Closing):
     @property
     def pending(self) -> int:
         """The number of submitted episodes still to be read."""
-        with self._changed:
-            return sum(len(task.ids) for task in self._tasks())
+        with self._worker.changed:
+            return len(self._pending_ids())
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -171,12 +164,12 @@ class BackgroundMemory(Closing):
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
         """Read all pending episodes now; return whether that ended within *timeout* seconds; with 0, do not wait."""
-        ended: bool = yield in_thread(partial(self._read_pending, timeout))
+        ended: bool = yield in_thread(partial(self._worker.flush, timeout))
         return ended
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
         """Refuse new episodes and read the pending ones for *timeout* seconds at most; the rest stays saved."""
-        yield in_thread(partial(self._end, timeout))
+        yield in_thread(partial(self._worker.close, timeout))
 
     flush, aflush = both(_flush)
     close, aclose = both(_close)
@@ -184,33 +177,10 @@ class BackgroundMemory(Closing):
     def _close_with_memory(self) -> None:
         self.close(self.exit_seconds)
 
-    def _read_pending(self, timeout: float | None) -> bool:
-        with self._changed:
-            tasks = self._tasks()
-            for thread in self._threads.values():
-                thread.due = NOW
-            self._changed.notify_all()
-        return not wait([task.future for task in tasks], timeout).not_done
-
-    def _end(self, timeout: float | None) -> None:
-        self._closed = True
-        self._read_pending(timeout)
-        with self._changed:
-            self._ended = True
-            left = self._tasks()
-            self._threads.clear()
-            self._changed.notify_all()
-        if not all(task.future.done() for task in left):
-            for task in left:
-                task.future.cancel()
-            count = sum(len(task.ids) for task in left)
-            names = sorted({mask(task.namespace) for task in left})
-            logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
-
     # Taking in
 
     def _after(self, seconds: float | None) -> float:
-        if self._closed:
+        if self._worker.closed:
             raise DatabaseUnavailable(CLOSED)
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
@@ -224,7 +194,7 @@ class BackgroundMemory(Closing):
     def _meet(self, namespace: str) -> _Task | None:
         """Return, at the first submission to *namespace*, a task to read the episodes left unread there."""
         now = instant(self.memory.driver.clock())
-        with self._changed:
+        with self._worker.changed:
             if not self._resume or namespace in self._met:
                 return None
             self._met.add(namespace)
@@ -232,55 +202,36 @@ class BackgroundMemory(Closing):
 
     def _leave(self, namespace: str) -> None:
         """Have the unread episodes of *namespace* read at the next submission to it."""
-        with self._changed:
+        with self._worker.changed:
             self._met.discard(namespace)
 
     def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
         task.ids = [result.episode for result in saved]
-        now = time.monotonic()
-        with self._changed:
-            if self._closed:
+        now, worker = time.monotonic(), self._worker
+        with worker.changed:
+            if worker.closed:
                 raise DatabaseUnavailable(CLOSED)
             if left is not None:
-                self._threads.setdefault((task.namespace, _LEFT), _Thread(now, now)).tasks.append(left)
+                worker.jobs.setdefault((task.namespace, _LEFT), _Thread(now, now)).tasks.append(left)
             name = task.inputs[-1]["thread"] if task.inputs else None
-            thread = self._threads.setdefault((task.namespace, name), _Thread(now, now))
+            thread = worker.jobs.setdefault((task.namespace, name), _Thread(now, now))
             thread.tasks.append(task)
             thread.tokens += sum(estimate_tokens(episode["content"]) for episode in task.inputs or ())
             if self.after_tokens is not None and thread.tokens >= self.after_tokens:
                 thread.due = NOW
             if thread.due != NOW:
                 thread.due = min(now + after, thread.began + max(self.at_most_seconds, after))
-            if self._worker is None:
-                self._worker = threading.Thread(target=self._work, name="kg-memory-background", daemon=True)
-                self._worker.start()
-            self._changed.notify_all()
+            worker.wake()
         return task.future
 
-    def _tasks(self) -> list[_Task]:
-        return [*self._reading, *(task for thread in self._threads.values() for task in thread.tasks)]
+    def _pending_ids(self) -> list[str]:
+        return [id_ for thread in self._worker.pending() for task in thread.tasks for id_ in task.ids]
 
     # Reading, on the worker's thread
 
-    def _work(self) -> None:
-        """Read due tasks until none is left; the next submission starts another worker."""
-        while self._take():
-            for task in self._reading:
-                self._read(task)
-
-    def _take(self) -> bool:
-        """Wait until a conversation is due and take it; return whether there was one."""
-        with self._changed:
-            self._reading = []
-            while self._threads:
-                name, first = min(self._threads.items(), key=lambda item: item[1].due)
-                seconds = first.due - time.monotonic()
-                if seconds <= 0:
-                    self._reading = self._threads.pop(name).tasks
-                    return True
-                self._changed.wait(seconds)
-            self._worker = None
-            return False
+    def _read_thread(self, thread: _Thread) -> None:
+        for task in thread.tasks:
+            self._read(task)
 
     def _read(self, task: _Task) -> None:
         """Read the episodes of *task* in order."""
@@ -315,8 +266,8 @@ class BackgroundMemory(Closing):
 
     def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the episodes saved in *namespace* before an instant and still unread, but not those pending here."""
-        with self._changed:
-            seen = {id_ for task in self._tasks() for id_ in task.ids}
+        with self._worker.changed:
+            seen = set(self._pending_ids())
         while True:
             limit = AT_ONCE + len(seen)
             list_unread = partial(self.memory.episodes.list, namespace=namespace, status=UNREAD, limit=limit)
@@ -339,14 +290,10 @@ class BackgroundMemory(Closing):
                 ended = self.memory.driver.store.database.closed or is_shutdown(error.__cause__)
                 passes = isinstance(error, UNAVAILABLE) and not ended
                 seconds = self._retry_policy.delay(attempt + 1, PASSING) if passes else None
-                if seconds is None or self._ends_within(seconds):
+                if seconds is None or self._worker.ends_within(seconds):
                     self._fail(id_, namespace, error, attempt)
                     raise
             attempt += 1
-
-    def _ends_within(self, seconds: float) -> bool:
-        with self._changed:
-            return self._changed.wait_for(lambda: self._ended, seconds)
 
     def _fail(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
@@ -362,41 +309,11 @@ class BackgroundMemory(Closing):
                 logger.debug("on_failure failed", exc_info=True)
 
 
+def _log_left(threads: list[_Thread]) -> None:
+    tasks = [task for thread in threads for task in thread.tasks]
+    count, names = sum(len(task.ids) for task in tasks), sorted({mask(task.namespace) for task in tasks})
+    logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
+
+
 _LEFT = object()
 """Stands for the thread of episodes that earlier processes left unread."""
-
-
-class Worker(Protocol):
-    """Works in the background, and at the exit of the process for `exit_seconds` at most."""
-
-    exit_seconds: float
-
-    def flush(self, timeout: float | None = None) -> bool: ...
-    def close(self, timeout: float | None = None) -> None: ...
-
-
-_unfinished: WeakSet[Worker] = WeakSet()
-
-
-def finish_at_exit(worker: Worker) -> None:
-    """Have *worker* finish at the exit of the process."""
-    _unfinished.add(worker)
-
-
-def _read_on() -> None:
-    """Read all pending episodes in parallel, while threads can still start: a chat model's client may need some."""
-    waiting, began = list(_unfinished), time.monotonic()
-    for worker in waiting:
-        worker.flush(0)
-    for worker in waiting:
-        worker.flush(max(0, began + worker.exit_seconds - time.monotonic()))
-
-
-def _finish() -> None:
-    for worker in list(_unfinished):
-        worker.close(0)
-
-
-# Python's pools of threads close before `atexit` is called, so this has to come before them, as they do it themselves.
-threading._register_atexit(_read_on)  # type: ignore[attr-defined]  # noqa: SLF001
-atexit.register(_finish)

@@ -10,11 +10,11 @@ from functools import partial
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.adapters import background as background_module
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, KGMemoryError, ModelUnavailable
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.runtime import worker
 from tests.children import ends_well_in_a_child
 
 QUICK = RetryPolicy(attempts=3, first=0.001, longest=0.01)
@@ -325,9 +325,9 @@ def test_at_the_exit_many_wait_no_longer_than_one(memory, model, namespace, monk
     many = [BackgroundMemory(memory, after_seconds=60, exit_seconds=2) for _ in range(6)]
     for number, each in enumerate(many):
         each.submit([said(f"Ann sings {number}")], namespace=namespace)
-    monkeypatch.setattr(background_module, "_unfinished", set(many))
+    monkeypatch.setattr(worker, "_workers", {each._worker for each in many})
     began = time.monotonic()
-    background_module._read_on()
+    worker._finish_all()
     assert time.monotonic() - began < 10
     go_on.set()
     for each in many:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -18,14 +17,13 @@ from langgraph.func import entrypoint
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
-from kg_memory.adapters.background import finish_at_exit
 from kg_memory.contrib.langmem.items import Record
 from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
 from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
 from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.runtime.telemetry import describe_error
+from kg_memory.runtime.worker import NOW, Worker
 from kg_memory.validation import validate_seconds
 
 logger = logging.getLogger("kg_memory")
@@ -38,7 +36,6 @@ REMOTE = (
     "a reflector must be a runnable of this process, got {!r}: pass create_memory_store_manager(...), or run the "
     "remote graph with langgraph_sdk's client.runs.create(..., after_seconds=...)"
 )
-_Key = tuple[str, Labels]
 
 
 @dataclass(eq=False, slots=True)
@@ -50,8 +47,11 @@ class _Task:
     store: BaseStore | None
     config: RunnableConfig
     context: Any
-    key: _Key | None
     future: Future[Any] = field(default_factory=Future)
+
+    @property
+    def futures(self) -> list[Future[Any]]:
+        return [self.future]
 
 
 class ReflectionExecutor:
@@ -78,18 +78,7 @@ class ReflectionExecutor:
         template: Any = namespace or getattr(reflector, "namespace", None)
         self._namespace = Namespace(template) if template else None
         self._reflector, self._store = reflector, validate_store(store)
-        self._closed = False
-        self.exit_seconds = EXIT_SECONDS
-        self.renew()
-        renew_in_children(self)
-        finish_at_exit(self)
-
-    def renew(self) -> None:
-        """Start afresh in a child process; the parent reflects on what waits."""
-        self._changed = threading.Condition()
-        self._waiting: list[_Task] = []
-        self._running: _Task | None = None
-        self._worker: threading.Thread | None = None
+        self._worker = Worker("kg-memory-reflection", self._reflect, EXIT_SECONDS)
 
     def submit(
         self,
@@ -109,23 +98,19 @@ class ReflectionExecutor:
         thread = configurable.get("thread_id") if thread_id is None else thread_id
         store = self._find_store() or getattr(self._reflector, "store", None)
         labels = self._namespace({"configurable": _merge(context, configurable)}) if self._namespace else ()
-        key = None if thread is None else (str(thread), labels)
+        key = object() if thread is None else (str(thread), labels)
         if thread is not None:
             configurable["thread_id"] = str(thread)
         due = time.monotonic() + seconds
-        task = _Task(payload, due, store, RunnableConfig(configurable=configurable), context, key)
-        with self._changed:
-            if self._closed:
+        task = _Task(payload, due, store, RunnableConfig(configurable=configurable), context)
+        with self._worker.changed:
+            if self._worker.closed:
                 raise DatabaseUnavailable("this executor was shut down: make another")
-            former = next((other for other in self._waiting if key is not None and other.key == key), None)
+            former = self._worker.jobs.get(key)
             if former is not None and former.future.cancel():
-                self._waiting.remove(former)
                 task.payload = _join(former.payload, payload)
-            self._waiting.append(task)
-            if self._worker is None:
-                self._worker = threading.Thread(target=self._work, name="kg-memory-reflection", daemon=True)
-                self._worker.start()
-            self._changed.notify_all()
+            self._worker.jobs[key] = task
+            self._worker.wake()
         return task.future
 
     def _search(
@@ -150,26 +135,26 @@ class ReflectionExecutor:
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
         """Reflect on all that waits now; return whether that ended within *timeout* seconds."""
-        ended: bool = yield in_thread(partial(self._run_all, timeout))
+        ended: bool = yield in_thread(partial(self._worker.flush, timeout))
         return ended
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
         """Refuse new payloads, and reflect on those that wait for *timeout* seconds at most; cancel the rest."""
-        yield in_thread(partial(self._end, timeout))
+        yield in_thread(partial(self._worker.close, timeout))
 
     flush, aflush = both(_flush)
     close, aclose = both(_close)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
         """Refuse new payloads; with *wait*, reflect on those that wait, except with *cancel_futures*."""
-        with self._changed:
-            self._closed = True
-            waiting = list(self._waiting) if cancel_futures else []
-            for task in waiting:
+        self._worker.closed = True
+        with self._worker.changed:
+            for task in self._worker.jobs.values() if cancel_futures else ():
                 task.future.cancel()
-            self._changed.notify_all()
+                task.due = NOW
+            self._worker.changed.notify_all()
         if wait:
-            self._run_all(None)
+            self._worker.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -186,48 +171,13 @@ class ReflectionExecutor:
         except (RuntimeError, KeyError, AttributeError):
             return None
 
-    def _run_all(self, timeout: float | None) -> bool:
-        with self._changed:
-            tasks = [*self._waiting, *filter(None, [self._running])]
-            for task in self._waiting:
-                task.due = 0.0
-            self._changed.notify_all()
-        return not wait([task.future for task in tasks], timeout).not_done
-
-    def _end(self, timeout: float | None) -> None:
-        self._closed = True
-        self._run_all(timeout)
-        with self._changed:
-            for task in self._waiting:
-                task.future.cancel()
-            self._waiting.clear()
-            self._changed.notify_all()
-
-    def _work(self) -> None:
-        """Reflect on due payloads until none waits; the next submission starts another worker."""
-        while (task := self._take()) is not None:
-            if task.future.set_running_or_notify_cancel():
-                self._reflect(task)
-
-    def _take(self) -> _Task | None:
-        with self._changed:
-            self._running = None
-            while self._waiting:
-                task = min(self._waiting, key=lambda waiting: waiting.due)
-                seconds = task.due - time.monotonic()
-                if seconds <= 0 or task.future.cancelled():
-                    self._waiting.remove(task)
-                    self._running = task
-                    return task
-                self._changed.wait(seconds)
-            self._worker = None
-            return None
-
     def _reflect(self, task: _Task) -> None:
         @entrypoint(store=task.store)
         def reflect(payload: Any) -> Any:
             return self._reflector.invoke(payload)
 
+        if not task.future.set_running_or_notify_cancel():
+            return
         try:
             result = reflect.invoke(task.payload, task.config, context=task.context)
         except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on with the next

@@ -1,0 +1,137 @@
+"""Do jobs in the background, each when it is due."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, wait
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+from kg_memory.runtime.lifecycle import renew_in_children
+
+NOW = 0.0
+"""The due time of a job that must be done at once."""
+
+
+class Job(Protocol):
+    """A job with the time at which it is due, in monotonic seconds, and the futures of its results."""
+
+    due: float
+
+    @property
+    def futures(self) -> Sequence[Future[Any]]: ...
+
+
+J = TypeVar("J", bound=Job)
+
+
+class Worker(Generic[J]):
+    """Does the `jobs` one after the other on a thread, which starts with the first job and ends with the last.
+
+    Hold `changed` to read or change the jobs, and call `wake` after a change. A forked child starts without jobs: its
+    parent does them. At the exit of the process all jobs are done at once, for *exit_seconds* at most. `close` calls
+    *drop* with the jobs that were not done.
+    """
+
+    def __init__(
+        self, name: str, do: Callable[[J], None], exit_seconds: float, drop: Callable[[list[J]], None] | None = None
+    ) -> None:
+        self.exit_seconds = exit_seconds
+        self.closed = False
+        """Whether new jobs are refused."""
+        self._name, self._do, self._drop = name, do, drop
+        self._ended = False
+        self.renew()
+        renew_in_children(self)
+        _workers.add(self)
+
+    def renew(self) -> None:
+        """Start without jobs, in a forked child."""
+        self.changed = threading.Condition()
+        self.jobs: dict[Hashable, J] = {}
+        self._current: J | None = None
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Look at the jobs again, on a new thread if none runs."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        self.changed.notify_all()
+
+    def pending(self) -> list[J]:
+        """Return the jobs that are not done, the current one first."""
+        return [*([] if self._current is None else [self._current]), *self.jobs.values()]
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Do all jobs now; return whether that ended within *timeout* seconds."""
+        with self.changed:
+            futures = [future for job in self.pending() for future in job.futures]
+            for job in self.jobs.values():
+                job.due = NOW
+            self.changed.notify_all()
+        return not wait(futures, timeout).not_done
+
+    def close(self, timeout: float | None = None) -> None:
+        """Refuse new jobs, do the others for *timeout* seconds at most, and cancel the rest."""
+        self.closed = True
+        self.flush(timeout)
+        with self.changed:
+            self._ended = True
+            left = self.pending()
+            self.jobs.clear()
+            self.changed.notify_all()
+        left = [job for job in left if not all(future.done() for future in job.futures)]
+        for job in left:
+            for future in job.futures:
+                future.cancel()
+        if left and self._drop is not None:
+            self._drop(left)
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait *seconds*, or until the worker is closed; return whether it is."""
+        with self.changed:
+            return self.changed.wait_for(lambda: self._ended, seconds)
+
+    def _run(self) -> None:
+        while (job := self._take()) is not None:
+            self._do(job)
+
+    def _take(self) -> J | None:
+        """Wait until a job is due and take it; None when no job is left."""
+        with self.changed:
+            self._current = None
+            while self.jobs:
+                key, first = min(self.jobs.items(), key=lambda item: item[1].due)
+                seconds = first.due - time.monotonic()
+                if seconds <= 0:
+                    self._current = self.jobs.pop(key)
+                    return self._current
+                self.changed.wait(seconds)
+            self._thread = None
+            return None
+
+
+_workers: WeakSet[Worker[Any]] = WeakSet()
+
+
+def _finish_all() -> None:
+    """Do the jobs of all workers in parallel, while threads can still start: a chat model's client may need some."""
+    workers, began = list(_workers), time.monotonic()
+    for worker in workers:
+        worker.flush(0)
+    for worker in workers:
+        worker.flush(max(0, began + worker.exit_seconds - time.monotonic()))
+
+
+def _close_all() -> None:
+    for worker in list(_workers):
+        worker.close(0)
+
+
+# Python's pools of threads close before `atexit` is called, so this has to come before them, as they do it themselves.
+threading._register_atexit(_finish_all)  # type: ignore[attr-defined]  # noqa: SLF001
+atexit.register(_close_all)
