@@ -1,7 +1,7 @@
 """The maintenance of an open memory: expiry, eviction and communities, in the background (`Settings.maintenance`).
 
-A thread with an event loop of its own looks after all namespaces of the database. A lease in each graph, which is
-renewed while the work goes on, keeps two processes from doing the same; the lease of one that was killed runs out.
+A thread with an event loop of its own looks after all namespaces of the database. A lease on each namespace, which is
+renewed while the work goes on, keeps two processes from doing the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from kg_memory.falkor.queries import maintenance as cypher
-from kg_memory.ingestion.interrupted import READER
+from kg_memory.falkor.queries import episodes as queries
 from kg_memory.maintenance.eviction import EvictionRequest, evict
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
+from kg_memory.memory.leases import MAINTAINING, RENEWALS, Lease, Leases
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
@@ -31,8 +31,6 @@ SOON = 1.0
 """Seconds after the memory was opened in which nothing is done: most commands are over by then."""
 STOPPING = 10.0
 """Seconds in which work under way must end: a server may answer nobody, and the process is to end all the same."""
-RENEWALS = 3
-"""The times that a lease is renewed before it would end."""
 
 
 class Maintainer:
@@ -40,7 +38,7 @@ class Maintainer:
 
     def __init__(self, engine: Engine, maintenance: Maintenance) -> None:
         self._engine, self._maintenance = engine, maintenance
-        self._holder = f"{READER.id}/{id(self)}"
+        self._leases = Leases(engine.driver.store.database, maintenance.lease_seconds, MAINTAINING)
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._stopped = threading.Event()
@@ -87,28 +85,38 @@ class Maintainer:
         """Maintain one namespace, if it is due and no other process is at it."""
         run, done = self._engine.driver.arun, False
         try:
-            if not await run(self._claim(), namespace):
+            if not await run(self._is_due(), namespace):
                 return
-            try:
-                work = asyncio.ensure_future(self._work(namespace))
+            async with self._leases.hold(namespace) as lease:
+                if lease is None or not await run(self._is_due(mark=True), namespace):
+                    return
                 try:
-                    done = await self._renew_until(work, namespace)
+                    done = await self._work_while(lease, namespace)
                 finally:
-                    work.cancel()
-            finally:
-                await asyncio.shield(run(self._write_if_held(cypher.RELEASE, done=done), namespace))
+                    if not (done or lease.lost):
+                        await asyncio.shield(run(_set_maintained(0), namespace))
         except Exception as error:  # noqa: BLE001 - as above
             logger.warning("maintenance of a namespace failed, and is tried again: %s", describe_error(error))
 
-    async def _renew_until(self, work: asyncio.Future[None], namespace: str) -> bool:
-        """Wait for *work*, and renew the lease meanwhile; return whether it ended before the lease was lost."""
-        pause = self._maintenance.lease_seconds / RENEWALS
-        while not (await asyncio.wait((work,), timeout=pause))[0]:
-            seconds = int(self._maintenance.lease_seconds * SECOND)
-            if not await self._engine.driver.arun(self._write_if_held(cypher.RENEW, seconds=seconds), namespace):
-                logger.warning("maintenance of a namespace stops: another process has taken it over")
-                return False
-        work.result()
+    def _is_due(self, *, mark: bool = False) -> Flow[bool]:
+        """Return whether maintenance is due; *mark* the namespace as maintained from now on if so."""
+        time, rows = (yield from now()), (yield from read(queries.MAINTAINED))
+        due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
+        if due and mark:
+            yield from _set_maintained(time)
+        return due
+
+    async def _work_while(self, lease: Lease, namespace: str) -> bool:
+        """Work as long as the *lease* is not lost; return whether the work ended."""
+        work = asyncio.ensure_future(self._work(namespace))
+        try:
+            while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:
+                if lease.lost:
+                    logger.warning("maintenance of a namespace stops: another process has taken it over")
+                    return False
+            work.result()
+        finally:
+            work.cancel()
         return True
 
     async def _work(self, namespace: str) -> None:
@@ -120,21 +128,11 @@ class Maintainer:
         if chosen.communities:
             await Communities(self._engine).arefresh(namespace=namespace)
 
-    def _claim(self) -> Flow[bool]:
-        chosen = self._maintenance
-        fields = {"holder": self._holder, "now": (yield from now()), "every": int(chosen.every_seconds * SECOND)}
-        if not (yield from read(cypher.DUE, **fields)):
-            return False
-        return bool((yield from write(cypher.CLAIM, **fields, seconds=int(chosen.lease_seconds * SECOND))))
 
-    def _write_if_held(self, query: str, **fields: object) -> Flow[bool]:
-        """Run *query*, which changes the lease, and return whether this process has it.
-
-        It is read first, as a write would make the graph again of a namespace that was forgotten meanwhile.
-        """
-        if not (yield from read(cypher.HELD, holder=self._holder)):
-            return False
-        return bool((yield from write(query, holder=self._holder, now=(yield from now()), **fields)))
+def _set_maintained(at: int) -> Flow[None]:
+    """Set when the namespace was maintained, unless it is forgotten: a write would make its graph again."""
+    if (yield from read(queries.MAINTAINED)):
+        yield from write(queries.SET_MAINTAINED, at=at)
 
 
 def start_maintenance(engine: Engine) -> Callable[[], None]:

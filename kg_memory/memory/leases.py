@@ -1,4 +1,4 @@
-"""Leases: of all processes that share a database, one at a time reads a namespace."""
+"""Leases: of all processes that share a database, one at a time reads a namespace, and one maintains it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kg_memory.errors import KGMemoryError
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.interrupted import READER
 
-PREFIX = "kg-reading:"
-"""The beginning of the keys that hold leases: each has the holder, and runs out by itself."""
+READING, MAINTAINING = "kg-reading:", "kg-maintaining:"
+"""The prefixes of the keys of leases. The value of such a key is the holder, and the key expires."""
 SECONDS = 10.0
-"""For how long a lease holds that is not renewed: so long nobody reads what a killed process was reading."""
+"""Seconds after which a lease expires that is not renewed, as that of a killed process."""
 RENEWALS = 3
 """The times that a lease is renewed before it would run out."""
 TAKE = """
@@ -28,9 +28,9 @@ RENEW = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', 
 GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"
 
 
-def lease_key(namespace: str) -> str:
+def lease_key(namespace: str, prefix: str = READING) -> str:
     """Return the key of the lease on *namespace*, which is on the server of its graph, as that one is in braces."""
-    return f"{PREFIX}{{{graph_key(namespace)}}}"
+    return f"{prefix}{{{graph_key(namespace)}}}"
 
 
 @dataclass(slots=True)
@@ -41,16 +41,16 @@ class Lease:
 
 
 class Leases:
-    """The leases of this object on namespaces of *database*."""
+    """The leases of this object on namespaces of *database*, for what *prefix* says."""
 
-    def __init__(self, database: Database, seconds: float = SECONDS) -> None:
-        self._database, self._seconds = database, seconds
+    def __init__(self, database: Database, seconds: float = SECONDS, prefix: str = READING) -> None:
+        self._database, self._seconds, self._prefix = database, seconds, prefix
         self._holder = f"{READER.id}/{id(self)}"
 
     @asynccontextmanager
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
         """Hold the lease on *namespace*, and renew it meanwhile; ``None`` where another process holds it."""
-        key, lease = lease_key(namespace), Lease()
+        key, lease = lease_key(namespace, self._prefix), Lease()
         if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):
             yield None
             return
