@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
-from contextvars import Context as Variables
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from functools import wraps
+from typing import Annotated, Any, Literal, NotRequired, ParamSpec, TypedDict, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config, set_config_context
@@ -52,6 +51,8 @@ except ImportError as error:
 
 logger = logging.getLogger("kg_memory")
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Remember = Literal["background", "inline", "off"]
 OnError = Literal["continue", "raise"]
 Answer = ToolMessage | Command[Any]
@@ -77,6 +78,25 @@ class MemoryState(AgentState[Any]):
 
     kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
     kg_memory_recalled: NotRequired[Annotated[str, UntrackedValue, PrivateStateAttr]]
+
+
+def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
+    """Return the sync and the async form of *flow*; the graphs that it runs are traced below the agent.
+
+    They do not see the agent's configuration, so that they leave its state alone.
+    """
+
+    @wraps(flow)
+    def run_detached(*args: P.args, **kwargs: P.kwargs) -> T:
+        with set_config_context({**ensure_config(), "configurable": {}}) as context:
+            return context.run(run, flow(*args, **kwargs), Call.run)
+
+    @wraps(flow)
+    async def arun_detached(*args: P.args, **kwargs: P.kwargs) -> T:
+        with set_config_context({**ensure_config(), "configurable": {}}) as context:
+            return await asyncio.create_task(arun(flow(*args, **kwargs), Call.arun), context=context)
+
+    return run_detached, arun_detached
 
 
 class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
@@ -135,34 +155,31 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self._names = {"user": validate_speaker("user", user), "assistant": validate_speaker("assistant", assistant)}
         self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
 
-    def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
-        turn = self._turn(runtime)
-        with _detach_context() as context:
-            return context.run(run, self._begin(state, turn), Call.run)
+    def _before(self, state: MemoryState, runtime: Runtime[Any]) -> Flow[dict[str, Any]]:
+        return self._begin(state, self._turn(runtime))
 
-    async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
-        turn = self._turn(runtime)
-        with _detach_context() as context:
-            return await asyncio.create_task(arun(self._begin(state, turn), Call.arun), context=context)
+    def _after(self, state: MemoryState, runtime: Runtime[Any]) -> Flow[None]:
+        return self._end(state, state.get("kg_memory_turn") or self._turn(runtime))
+
+    def _with_recalled(self, request: ModelRequest[Any]) -> Flow[ModelRequest[Any]]:
+        recalled: Any = request.state.get("kg_memory_recalled")
+        if recalled is None:
+            recalled = yield from self._recall_again(request.state)
+        return _add_recalled(request, recalled)
+
+    before_agent, abefore_agent = _both_detached(_before)
+    after_agent, aafter_agent = _both_detached(_after)
+    _recall_for, _arecall_for = _both_detached(_with_recalled)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        recalled: Any = request.state.get("kg_memory_recalled")
-        if recalled is None:
-            with _detach_context() as context:
-                recalled = context.run(run, self._recall_again(request.state), Call.run)
-        return handler(_add_recalled(request, recalled))
+        return handler(self._recall_for(request))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        recalled: Any = request.state.get("kg_memory_recalled")
-        if recalled is None:
-            with _detach_context() as context:
-                again = self._recall_again(request.state)
-                recalled = await asyncio.create_task(arun(again, Call.arun), context=context)
-        return await handler(_add_recalled(request, recalled))
+        return await handler(await self._arecall_for(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         try:
@@ -177,16 +194,6 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return await handler(request)
         except UNAVAILABLE as error:
             return self._answer_outage(request, error)
-
-    def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
-        turn = state.get("kg_memory_turn") or self._turn(runtime)
-        with _detach_context() as context:
-            return context.run(run, self._end(state, turn), Call.run)
-
-    async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
-        turn = state.get("kg_memory_turn") or self._turn(runtime)
-        with _detach_context() as context:
-            return await asyncio.create_task(arun(self._end(state, turn), Call.arun), context=context)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
         """Return a turn that begins here."""
@@ -310,11 +317,6 @@ def _validate_background(background: BackgroundMemory | None, memory: GraphMemor
     if background is not None and not isinstance(background, BackgroundMemory):
         raise SettingsError(f"background must be a BackgroundMemory or None, got {background!r}")
     return background or BackgroundMemory(memory)
-
-
-def _detach_context() -> AbstractContextManager[Variables]:
-    """Return a context in which the memory's graphs are traced below the agent but stay out of its state."""
-    return set_config_context({**ensure_config(), "configurable": {}})
 
 
 def _until_question(state: Any) -> list[BaseMessage]:

@@ -21,8 +21,8 @@ from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.question import ask
 from kg_memory.retrieval.recipe import Recipe, find_recipe
-from kg_memory.runtime.effects import Call, call
-from kg_memory.runtime.flow import Flow, arun, run
+from kg_memory.runtime.effects import both, call
+from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
 TIMES = ("as_of", "during", "believed_at", "unreviewed")
@@ -89,42 +89,25 @@ class KGRetriever(BaseRetriever):
         config = ensure_config(config)
         return await super().ainvoke(input, config, running=config, **kwargs)
 
-    def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        running: RunnableConfig | None = None,
-        **overrides: Any,
-    ) -> list[Document]:
-        return run(self._find(query, run_manager, running, overrides), Call.run)
-
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        running: RunnableConfig | None = None,
-        **overrides: Any,
-    ) -> list[Document]:
-        return await arun(self._find(query, run_manager, running, overrides), Call.arun)
-
     def _find(
         self,
         query: str,
+        *,
         run_manager: CallbackManagerForRetrieverRun | AsyncCallbackManagerForRetrieverRun,
-        running: RunnableConfig | None,
-        overrides: Mapping[str, object],
+        running: RunnableConfig | None = None,
+        **overrides: Any,
     ) -> Flow[list[Document]]:
-        if _is_empty(query):
-            return []
-        settings = self._settings(overrides)
-        state = self._question_state(query, settings, running)
-        config = patch_config(running, callbacks=run_manager.get_child())
-        # Retrievers run side by side: checkpoints in the graph around would mix their steps up when it is resumed.
-        graph = self.memory.graphs.retrieval.copy({"checkpointer": False})
-        found = yield from call(graph, "invoke", state, config)
-        return documents(SearchResults.model_validate(found["results"]), settings["kinds"], settings["k"])
+        if not _is_empty(query):
+            settings = self._settings(overrides)
+            state = self._question_state(query, settings, running)
+            config = patch_config(running, callbacks=run_manager.get_child())
+            # Retrievers run side by side: checkpoints of the graph around them would mix up their steps on a resume.
+            graph = self.memory.graphs.retrieval.copy({"checkpointer": False})
+            found = yield from call(graph, "invoke", state, config)
+            return documents(SearchResults.model_validate(found["results"]), settings["kinds"], settings["k"])
+        return []
+
+    _get_relevant_documents, _aget_relevant_documents = both(_find)
 
     def _settings(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a call: its *overrides*, else the retriever's own."""
@@ -186,7 +169,3 @@ def _validate_kinds(kinds: Any) -> tuple[Kind, ...]:
     if not chosen or set(chosen) - set(get_args(Kind)) or len(set(chosen)) < len(chosen):
         raise InputError(f"kinds must be some of {', '.join(get_args(Kind))}, each once, got {kinds!r}")
     return chosen
-
-
-def _is_empty(query: Any) -> bool:
-    return isinstance(query, str) and not query.strip()
