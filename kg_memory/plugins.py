@@ -1,6 +1,6 @@
 """Find plug-ins by kind and name among the entry points of the installed distributions.
 
-The group of an entry point is ``kg_memory.`` and the kind: ``models``, ``embeddings``, ``importers`` or ``commands``.
+The group of an entry point is ``kg_memory.`` and the kind, such as ``importers``; `docs/architecture.md` has all kinds.
 A distribution of its own adds a plug-in the same way::
 
     [project.entry-points."kg_memory.importers"]
