@@ -78,7 +78,7 @@ class Pool:
     def _lend(self, database: Database, key: str, kind: Kind) -> None:
         free = self._free.get(kind)
         if free and self._takes(free.pop(), key):
-            meta = {"version": schema.VERSION, "words": schema.tokenise.VERSION}
+            meta = {"version": schema.MEMORY.version, "words": schema.MEMORY.words}
             database.query(key, schema.WRITE_META, meta, write=True)
             database.query(key, schema.WRITE_MODEL, {"dimension": kind[0], "model": kind[1]}, write=True)
 

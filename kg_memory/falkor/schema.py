@@ -1,4 +1,4 @@
-"""Prepare the graph of a namespace before its first write: indices, relations, a version; migrate older graphs.
+"""Prepare a graph before its first write: indices, relations, and a node with its version and its model.
 
 The vector indices follow once the dimension is known, before the first vector is written or searched for: a message is
 saved although the embedding model is away.
@@ -16,17 +16,16 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import redis
 from redis.lock import Lock
 
 from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
-from kg_memory.falkor.connect import Database
+from kg_memory.falkor.connect import KEY_PREFIX, Database
 from kg_memory.falkor.wire import Row
-from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 
-VERSION = 8  # 8: a posting without `f` is of a word that a text has once
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
 """The labels of nodes with a vector. An entity's is on a node of its own, which it MEANS: setting any property of a
 node indexes its vector anew, and every mention of an entity sets one.
@@ -58,69 +57,52 @@ RELATIONS = tuple(
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{relation}]->(m)' for relation in RELATIONS)} DELETE m"
 DROP_VECTOR_INDEX = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
 HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
-MIGRATIONS: dict[int, tuple[str, ...]] = {
-    2: (
-        f"""
-MATCH (b:Belief)
-WHERE b.known_from IS NULL
-SET b.precision = 'instant', b.end_precision = 'instant',
-  b.known_from = CASE WHEN b.valid_at = {OPEN_START} AND b.invalid_at > b.said_at THEN b.said_at ELSE b.valid_at END
-""",
-        """
-MATCH (e:Episode)
-WHERE e.trust IS NULL
-SET e.trust = 1.0, e.offset = 0
-WITH e
-MATCH (e)-[s:STATES]->(f:Fact)
-SET s.latest = s.valid_at, s.precision = 'instant', s.end_precision = 'instant', s.confidence = f.confidence,
-  s.corrects = false
-""",
-        """
-MATCH (e:Episode)-[:STATES]->(f:Fact)
-WHERE f.told_at IS NULL
-WITH f, e ORDER BY e.at, e.id
-WITH f, collect(e)[0] AS e
-SET f.told_at = e.at, f.told_by = e.id, f.told_end = false
-""",
-        """
-MATCH (f:Fact)-[c:CONTRADICTS]->(other:Fact)
-MERGE (v:Verdict {id: f.id + ' ' + other.id})
-ON CREATE SET v.new = f.id, v.known = other.id, v.kind = 'supersedes', v.ruling = 'supersedes', v.confidence = 1.0,
-  v.reason = 'found by an earlier version', v.created_at = f.created_at
-MERGE (f)-[:JUDGED]->(v)
-MERGE (other)-[:JUDGED]->(v)
-DELETE c
-""",
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One kind of graph: the prefix of its keys, the version of its format, and the statements that prepare it."""
+
+    prefix: str
+    version: int
+    statements: tuple[str, ...]
+    embedded: tuple[str, ...] = ()
+    """The labels of nodes with a vector."""
+    words: int | None = None
+    """The version of its word index."""
+    added: int = 0
+    """The dimensions of a stored vector beyond those of the model."""
+    remedy: str = ""
+    """What to do where its vectors are of another model."""
+
+
+MEMORY = Schema(
+    KEY_PREFIX,
+    8,
+    (*RANGE_INDICES, MAKE_RELATIONS),
+    EMBEDDED,
+    tokenise.VERSION,
+    remedy="open it with that model, or run `kg-memory reembed` to change it",
+)
+"""The graph of a namespace."""
+ITEMS = Schema(
+    "kg-items:",
+    1,
+    (
+        "CREATE INDEX FOR (m:Meta) ON (m.id)",
+        "CREATE INDEX FOR (n:Namespace) ON (n.id)",
+        "CREATE INDEX FOR (n:Namespace) ON (n.prefixes)",
+        "CREATE INDEX FOR (i:Item) ON (i.id)",
+        "CREATE INDEX FOR (i:Item) ON (i.marks)",
+        "CREATE INDEX FOR (i:Item) ON (i.expires_at)",
+        # A query planned before a label or a relation exists finds none of it.
+        "CREATE (m:Meta), (v:Vector), (m)-[:IN]->(m), (m)-[:HAS]->(m) DELETE m, v",
     ),
-    5: (
-        "DROP VECTOR INDEX FOR (n:Entity) ON (n.embedding)",
-        """
-MATCH (n:Entity)
-WHERE n.embedding IS NOT NULL
-CREATE (n)-[:MEANS]->(:Meaning {embedding: n.embedding})
-SET n.embedding = NULL
-""",
-    ),
-}
-"""Queries that migrate a graph from version n - 1 to n, beside new indices and relations; each may run again."""
-FACTS_BY_PREDICATE = 7
-"""The version since which the word index has the words of predicates, see `tokenise.count_fact_terms`."""
-PAGE = 1000
-FACTS_PAGE = """
-MATCH (f:Fact)
-WHERE f.id > $after AND f.evicted IS NULL
-WITH f ORDER BY f.id LIMIT $limit
-RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate
-"""
-ADD_FACT_TERMS = """
-UNWIND $rows AS row
-MATCH (f:Fact {id: row.id})
-SET f.n = row.n
-WITH f, row
-UNWIND row.terms AS term
-MERGE (t:Term {s: term})
-MERGE (t)-[:IN_FACT]->(f)
-"""
+    ("Vector",),
+    added=1,  # see `kg_memory.adapters.store.driver`
+    remedy="open it with that model or with index=False, or give the store another name",
+)
+"""The graph of the items of a LangGraph store."""
 
 READ_META = """
 MATCH (m:Meta {id: 'schema'})
@@ -131,7 +113,6 @@ MERGE (m:Meta {id: 'schema'})
 ON CREATE SET m.version = $version, m.words = $words
 """
 WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
-RAISE_VERSION = "MATCH (m:Meta {id: 'schema'}) SET m.version = $version"
 INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
 UNDER_WAY = "(being embedded anew)"
 """The name of the model while all vectors are replaced: no model has it, so none can open the graph meanwhile."""
@@ -144,21 +125,22 @@ LOCK_SECONDS = 10.0
 ALREADY = ("already indexed", "already exists", "no such index")
 
 
-def ensure(database: Database, key: str, dimension: int | None, model: str) -> None:
+def ensure(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
     """Prepare the graph *key* for writing, and for vectors of *dimension* by the embedding *model* once it is known.
 
-    Errors: `EmbeddingMismatch` when it has those of another; `SchemaError` when it is newer than this package.
+    Errors: `EmbeddingMismatch` when it has those of another; `SchemaError` for a graph of another version.
     """
-    if not check(database, key, dimension, model):
+    if not check(database, key, dimension, model, schema):
         with index_lock(database, key):
-            _run_all(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
+            _run_all(database, key, schema.statements)
             wait(database, key)
-        database.query(key, WRITE_META, {"version": VERSION, "words": tokenise.VERSION}, write=True)
-        check(database, key, dimension, model)
+        database.query(key, WRITE_META, {"version": schema.version, "words": schema.words}, write=True)
+        check(database, key, dimension, model, schema)
+    return True
 
 
-def check(database: Database, key: str, dimension: int | None, model: str) -> bool:
-    """Return whether the graph *key* exists, once it is ready to be read; migrate an older one.
+def check(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
+    """Return whether the graph *key* exists, once it is ready to be read.
 
     Errors: as `ensure`.
     """
@@ -166,37 +148,42 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
     if not rows:
         return False
     meta = rows[0]
-    refuse_newer(meta)
-    refuse_other_vectors(meta, model, dimension)
-    migrate(database, key, meta)
-    if meta["dimension"] is None and dimension is not None:
-        refuse_other_vectors(_index_vectors(database, key, dimension, model), model, dimension)
+    refuse_other_version(meta, schema)
+    refuse_other_vectors(meta, model, dimension, schema)
+    if schema.embedded and meta["dimension"] is None and dimension is not None:
+        refuse_other_vectors(_index_vectors(database, key, dimension, model, schema), model, dimension, schema)
     wait(database, key)
     return True
 
 
-def _index_vectors(database: Database, key: str, dimension: int, model: str) -> Row:
+def _index_vectors(database: Database, key: str, dimension: int, model: str, schema: Schema) -> Row:
     """Create the vector indices of the graph *key*, unless another process was first; return its Meta node."""
     with index_lock(database, key):
         meta = database.query(key, READ_META, {}, write=False)
         if not meta or meta[0]["dimension"] is not None:
             return meta[0] if meta else {"dimension": None}  # another process deleted it
-        for label in EMBEDDED:  # a process that was killed may have left an index of another dimension
-            _run_all(database, key, (DROP_VECTOR_INDEX.format(label=label), vector_index(label, dimension)))
+        for label in schema.embedded:  # a process that was killed may have left an index of another dimension
+            make = vector_index(label, dimension + schema.added)
+            _run_all(database, key, (DROP_VECTOR_INDEX.format(label=label), make))
         wait(database, key)
         database.query(key, WRITE_MODEL, {"model": model, "dimension": dimension}, write=True)
     return {"model": model, "dimension": dimension}
 
 
-def refuse_newer(meta: Row) -> None:
-    """Raise `SchemaError` if the graph with that *meta* is newer than this package."""
-    if meta["version"] > VERSION:
-        raise SchemaError(f"the graph has schema {meta['version']}, this package supports {VERSION}; upgrade kg-memory")
-    if meta["words"] > tokenise.VERSION:
-        raise SchemaError("the graph's word index was made by a newer kg-memory; upgrade kg-memory")
+def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
+    """Raise `SchemaError` if the graph with that *meta* is of another version of its *schema*."""
+    if meta["version"] > schema.version or (meta["words"] or 0) > (schema.words or 0):
+        versions = f"schema {meta['version']} and word index {meta['words']}"
+        supported = f"{schema.version} and {schema.words}"
+        raise SchemaError(f"the graph has {versions}, this package supports {supported}; upgrade kg-memory")
+    if meta["version"] < schema.version:
+        raise SchemaError(
+            f"the graph has schema {meta['version']}, this package supports {schema.version}; export it with the "
+            "kg-memory that made it, and import that"
+        )
 
 
-def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None) -> None:
+def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, schema: Schema = MEMORY) -> None:
     """Raise `EmbeddingMismatch` if the graph with that *meta* has vectors of another embedding *model* or *dimension*.
 
     It is also raised while the graph is being re-embedded.
@@ -213,7 +200,7 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None) ->
     if meta["model"] != model or dimension not in (None, meta["dimension"]):
         raise EmbeddingMismatch(
             f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
-            f"({dimension or 'unknown'}); open it with that model, or run `kg-memory reembed` to change it"
+            f"({dimension or 'unknown'}); {schema.remedy}"
         )
 
 
@@ -227,39 +214,6 @@ def vector_index(label: str, dimension: int) -> str:
     """Return the query that creates the vector index of *label*."""
     options = f"dimension: {dimension}, similarityFunction: 'cosine', {HNSW}"
     return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
-
-
-def migrate(database: Database, key: str, meta: Row) -> None:
-    """Migrate the graph *key* with that *meta* to the present version."""
-    if meta["version"] == VERSION:
-        return
-    with index_lock(database, key):
-        now = database.query(key, READ_META, {}, write=False)
-        if not now or now[0]["version"] == VERSION:
-            return  # another process was first, or deleted it
-        _run_all(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
-        for newer in range(now[0]["version"] + 1, VERSION + 1):
-            _run_all(database, key, MIGRATIONS.get(newer, ()))
-            if newer == FACTS_BY_PREDICATE:
-                _add_words_of_predicates(database, key)
-        # Last: vectors that are there by then are indexed at once, not one after another.
-        if (dimension := now[0]["dimension"]) is not None:
-            _run_all(database, key, (vector_index(label, dimension) for label in EMBEDDED))
-        wait(database, key)
-        database.query(key, RAISE_VERSION, {"version": VERSION}, write=True)
-
-
-def _add_words_of_predicates(database: Database, key: str) -> None:
-    """Let facts be found by the words of their predicates; one that has them already stays as it is."""
-    after = ""
-    while page := database.query(key, FACTS_PAGE, {"after": after, "limit": PAGE}, write=False):
-        rows: list[Row] = []
-        for fact in page:
-            counts = tokenise.count_fact_terms(fact["sentence"], fact["predicate"])
-            new = counts.keys() - tokenise.count_terms(fact["sentence"]).keys()
-            rows.append({"id": fact["id"], "n": counts.total(), "terms": sorted(new)})
-        database.query(key, ADD_FACT_TERMS, {"rows": rows}, write=True)
-        after = page[-1]["id"]
 
 
 def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:

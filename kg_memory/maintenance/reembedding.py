@@ -62,14 +62,13 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
     """Replace every vector of *namespace* by one of *driver*'s model, and return how many there are.
 
     *progress* gets (done, total). Meanwhile no model can open the graph; run an interrupted re-embedding again.
-    Errors: `InputError` when the namespace is empty; `SchemaError` when it is newer than this package.
+    Errors: `InputError` when the namespace is empty; `SchemaError` for a graph of another version.
     """
     database, key = driver.store.database, graph_key(namespace)
     meta = database.query(key, schema.READ_META, {}, write=False)
     if not meta:
         raise InputError(f"namespace {namespace!r} is empty or does not exist; check its name")
-    schema.refuse_newer(meta[0])
-    schema.migrate(database, key, meta[0])
+    schema.refuse_other_version(meta[0])
     dimension = driver.embedder.dimension()
     database.query(key, schema.WRITE_MODEL, {"model": schema.UNDER_WAY, "dimension": dimension}, write=True)
     while database.query(key, UNLINK, {"limit": LINKS_PER_QUERY}, write=True)[0]["n"]:

@@ -55,7 +55,6 @@ QUERIES = {
     "facts.list_facts": facts.list_facts(facts.ABOUT),
     "schema.READ_META": schema.READ_META,
     "schema.WRITE_META": schema.WRITE_META,
-    "schema.RAISE_VERSION": schema.RAISE_VERSION,
     "schema.WRITE_MODEL": schema.WRITE_MODEL,
     **{
         f"reembedding.{name}_{label}": getattr(reembedding, name).format(source=source)

@@ -10,15 +10,15 @@ from langgraph.store.base import PutOp
 
 from kg_memory.adapters.store import cypher, write
 from kg_memory.adapters.store.driver import open_item_driver
-from kg_memory.falkor import store_schema
-from kg_memory.falkor.store_schema import ITEMS
+from kg_memory.falkor import schema
+from kg_memory.falkor.schema import ITEMS
 from kg_memory.memory.open import open_driver
 from tests.scripted import HashEmbeddings, Scripted
 
 FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEAREST_IDS", "COMPARISON"}
 QUERIES = {
     **{f"items.{name}": text for name, text in vars(cypher).items() if name.isupper() and name not in FRAGMENTS},
-    **{f"schema.{name}": getattr(store_schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
+    **{f"schema.{name}": getattr(schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
 }
 COUNTED = {"items.COUNT_VECTORS"}
 """A count of all with a label takes no time."""
@@ -27,7 +27,7 @@ VECTOR = [0.1] * 64
 PARAMS: dict[str, Any] = {
     **dict.fromkeys(("prefix", "mark", "after", "model"), ID),
     **{each: [ID] for each in ("ids", "marks", "changed", "deleted", "left")},
-    **dict.fromkeys(("alive", "before", "now", "limit", "skip", "version", "dimension"), 1),
+    **dict.fromkeys(("alive", "before", "now", "limit", "skip", "version", "words", "dimension"), 1),
     "unranked": False,
     "vector": VECTOR,
     "puts": [{"id": ID, "namespace": ID, "path": "[]", "prefixes": [ID], "vectors": [VECTOR], "at": 1}],

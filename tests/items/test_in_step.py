@@ -6,6 +6,7 @@ import pytest
 
 from kg_memory.errors import QueryError
 from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.schema import MEMORY
 from kg_memory.runtime.effects import Query, Reads, in_step, make_once, read, read_once
 from kg_memory.runtime.flow import run
 
@@ -98,7 +99,7 @@ async def test_a_driver_reads_together_also_what_was_deleted_meanwhile(driver, d
     assert driver.run(flow(), namespace) == [[], []]
     database.query(
         graph_key(namespace),
-        "CREATE (:Meta {id: 'schema', version: 2, dimension: 64, model: 'hash', words: 0})",
+        f"CREATE (:Meta {{id: 'schema', version: {MEMORY.version}, dimension: 64, model: 'hash', words: 0}})",
         {},
         write=True,
     )

@@ -9,7 +9,7 @@ from kg_memory.adapters.store.store import KGStore
 from kg_memory.contrib.drawings import graphs
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.store_schema import ITEMS
+from kg_memory.falkor.schema import ITEMS
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.records import INSIDE, INSIDE_RELATIONS, NODES, RECORDS, RELATIONS
 

@@ -13,10 +13,10 @@ from typing import Generic, TypeVar
 from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingError, EmbeddingUnavailable, KGMemoryError
-from kg_memory.falkor import store_schema
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
-from kg_memory.falkor.store_schema import Schema
+from kg_memory.falkor.schema import Schema
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.embeddings import make_reliable, unwrap, vector_model_name
 from kg_memory.llm.retry import timeout_of
@@ -36,15 +36,12 @@ class ItemStore(GraphStore):
         return graph_key(namespace, self._kind.prefix)
 
     def fit(self, key: str, *, write: bool) -> bool:
-        if write:
-            store_schema.ensure(self.database, key, self._kind)
-        elif not store_schema.check(self.database, key):
-            return False
+        dimension, model = None, schema.ANY_MODEL
         if self._embeds:
-            length = self.vectors.length
-            dimension = length - 1 if length else None  # one is of `_Directed`'s making
-            store_schema.fit_vectors(self.database, key, self.vectors.name, dimension)
-        return True
+            length, model = self.vectors.length, self.vectors.name
+            dimension = length - self._kind.added if length else None
+        prepare = schema.ensure if write else schema.check
+        return prepare(self.database, key, dimension, model, self._kind)
 
 
 def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings | None = None) -> Driver[ItemStore]:

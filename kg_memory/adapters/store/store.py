@@ -38,7 +38,7 @@ from kg_memory.adapters.store.facts import (
 from kg_memory.adapters.store.read import FURTHEST, Look, by_score
 from kg_memory.adapters.store.write import Change
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
-from kg_memory.falkor.store_schema import ITEMS
+from kg_memory.falkor.schema import ITEMS
 from kg_memory.maintenance.forgetting.erase import drop_stream
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory

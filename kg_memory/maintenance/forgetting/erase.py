@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from kg_memory.errors import DatabaseError, QueryError
 from kg_memory.falkor.graph_swap import PREFIX, orphans
 from kg_memory.falkor.rows import Row
-from kg_memory.falkor.store_schema import ITEMS
+from kg_memory.falkor.schema import ITEMS
 from kg_memory.runtime.effects import Call, command, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import clear_caches

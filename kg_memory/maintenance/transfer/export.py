@@ -13,7 +13,7 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import KEY_PREFIX, Database, graph_key
 from kg_memory.falkor.graph_swap import read_snapshot
 from kg_memory.falkor.rows import list_pages
-from kg_memory.falkor.store_schema import ITEMS
+from kg_memory.falkor.schema import ITEMS
 from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.file import LineWriter, Target, compress, rewritable

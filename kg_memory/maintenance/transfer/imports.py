@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
-from kg_memory.falkor import schema, store_schema
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.falkor.graph_swap import ShadowGraph, shadow_graph
@@ -143,11 +143,12 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
-    schema_version = schema.VERSION if header.holds == "memory" else store_schema.VERSION
-    versions = {"schema": (header.schema_, schema_version), "word index": (header.words, tokenise.VERSION)}
-    for what, (version, supported) in versions.items():
-        if version > supported:
-            raise SchemaError(f"{name} has {what} {version}, this package supports {supported}; upgrade kg-memory")
+    supported = (schema.MEMORY if header.holds == "memory" else schema.ITEMS).version
+    if header.schema_ != supported or header.words > tokenise.VERSION:
+        raise SchemaError(
+            f"{name} has schema {header.schema_} and word index {header.words}, this package supports {supported} and "
+            f"{tokenise.VERSION}; upgrade kg-memory, or import it with the version that made it"
+        )
     model = driver.embedder.name
     if embeddings and header.embeddings and header.model not in (model, None):
         raise EmbeddingMismatch(
@@ -176,17 +177,16 @@ def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
     """Prepare the graph of a store's items; their texts are unknown here, so their vectors are not computed."""
-    store_schema.ensure(driver.store.database, shadow.key, store_schema.ITEMS)
-    if header.model is not None and options.embeddings:
-        store_schema.fit_vectors(driver.store.database, shadow.key, header.model, header.dimension)
-    vectors = VectorReader(
-        lambda _: [], (header.dimension or 0) + 1, ignore=not options.embeddings
-    )  # see `store_schema`
+    has_vectors = header.model is not None and options.embeddings
+    dimension, model = (header.dimension, header.model) if has_vectors else (None, schema.ANY_MODEL)
+    schema.ensure(driver.store.database, shadow.key, dimension, model, schema.ITEMS)
+    length = (header.dimension or 0) + schema.ITEMS.added
+    vectors = VectorReader(lambda _: [], length, ignore=not options.embeddings)
     return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
 
 
 def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> None:
-    """Give the graph the counters of the export, and migrate one of an earlier version."""
+    """Give the graph the counters of the export."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
     driver.store.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
     schema.check(driver.store.database, shadow.key, None, driver.embedder.name)
