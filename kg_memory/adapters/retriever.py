@@ -97,7 +97,7 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> Flow[list[Document]]:
-        if not _is_empty(query):
+        if not isinstance(query, str) or query.strip():
             settings = self._settings(overrides)
             state = self._question_state(query, settings, running)
             config = patch_config(running, callbacks=run_manager.get_child())
