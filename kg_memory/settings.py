@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.models.graph import ConflictStrategy, Disputes, UndatedStart
-from kg_memory.models.ontology import ENTITY_TYPES, EntityType, FactType, find_ontology
-from kg_memory.plugins import plugin_names
+from kg_memory.models.ontology import ENTITY_TYPES, EntityType, FactType, Ontology, read_ontology
+from kg_memory.plugins import load_plugin, plugin_names
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -146,8 +146,8 @@ class Settings:
     strict_fact_types: bool = False
     """Whether facts of other predicates than those of `fact_types` are left out, and reported as dropped."""
     ontology: str | None = None
-    """Sets the three above: ``memoryd`` (7 entity types and its predicates, strict; D1, D2), ``zeph`` (8 entity types;
-    C2), or a TOML file; see `kg_memory.models.ontology`."""
+    """Sets the three above: ``memoryd`` (7 entity types and its predicates, strict), ``zeph`` (8 entity types),
+    or a TOML file; see `kg_memory.models.ontology`."""
     instructions: str = ""
     """Your additions to the extraction prompts."""
     max_content: int = 1_000_000
@@ -276,7 +276,7 @@ class Settings:
         Raises: `SettingsError`, which names the setting and its valid values.
         """
         if self.ontology is not None:
-            ontology = find_ontology(self.ontology)
+            ontology = _find_ontology(self.ontology)
             object.__setattr__(self, "entity_types", ontology.entity_types)
             object.__setattr__(self, "fact_types", ontology.fact_types)
             object.__setattr__(self, "strict_fact_types", ontology.strict)
@@ -364,6 +364,17 @@ _LIMITS: Mapping[str, _Limits] = {
     "min_support": _Limits(0, 1),
     "temporal_decay_rate": _Limits(0, 10),
 }
+
+
+def _find_ontology(name: str) -> Ontology:
+    """Return the ontology of the plug-in *name*, or of the TOML file *name*. Errors: `SettingsError`."""
+    names = plugin_names("ontologies")
+    if name in names:
+        ontology: Ontology = load_plugin("ontologies", name)
+        return ontology
+    if not Path(name).expanduser().is_file():
+        raise SettingsError(f"ontology must be {', '.join(names)} or a TOML file, got {name!r}; check the path")
+    return read_ontology(name)
 
 
 def _parse(name: str, text: str, hint: str) -> Any:

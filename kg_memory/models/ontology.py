@@ -1,4 +1,4 @@
-"""Ontologies: the types of entities and facts to look for, by default, as memoryd or Zeph has them, or in a file.
+"""Ontologies: the types of entities and facts to look for, by default, or in a file.
 
 A file is TOML::
 
@@ -21,7 +21,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from kg_memory.errors import SettingsError
@@ -67,63 +66,18 @@ ENTITY_TYPES = (
     EntityType("Product", "a tool, device, work, brand or other thing that can be named"),
     EntityType("Topic", "a field, activity, interest or idea"),
 )
-_CONCEPT = EntityType("Concept", "an idea, a method or a field, and whatever fits no other type")
-_PERSON = EntityType("Person", "a human being, by name or by role")
-_ORGANIZATION = EntityType("Organization", "a company, team, school, club or authority")
-_TOOL = EntityType("Tool", "a program, service or device that people use")
-_PROJECT = EntityType("Project", "a piece of work with a name")
-MEMORYD = Ontology(
-    entity_types=(
-        _CONCEPT,
-        _PERSON,
-        _ORGANIZATION,
-        EntityType("Place", "a city, country, address, building or region"),
-        EntityType("Library", "a software library or framework"),
-        _TOOL,
-        _PROJECT,
-    ),
-    fact_types=(
-        FactType("WORKS_ON", "a person works on a project", (("Person", "Project"),)),
-        FactType("USES", "a person uses a library or a tool", (("Person", "Library"), ("Person", "Tool"))),
-        FactType("PREFERS", "a person prefers something to others", (("Person", "Library"), ("Person", "Tool"))),
-        FactType("RUNS_ON", "a program or service runs on a device", (("Tool", "Tool"),)),
-        FactType("BELONGS_TO", "a project is of somebody", (("Project", "Person"), ("Project", "Organization"))),
-        FactType("LOCATED_AT", "a person or a device is at a place", (("Person", "Place"), ("Tool", "Place"))),
-    ),
-    strict=True,
-)
-"""The ontology of memoryd (D1, D2). Its other five predicates are relations of the graph itself: what an episode
-mentions, and what supersedes, conflicts with or cites what."""
-ZEPH = Ontology(
-    entity_types=(
-        _CONCEPT,
-        _PERSON,
-        _TOOL,
-        _PROJECT,
-        EntityType("Language", "a programming language"),
-        EntityType("File", "a file or a folder"),
-        EntityType("Config", "a setting, an option or its value"),
-        _ORGANIZATION,
-    ),
-)
-"""The entity types of Zeph (C2); it leaves predicates open."""
-ONTOLOGIES: Mapping[str, Ontology] = MappingProxyType({"memoryd": MEMORYD, "zeph": ZEPH})
 
 
-def find_ontology(name: str) -> Ontology:
-    """Return the ontology called *name*, or that of the TOML file *name*. Errors: `SettingsError`."""
-    if name in ONTOLOGIES:
-        return ONTOLOGIES[name]
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise SettingsError(f"ontology must be {', '.join(ONTOLOGIES)} or a TOML file, got {name!r}; check the path")
+def read_ontology(file: str) -> Ontology:
+    """Return the ontology of the TOML *file*. Errors: `SettingsError`."""
+    path = Path(file).expanduser()
     try:
-        return _read_ontology(tomllib.loads(path.read_text(encoding="utf-8")))
+        return _parse_ontology(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError, KeyError) as error:
-        raise SettingsError(f"ontology {name} cannot be read ({error}); see kg_memory.models.ontology") from None
+        raise SettingsError(f"ontology {file} cannot be read ({error}); see kg_memory.models.ontology") from None
 
 
-def _read_ontology(content: Mapping[str, Any]) -> Ontology:
+def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
     if unknown := content.keys() - {"entity_types", "fact_types", "strict"}:
         raise ValueError(f"unknown keys {sorted(unknown)}")
     facts = tuple(_read_fact_type(row) for row in content.get("fact_types", ()))

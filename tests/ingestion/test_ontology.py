@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.variants.ontologies import MEMORYD, ZEPH
 from kg_memory.errors import SettingsError
-from kg_memory.models.ontology import ENTITY_TYPES, MEMORYD, ZEPH
+from kg_memory.models.ontology import ENTITY_TYPES
 from tests.scripted import Scripted
 
 FILE = """
