@@ -28,7 +28,6 @@ from kg_memory.memory.entities import Entities
 from kg_memory.memory.episodes import Episodes, read_stats, set_paused
 from kg_memory.memory.facts import Facts
 from kg_memory.memory.listing import During, Time
-from kg_memory.memory.maintainer import start_maintenance
 from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
 from kg_memory.memory.profile import SchemaInput, read_limits, read_profile
@@ -122,7 +121,9 @@ class GraphMemory(Group, Closing):
         self.graphs = Graphs(engine)
         for name in plugin_names("groups"):
             setattr(self, name, load_plugin("groups", name)(engine))
-        self._stop_maintenance = start_maintenance(engine)
+        self._maintainer: Any = None
+        if settings.maintenance is not None:
+            self._maintainer = load_plugin("services", "maintenance")(engine, settings.maintenance)
 
     @classmethod
     def open(
@@ -185,13 +186,15 @@ class GraphMemory(Group, Closing):
 
         What is saved and not read yet, as by the plan ``economy``, is read by `resume`.
         """
-        self._stop_maintenance()
+        if self._maintainer is not None:
+            self._maintainer.stop()
         self.driver.close()
         self._database.close()
 
     async def aclose(self) -> None:
         """`close`, for asyncio."""
-        await asyncio.to_thread(self._stop_maintenance)
+        if self._maintainer is not None:
+            await asyncio.to_thread(self._maintainer.stop)
         await asyncio.to_thread(self.driver.close)
         await self._database.aclose()
 

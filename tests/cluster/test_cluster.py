@@ -15,6 +15,7 @@ import pytest
 from redis.crc import key_slot
 
 from kg_memory.cli import main
+from kg_memory.contrib.leases import lease_key
 from kg_memory.contrib.server import worker
 from kg_memory.contrib.server.keys import KeyRing
 from kg_memory.contrib.server.worker import Outbox, Worker
@@ -23,7 +24,6 @@ from kg_memory.falkor import servers
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.graph_swap import PREFIX
 from kg_memory.maintenance.forgetting.erase import STREAM
-from kg_memory.memory.leases import lease_key
 from kg_memory.memory.memory import GraphMemory
 from tests.cluster.nodes import SLOTS, Cluster, Node, slot_of, until
 from tests.scripted import HashEmbeddings, Scripted

@@ -12,10 +12,10 @@ from contextlib import AsyncExitStack, contextmanager
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.leases import Leases, lease_key
 from kg_memory.contrib.server.reader import Reader
 from kg_memory.contrib.server.worker import GROUP, STREAM, Outbox, Worker
 from kg_memory.falkor.connect import graph_key
-from kg_memory.memory.leases import Leases, lease_key
 from tests.cli_home import COMMAND, home_of_the_module  # noqa: F401 - a fixture
 
 NAMESPACES = [f"tenant{number}" for number in range(3)]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
+from kg_memory.contrib.leases import Lease, Leases
 from kg_memory.errors import (
     DatabaseStartError,
     DatabaseUnavailable,
@@ -16,7 +17,6 @@ from kg_memory.errors import (
     ModelUnavailable,
 )
 from kg_memory.memory.episodes import UNREAD
-from kg_memory.memory.leases import Lease, Leases
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.telemetry import describe_error

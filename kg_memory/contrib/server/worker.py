@@ -19,11 +19,11 @@ from typing import Any
 
 from kg_memory.cli.command import open_memory
 from kg_memory.cli.output import Screen
+from kg_memory.contrib.leases import SECONDS, Leases
 from kg_memory.contrib.server.reader import Reader, pause_after
 from kg_memory.errors import DatabaseUnavailable, KGMemoryError, QueryError
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion.interrupted import READER
-from kg_memory.memory.leases import SECONDS, Leases
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.validation import validate_count

@@ -10,15 +10,14 @@ import asyncio
 import atexit
 import logging
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 
+from kg_memory.contrib.leases import MAINTAINING, RENEWALS, Lease, Leases
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.maintenance.eviction import EvictionRequest, evict
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
-from kg_memory.memory.leases import MAINTAINING, RENEWALS, Lease, Leases
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
@@ -133,13 +132,3 @@ def _set_maintained(at: int) -> Flow[None]:
     """Set when the namespace was maintained, unless it is forgotten: a write would make its graph again."""
     if (yield from read(queries.MAINTAINED)):
         yield from write(queries.SET_MAINTAINED, at=at)
-
-
-def start_maintenance(engine: Engine) -> Callable[[], None]:
-    """Start the maintenance that the settings ask for, if any, and return what stops it."""
-    chosen = engine.settings.maintenance
-    return _nothing if chosen is None else Maintainer(engine, chosen).stop
-
-
-def _nothing() -> None:
-    """Stop nothing."""
