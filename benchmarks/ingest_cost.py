@@ -39,10 +39,10 @@ from benchmarks.ingest_cost_dense import dense
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.chats import read
-from kg_memory.memory.open import LOCAL_COMPARE, LOCAL_THRESHOLDS
+from kg_memory.memory.open import LOCAL_THRESHOLDS
 from kg_memory.models.graph import EpisodeInput
 
-THRESHOLDS = (*LOCAL_THRESHOLDS, LOCAL_COMPARE)
+THRESHOLDS = tuple(LOCAL_THRESHOLDS[f"{name}_threshold"] for name in ("merge", "ask", "compare"))
 """The thresholds for merging, asking and comparing of the embedding model that the scripted server has."""
 PLANS = ("economy", "standard", "thorough", "offline")
 """The plans of kg-memory; ``offline`` is without a model."""

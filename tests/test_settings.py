@@ -188,7 +188,7 @@ def test_a_threshold_that_was_not_set_keeps_to_its_side_of_the_other(vectors, me
 def test_the_default_thresholds_suit_the_embedding_model():
     for vectors, suited in ((LocalEmbeddings(), LOCAL_THRESHOLDS), (HashEmbeddings(), THRESHOLDS)):
         chosen = thresholds(Settings(), vectors)
-        assert (chosen.merge_threshold, chosen.ask_threshold) == suited
+        assert {name: getattr(chosen, name) for name in suited} == suited
 
 
 def test_the_variable_of_a_setting_that_cannot_work_is_refused_too():

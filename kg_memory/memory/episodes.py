@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kg_memory.errors import InputError
@@ -199,16 +198,20 @@ class Episodes(Group):
         goes on where it stopped. *dry_run* changes nothing and returns what would be read.
         Errors: `InputError` for an unknown plan, and where the memory has no model; those of `add`.
         """
-        shallow = _shallow(to, self._engine, skipped=skipped, reads=not dry_run)
-        listed = yield from shallow.list(limit)
+        plan = _deeper_plan(to, self._engine, reads=not dry_run)
+        statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
+        chosen = {"statuses": list(map(str, statuses)), "plans": [UNKNOWN_PLAN, *PLANS[: PLANS.index(plan)]]}
+        most = MAX_COUNT if limit is None else validate_count("limit", limit)
+        shallow = yield from read(queries.SHALLOW, **chosen, limit=most)
         if dry_run:
-            return listed
-        tally = Tally(len(listed), progress)
-        for result in listed:
-            episode = yield from shallow.reopen(result.episode)
-            if episode is not None:
-                again = read_again(self._engine, input_of(episode), namespace, shallow.context)
-                tally.count((yield from again))
+            return [AddResult(episode=row["id"], new=False, status=EpisodeStatus(row["status"])) for row in shallow]
+        tally = Tally(len(shallow), progress)
+        context = IngestionContext(plan=plan, read_all=True)  # what was read before is, whatever is skipped by now
+        for row in shallow:
+            reopened = yield from write(queries.REOPEN_SHALLOW, id=row["id"], **chosen)
+            if reopened:  # else another process reads it, or it was forgotten
+                state = input_of(rows.to_episode(reopened[0]["episode"]))
+                tally.count((yield from read_again(self._engine, state, namespace, context)))
         yield from refresh(since=0, before=(yield from now()))
         return tally.added
 
@@ -288,28 +291,8 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
     return list(map(str, statuses))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shallow:
-    """The episodes to deepen: those in some states that one of the cheaper `plans` read; and the run's context."""
-
-    statuses: tuple[str, ...]
-    plans: tuple[str, ...]
-    context: IngestionContext
-
-    def list(self, limit: int | None) -> Flow[builtins.list[AddResult]]:
-        """Return them as they are, earliest first."""
-        most = MAX_COUNT if limit is None else validate_count("limit", limit)
-        shallow = yield from read(queries.SHALLOW, statuses=self.statuses, plans=self.plans, limit=most)
-        return [AddResult(episode=row["id"], new=False, status=EpisodeStatus(row["status"])) for row in shallow]
-
-    def reopen(self, id_: str) -> Flow[Episode | None]:
-        """Mark one of them as to be read, and return it; ``None`` if somebody else reads it, or it was forgotten."""
-        reopened = yield from write(queries.REOPEN_SHALLOW, id=id_, statuses=self.statuses, plans=self.plans)
-        return rows.to_episode(reopened[0]["episode"]) if reopened else None
-
-
-def _shallow(to: str | None, engine: Engine, *, skipped: bool, reads: bool) -> _Shallow:
-    """Return what is to be read again so that all is read by the plan *to*; who *reads* needs a model.
+def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
+    """Return the plan *to* which to deepen, or the memory's own; *reads* says that a model is needed.
 
     Errors: `InputError`.
     """
@@ -318,6 +301,4 @@ def _shallow(to: str | None, engine: Engine, *, skipped: bool, reads: bool) -> _
     plan = to or (engine.settings.plan if engine.settings.plan in DEEPER else DEEPER[0])
     if plan not in DEEPER:
         raise InputError(f"the plan to deepen to must be {' or '.join(DEEPER)}, got {to!r}")
-    statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
-    context = IngestionContext(plan=plan, read_all=True)  # what was read before is, whatever is skipped by now
-    return _Shallow(tuple(map(str, statuses)), (UNKNOWN_PLAN, *PLANS[: PLANS.index(plan)]), context)
+    return plan

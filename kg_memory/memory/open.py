@@ -38,15 +38,17 @@ logger = logging.getLogger("kg_memory")
 AGAIN = "the next call starts it anew, so try again"
 OPENAI_MODEL = "gpt-4.1-mini"
 OPENAI_EMBEDDINGS = "text-embedding-3-small"
-THRESHOLDS = (0.92, 0.60)
-LOCAL_THRESHOLDS = (0.985, 0.92)
-"""Cosines of names from which two are one, and from which the model is asked. The local model's lie close
-together: unrelated names reach 0.89, "Acme" and "Acme Corp" 0.96, "Room 101" and "Room 102" 0.95."""
-NEAR, LOCAL_NEAR = 0.85, 0.95
-"""Cosines of names from which two entities are linked (C50)."""
-COMPARE, LOCAL_COMPARE = 0.5, 0.85
-"""Cosines of sentences from which two facts are compared. By the local model, contradictory pairs reach down to 0.853,
-and half of all pairs of facts about one person in LoCoMo are below 0.85."""
+THRESHOLDS = {"merge_threshold": 0.92, "ask_threshold": 0.60, "note_link_threshold": 0.85, "compare_threshold": 0.5}
+LOCAL_THRESHOLDS = {
+    "merge_threshold": 0.985,
+    "ask_threshold": 0.92,
+    "note_link_threshold": 0.95,
+    "compare_threshold": 0.85,
+}
+"""Cosines of names from which two are one, from which the model is asked, and from which two entities are linked; and
+of sentences from which two facts are compared. The local model's lie close together: unrelated names reach 0.89, "Acme"
+and "Acme Corp" 0.96, "Room 101" and "Room 102" 0.95. Contradictory pairs reach down to 0.853 by it, and half of all
+pairs of facts about one person in LoCoMo are below 0.85."""
 
 
 class NoModel(Embeddings):
@@ -288,17 +290,11 @@ def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
 
     Where only one was set, the other keeps to its side of it.
     """
-    local = vector_model_name(embeddings) == LOCAL_EMBEDDINGS
-    merge, ask = LOCAL_THRESHOLDS if local else THRESHOLDS
-    near = LOCAL_NEAR if local else NEAR
-    compare = LOCAL_COMPARE if local else COMPARE
-    if settings.merge_threshold is not None:
-        merge, ask = settings.merge_threshold, min(ask, settings.merge_threshold)
-    if settings.ask_threshold is not None:
-        merge, ask = max(merge, settings.ask_threshold), settings.ask_threshold
-    if settings.note_link_threshold is not None:
-        near = settings.note_link_threshold
-    if settings.compare_threshold is not None:
-        compare = settings.compare_threshold
-    chosen = {"merge_threshold": merge, "ask_threshold": ask, "note_link_threshold": near}
-    return settings.with_(**chosen, compare_threshold=compare)
+    suited = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LOCAL_EMBEDDINGS else THRESHOLDS
+    own = {name: getattr(settings, name) for name in suited if getattr(settings, name) is not None}
+    chosen = {**suited, **own}
+    if "ask_threshold" not in own:
+        chosen["ask_threshold"] = min(chosen["ask_threshold"], chosen["merge_threshold"])
+    if "merge_threshold" not in own:
+        chosen["merge_threshold"] = max(chosen["ask_threshold"], chosen["merge_threshold"])
+    return settings.with_(**chosen)
