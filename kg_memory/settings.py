@@ -121,7 +121,7 @@ class Settings:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     """Limits of the whole process per model and server, spread evenly; they hold for the embedding model too. None
-    follows the server's headers and rejections."""
+    sends requests at once, and waits after a rejection as long as the server asks."""
     budget: Budget = NO_BUDGET
     """Limits of what reading may cost; as variables ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
 

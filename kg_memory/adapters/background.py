@@ -288,9 +288,8 @@ class BackgroundMemory(Closing):
                 return call()
             except Exception as error:
                 ended = self.memory.driver.store.database.closed or is_shutdown(error.__cause__)
-                passes = isinstance(error, UNAVAILABLE) and not ended
-                seconds = self._retry_policy.delay(attempt + 1, PASSING) if passes else None
-                if seconds is None or self._worker.ends_within(seconds):
+                passes = isinstance(error, UNAVAILABLE) and not ended and self._retry_policy.allows(attempt, PASSING, 0)
+                if not passes or self._worker.ends_within(self._retry_policy.delay(attempt, PASSING)):
                     self._fail(id_, namespace, error, attempt)
                     raise
             attempt += 1

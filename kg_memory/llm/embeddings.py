@@ -30,7 +30,7 @@ Chinese or an emoji can be several tokens: only bytes limit them.
 """
 SINGLE_PRECISION = 2**-24
 """The precision of numbers in the database: a vector whose length is 1 to within this is not normalised."""
-QUERY_LIMITS = {"attempts": 2, "rejections": 2, "timeouts": 1, "longest_retry_after": 5}
+QUERY_LIMITS = {"attempts": 2, "timeouts": 1, "longest_wait": 5}
 """The limits of retrying where somebody waits for the answer to a question, which words alone answer as well."""
 NO_KEY = "none"
 """Sent to a server other than OpenAI when there is no key: the client requires one."""

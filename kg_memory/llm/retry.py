@@ -106,31 +106,26 @@ class RetryPolicy:
     """Attempts where each runs into the timeout: a slow model does not get faster."""
     first: float = 0.5
     longest: float = 30.0
-    rejections: int = 8
-    """Attempts where the server asks for fewer requests: a limit per minute is waited out."""
-    longest_retry_after: float = 90.0
-    """A request is given up at once if the server asks to wait for longer in all: that is the caller's decision."""
+    longest_wait: float = 90.0
+    """The longest wait in all where the server asks for fewer requests: attempts are not counted then. A request is
+    given up at once if the server asks to wait for longer: that is the caller's decision."""
     longest_queue: float = 300.0
-    """The longest wait in all for other requests to the same server."""
+    """The longest wait for other requests to the same server."""
 
-    def delay(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
-        """Return the seconds to wait before *attempt* (the second is 2), or None to give up."""
-        most = self.timeouts if failure.timeout else self.rejections if failure.rate_limited else self.attempts
-        may_succeed = failure.transient and not failure.shutdown
-        return self.backoff(attempt, failure, draw) if may_succeed and attempt <= most else None
-
-    def backoff(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
-        """Return the seconds between *failure* and *attempt*, or None where the server asks for too many."""
+    def delay(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float:
+        """Return the seconds to wait between the *failure* of *attempt* (the first is 1) and the next one."""
         if failure.retry_after is not None:
             # A little longer than requested, so that callers do not all return at the same moment.
-            return None if failure.retry_after > self.longest_retry_after else failure.retry_after + 0.25 * draw()
-        return min(self.longest, self.first * 2.0 ** (attempt - 2)) * (0.5 + 0.5 * draw())
+            return failure.retry_after + 0.25 * draw()
+        return min(self.longest, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * draw())
 
-
-class QueueTimeout(Exception):
-    """Too many requests to the same server are queued before this one."""
-
-    is_retryable = True
+    def allows(self, attempt: int, failure: Failure, waited: float) -> bool:
+        """Return whether to try again after *attempt*, with *waited* seconds in all until then."""
+        if not failure.transient or failure.shutdown:
+            return False
+        if failure.rate_limited:
+            return waited <= self.longest_wait
+        return attempt < (self.timeouts if failure.timeout else self.attempts)
 
 
 def with_retries(
@@ -140,34 +135,23 @@ def with_retries(
 
     Raises: `QueueTimeout`, or the last error.
     """
-    attempt, queued, asked = 1, 0.0, 0.0
-    with limiter.reserve(tokens) as reservation:
-        while True:
-            while seconds := reservation.acquire():
-                queued += seconds
-                if queued > policy.longest_queue:
-                    raise QueueTimeout(
-                        f"its rate limit leaves no room for this request within {policy.longest_queue:.0f} seconds"
-                    )
-                yield sleeper.pause(seconds)
-            try:
-                response = yield request
-            except Exception as error:
-                attempt, failure = attempt + 1, diagnose(error)
-                asked += failure.retry_after or 0.0
-                delay = policy.delay(attempt, failure) if asked <= policy.longest_retry_after else None
-                pause = policy.backoff(attempt, failure) if delay is None else delay
-                if failure.rate_limited and pause is not None:  # all callers wait, also where this one gives up
-                    reservation.note_rejection(pause, failure.retry_after)
-                if delay is None:
-                    raise
-            else:
-                reservation.note_success()
-                return response
-            telemetry.count_retry(failure.kind, delay)
-            if not failure.rate_limited:
-                reservation.note_failure()
-                yield sleeper.pause(delay)
+    attempt, waited = 1, 0.0
+    while True:
+        for seconds in limiter.waits(tokens, policy.longest_queue):
+            yield sleeper.pause(seconds)
+        try:
+            return (yield request)
+        except Exception as error:
+            failure = diagnose(error)
+            delay = policy.delay(attempt, failure)
+            waited += delay
+            if failure.rate_limited and delay <= policy.longest_wait:
+                limiter.cool_down(delay)  # for all callers, also where this one gives up
+            if not policy.allows(attempt, failure, waited):
+                raise
+        telemetry.count_retry(failure.kind, delay)
+        attempt += 1
+        yield sleeper.pause(delay)
 
 
 def timeout_of(client: object) -> float | None:

@@ -128,7 +128,7 @@ def remote(serving: tuple[Vectors, str]) -> Iterator[Vectors]:
 def memory(server: Server, serving: tuple[Vectors, str], namespace: str) -> Iterator[GraphMemory]:
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
     model = open_embedding_model("hash", serving[1], timeout=TIMEOUT).model
-    policy = RetryPolicy(attempts=3, rejections=3, first=0.01)
+    policy = RetryPolicy(attempts=3, first=0.01, longest_wait=0.5)
     with GraphMemory(settings, model=Scripted(), embeddings=make_reliable(model, policy)) as opened:
         opened.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)  # whose vectors are as they should be
         yield opened

@@ -126,7 +126,7 @@ both_plans = pytest.mark.parametrize("memory", ["standard", "thorough"], indirec
 def memory(request: pytest.FixtureRequest, server: Server, serving: Model) -> Iterator[GraphMemory]:
     plan = getattr(request, "param", "standard")
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan=plan)
-    policy = RetryPolicy(attempts=3, rejections=3, first=0.01)
+    policy = RetryPolicy(attempts=3, first=0.01, longest_wait=0.5)
     model = ChatModel(open_chat_model("scripted", serving.url, timeout=TIMEOUT), retry_policy=policy)
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
         yield opened

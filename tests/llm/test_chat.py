@@ -115,7 +115,7 @@ def test_a_rate_limit_for_ever_ends_in_a_clear_error(asked, chat):
     route = chat(failure(429, "slow down"))
     with pytest.raises(ModelUnavailable, match=r"slow down.*try again later"):
         asked()
-    assert route.call_count == 8
+    assert 8 <= route.call_count <= 11
     assert asked.slept[-1] > asked.slept[0]
     assert 30 < sum(asked.slept) < 90  # a limit of a minute would have passed
 

@@ -23,7 +23,7 @@ class Gone(Exception):
 
 def test_a_process_that_ends_is_told_by_python_alone_and_waits_for_nothing():
     ending = RuntimeError("can't create new thread at interpreter shutdown")
-    assert RetryPolicy().delay(2, diagnose(ending)) is None
+    assert not RetryPolicy().allows(1, diagnose(ending), 0)
     assert not is_shutdown(ValueError(str(ending)))  # as a server's words may be
 
 
@@ -89,15 +89,19 @@ FAILURES = st.builds(
     retry_after=st.none() | st.floats(0, 1e9),
     reason=st.just("why"),
     timeout=st.booleans(),
+    rate_limited=st.booleans(),
 )
 
 
-@given(FAILURES, st.integers(2, 50), st.floats(0, 1))
+@given(FAILURES, st.integers(1, 50), st.floats(0, 1))
 def test_no_wait_is_longer_than_allowed_and_no_patience_endless(failure, attempt, drawn):
     policy = RetryPolicy()
     seconds = policy.delay(attempt, failure, lambda: drawn)
-    if attempt > policy.attempts or not failure.transient:
-        assert seconds is None
-    if seconds is not None:
-        assert 0 <= seconds <= policy.longest_retry_after + 0.25
-        assert failure.retry_after is None or seconds >= failure.retry_after
+    assert 0 <= seconds <= max(policy.longest, (failure.retry_after or 0) + 0.25)
+    assert failure.retry_after is None or seconds >= failure.retry_after
+    allowed = policy.allows(attempt, failure, seconds)
+    assert not allowed or failure.transient
+    if failure.rate_limited:
+        assert not allowed or seconds <= policy.longest_wait
+    else:
+        assert not allowed or attempt < policy.attempts

@@ -114,7 +114,6 @@ def open_chat_model(
         temperature=0,
         max_retries=0,
         disable_streaming=True,
-        include_response_headers=True,  # they announce the rate limits
         openai_proxy=None,
         **http_clients(),
     )
@@ -255,7 +254,8 @@ class ChatModel:
             if partial_reply is None:
                 raise
             return partial_reply
-        self.limiter.note_response(reply.headers, reply.usage.input_tokens + reply.usage.output_tokens, tokens)
+        if reply.usage.input_tokens:
+            self.limiter.count_tokens(reply.usage.input_tokens + reply.usage.output_tokens - tokens)
         return reply
 
 

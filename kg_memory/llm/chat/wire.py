@@ -6,7 +6,7 @@ A server that rejects one format is asked in the next, and in that one from then
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -69,8 +69,6 @@ class Reply:
     cut_off: bool = False
     refusal: str | None = None
     usage: Usage = ONE_CALL
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The headers of the response, where the client passes them on."""
 
     @property
     def is_empty(self) -> bool:
@@ -227,13 +225,12 @@ def _read_message(message: AIMessage, parsed: Any) -> Reply:
         output_tokens=counts.get("output_tokens") or 0,
         cached_tokens=(counts.get("input_token_details") or {}).get("cache_read") or 0,
     )
-    headers = metadata.get("headers") or {}
     values = tuple(call["args"] for call in getattr(message, "tool_calls", None) or ())
     values = values or (() if parsed is None else (parsed,))
     text = str(message.text)
     if not text.strip() and not values:
         text = "\n".join(_other_texts(message))
-    return Reply(replace_controls(text), values, reason in CUT_OFF_REASONS, refusal, usage, headers)
+    return Reply(replace_controls(text), values, reason in CUT_OFF_REASONS, refusal, usage)
 
 
 def _other_texts(message: AIMessage) -> Iterator[str]:
