@@ -1,13 +1,15 @@
 """Enforce a budget: each question is checked before it is asked, and its cost is stored with the next write.
 
+Questions that are asked side by side are checked by what was spent before all of them: each may exceed the limit once.
+
 A question over budget follows `kg_memory.models.budget.LADDER`: the offline rules answer it, or it raises `BudgetSpent`
 and the caller does without an answer. A memory keeps one `Account` per namespace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -18,7 +20,18 @@ from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.wire import Row
 from kg_memory.llm.prompts import render, schema_text
-from kg_memory.models.budget import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTIONS, THOROUGH, Budget, Scope, rung_of
+from kg_memory.models.budget import (
+    BY_RULES,
+    DAY,
+    ENV_PREFIX,
+    READING,
+    REFLECTIONS,
+    SCOPES,
+    THOROUGH,
+    Budget,
+    Scope,
+    rung_of,
+)
 from kg_memory.models.operations import Usage
 from kg_memory.runtime.driver import Meter, without_meter
 from kg_memory.runtime.effects import Ask, Model, Query, now, work
@@ -35,8 +48,9 @@ MAX_EPISODES = 1_000
 """Episodes per namespace whose spending is kept, the latest used."""
 MAX_AGE = 60_000_000
 """Microseconds after which the spending stored in the graph is read again."""
-AMBIGUITIES = 2
-"""Questions about ambiguities that an episode may need by the plan ``thorough``."""
+QUESTIONS = {THOROUGH: 4, REFLECTIONS: 4}
+"""The questions for which a limit must have room before one of a group is asked: those that may follow it for the same
+episode. Else it would be asked in vain."""
 NOTHING = Usage()
 _NEVER = -1
 
@@ -52,120 +66,75 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The spent part of a budget: of the `day`, and of the `namespace` as far as the budget counts it."""
+    """The spent part of a budget: of the `day`, of the `namespace` as far as the budget counts it, of an `episode`."""
 
     day: Usage = NOTHING
     namespace: Usage = NOTHING
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeSpending:
-    """The cost of an episode with reservations, and what must still be `to_come` so that it was not in vain."""
-
-    spent: Usage = NOTHING
-    to_come: Usage = NOTHING
+    episode: Usage = NOTHING
 
 
 class Account:
     """The spending of one namespace as this process sees it; threads share it.
 
-    It counts what the graph had stored when it was read, what was written since then, what is still to be written, and
-    what is reserved for questions in flight.
+    It counts what the graph had stored when it was read, what was written since then, and what is still to be written.
     """
 
     def __init__(self) -> None:
+        self.read_at = _NEVER
+        """When the stored spending was read last, in microseconds."""
         self._stored = Spending()
-        self._read_at = _NEVER
         self._written: list[tuple[int, Usage]] = []
-        self._episodes = BoundedCache[str, EpisodeSpending](MAX_EPISODES, texts=False)
+        self._episodes = BoundedCache[str, Usage](MAX_EPISODES, texts=False)
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
         """Replace the lock, which a thread of the parent may hold, and forget what the parent will write."""
         self._lock = Lock()
-        self._unwritten = self._reserved = NOTHING
-
-    @property
-    def read_at(self) -> int:
-        """When the stored spending was read last, in microseconds; -1 if never."""
-        return self._read_at
-
-    def note_stored(self, stored: Spending, at: int) -> None:
-        """Take over the spending *stored* in the graph, read at that time; it includes what was written before."""
-        with self._lock:
-            if at > self._read_at:
-                self._stored, self._read_at = stored, at
-                self._written = [entry for entry in self._written if entry[0] >= at]
+        self._unwritten = NOTHING
 
     def spend(self, usage: Usage, episode: str | None) -> None:
         """Count the cost of a request for an *episode*, or for the namespace as a whole."""
         with self._lock:
             self._unwritten += usage
-            self._add(usage, episode)
+            if episode is not None:
+                self._episodes.put({episode: self._of_episode(episode) + usage})
 
-    def take_unwritten(self) -> Usage:
-        """Return what is to be written; it stays counted until `note_written` or `put_back`."""
+    def spending(self, at: int, episode: str | None) -> Spending:
+        """Return what is spent, by that time."""
+        with self._lock:
+            day = self._stored.day if self.read_at // DAY == at // DAY else NOTHING
+            today = (usage for written_at, usage in self._written if written_at // DAY == at // DAY)
+            return Spending(
+                sum(today, day + self._unwritten),
+                sum((usage for _, usage in self._written), self._stored.namespace + self._unwritten),
+                NOTHING if episode is None else self._of_episode(episode),
+            )
+
+    def begin_write(self, at: int) -> Usage:
+        """Return what is to be written at that time; it stays counted."""
         with self._lock:
             usage, self._unwritten = self._unwritten, NOTHING
-            self._reserved += usage
+            if usage != NOTHING:
+                self._written.append((at, usage))
             return usage
 
-    def note_written(self, usage: Usage, at: int) -> None:
-        """Note that *usage* was written, at that time or earlier."""
+    def undo_write(self, at: int, usage: Usage) -> None:
+        """Note that *usage* could not be written."""
         with self._lock:
-            self._reserved -= usage
-            if self._read_at != _NEVER:  # else there is no limit to count for
-                self._written.append((at, usage))
+            if usage != NOTHING:
+                self._unwritten += usage
+                self._written = [entry for entry in self._written if entry != (at, usage)]
 
-    def put_back(self, usage: Usage) -> None:
-        """Note that *usage* was not written."""
+    def note_stored(self, stored: Spending, at: int) -> None:
+        """Take over the spending *stored* in the graph, read at that time; it includes what was written until then."""
         with self._lock:
-            self._reserved -= usage
-            self._unwritten += usage
+            if at > self.read_at:
+                self._stored, self.read_at = stored, at
+                self._written = [entry for entry in self._written if entry[0] > at]
 
-    def reserve(
-        self,
-        cost: Usage,
-        episode: str | None,
-        at: int,
-        check: Callable[[Spending, EpisodeSpending], EpisodeSpending],
-    ) -> None:
-        """Reserve *cost* unless *check* of the present spending raises; it returns the episode's new spending."""
-        with self._lock:
-            spending = check(self._total_at(at), self._episode_spending(episode))
-            if episode is not None:
-                self._episodes.put({episode: spending})
-            self._reserved += cost
-            self._add(cost, episode)
-
-    def release(self, cost: Usage, episode: str | None) -> None:
-        """Release a reservation: the question was answered or given up."""
-        with self._lock:
-            self._reserved -= cost
-            self._add(NOTHING - cost, episode)
-
-    def _add(self, usage: Usage, episode: str | None) -> None:
-        if episode is not None:
-            spending = self._episode_spending(episode)
-            self._episodes.put({episode: replace(spending, spent=spending.spent + usage)})
-
-    def _episode_spending(self, episode: str | None) -> EpisodeSpending:
-        return EpisodeSpending() if episode is None else self._episodes.get_or_make(episode, EpisodeSpending)
-
-    def _total_at(self, at: int) -> Spending:
-        pending = self._unwritten + self._reserved
-        day = self._stored.day if self._read_at // DAY == at // DAY else NOTHING
-        written_today = (usage for written_at, usage in self._written if written_at // DAY == at // DAY)
-        written = (usage for _, usage in self._written)
-        return Spending(sum(written_today, day + pending), sum(written, self._stored.namespace + pending))
-
-
-@dataclass(slots=True)
-class Siblings:
-    """Questions asked in parallel about the parts of one episode: how many are still to come."""
-
-    left: int = 1
+    def _of_episode(self, episode: str) -> Usage:
+        return self._episodes.get([episode]).get(episode, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +147,6 @@ class BudgetMeter:
     account: Account
     budget: Budget
     rules: Model
-    siblings: Siblings = field(default_factory=Siblings)
 
     def meter(self, flow: Flow[T]) -> Flow[T]:
         """Return *flow* with each question counted, and asked only within the budget."""
@@ -187,9 +155,7 @@ class BudgetMeter:
     def _perform(self, effect: Any) -> Flow[Any]:
         match effect:
             case Every(flows):
-                meter = replace(self, siblings=Siblings(len(flows)))
-                results = yield replace(effect, flows=tuple(meter.meter(flow) for flow in flows))
-                return results
+                effect = replace(effect, flows=tuple(map(self.meter, flows)))
             case Ask():
                 return (yield from self._ask(effect))
             case Query(params=params) if "spent" in params or "spent_since" in params:
@@ -207,9 +173,9 @@ class BudgetMeter:
             return answer
         at = yield from now()
         if at - self.account.read_at > MAX_AGE:
-            yield from self._perform(Query(queries.READ_LEDGER, queries.NO_LEDGER))
+            yield from self._query(Query(queries.READ_LEDGER, queries.NO_LEDGER))
         try:
-            return (yield from self._ask_reserved(replace(ask, meter=count), at))
+            return (yield from self._ask_within(replace(ask, meter=count), at))
         except BudgetSpent:
             rung = rung_of(ask.prompt.name)
             if rung is not READING:
@@ -218,90 +184,49 @@ class BudgetMeter:
                 raise
         return (yield from work(partial(self.rules.answer, ask)))
 
-    def _ask_reserved(self, ask: Ask, at: int) -> Flow[BaseModel]:
-        """Ask with the cost reserved.
+    def _ask_within(self, ask: Ask, at: int) -> Flow[BaseModel]:
+        """Ask within the budget.
 
         Raises: `BudgetSpent`, also if there is no budget to repair an invalid answer.
         """
         cost, refusals = estimate_cost(ask), list[BudgetSpent]()
-        reserved = cost
 
-        def may_repeat() -> bool:
-            nonlocal reserved
-            self.account.release(reserved, ask.episode)
-            reserved = NOTHING
+        def has_room() -> bool:
             try:
-                self._reserve(ask, cost, at)
+                self._check(ask, cost, at)
             except BudgetSpent as error:
                 refusals.append(error)
-                return False
-            reserved = cost
-            return True
+            return not refusals
 
-        self._reserve(ask, cost, at)
+        self._check(ask, cost, at)
         try:
-            answer: BaseModel = yield replace(ask, again=may_repeat)
+            answer: BaseModel = yield replace(ask, again=has_room)
         except ModelError as error:
             if refusals:
                 raise refusals[0] from error
             raise
-        finally:
-            self.account.release(reserved, ask.episode)
         return answer
 
-    def _reserve(self, ask: Ask, cost: Usage, at: int) -> None:
-        def check(spending: Spending, episode: EpisodeSpending) -> EpisodeSpending:
-            self._check_shares(ask, cost, spending)
-            return self._check_episode(ask, cost, episode)
-
-        self.account.reserve(cost, ask.episode, at, check)
-
-    def _check_shares(self, ask: Ask, cost: Usage, spending: Spending) -> None:
-        """Check the day's and the namespace's budget, less the shares kept for more important questions."""
-        rung = rung_of(ask.prompt.name)
-        needed = _times(cost, 2 * self.siblings.left) if rung is THOROUGH else cost  # else it is begun in vain
-        self._check("day", rung.share, spending.day, needed)
-        self._check("namespace", rung.share, spending.namespace, needed)
-
-    def _check_episode(self, ask: Ask, cost: Usage, spending: EpisodeSpending) -> EpisodeSpending:
-        """Check the episode's budget for *ask* and the questions that must follow; return its new spending."""
-        if ask.episode is None:
-            return spending
-        rung, left = rung_of(ask.prompt.name), self.siblings.left
-        to_come = spending.to_come
-        if rung is THOROUGH:
-            to_come = _times(cost, left) if spending.to_come == NOTHING else spending.to_come
-        elif rung is READING:
-            to_come = NOTHING
-        needed = _times(cost, left if rung in (READING, THOROUGH, REFLECTIONS) else 1) + to_come
-        if rung in (THOROUGH, REFLECTIONS):
-            needed += _times(cost, AMBIGUITIES)
-        self._check("episode", 1.0, spending.spent, needed)
-        self.siblings.left = max(1, left - 1)
-        return replace(spending, to_come=to_come)
-
-    def _check(self, scope: Scope, share: float, spent: Usage, needed: Usage) -> None:
-        for measure, limit in self.budget.of(scope):
-            before, more = self.budget.measure(spent, measure), self.budget.measure(needed, measure)
-            if before + more > share * limit:
-                raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
+    def _check(self, ask: Ask, cost: Usage, at: int) -> None:
+        """Check each limit; of a day and a namespace less the shares kept for more important questions."""
+        spending, rung = self.account.spending(at, ask.episode), rung_of(ask.prompt.name)
+        for scope in SCOPES if ask.episode is not None else SCOPES[1:]:
+            share = 1.0 if scope == "episode" else rung.share
+            for measure, limit in self.budget.of(scope):
+                before = self.budget.measure(getattr(spending, scope), measure)
+                more = QUESTIONS.get(rung, 1) * self.budget.measure(cost, measure)
+                if before + more > share * limit:
+                    raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
     def _query(self, query: Query) -> Flow[list[Row]]:
         """Perform *query*, which also stores the unwritten spending, or reads the stored spending."""
-        unwritten = self.account.take_unwritten() if "spent" in query.params else NOTHING
-        if unwritten == NOTHING and not self.budget:
-            rows: list[Row] = yield query
-            return rows
         at = yield from now()
+        spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
         try:
-            rows = yield replace(query, params=self._fill(query.params, unwritten, at // DAY))
+            rows: list[Row] = yield replace(query, params=self._fill(query.params, spent, at // DAY))
         except BaseException:
-            self.account.put_back(unwritten)
+            self.account.undo_write(at, spent)
             raise
-        if unwritten != NOTHING:
-            # A reading of the graph that begins before this note may include the write already. It then counts twice
-            # until the next reading: a question may wait that there is a budget for, but none is asked without one.
-            self.account.note_written(unwritten, (yield from now()))
         if self.budget and rows and "ledger" in rows[0]:
             ledger = rows[0]["ledger"]
             self.account.note_stored(Spending(_to_usage(ledger["today"]), _to_usage(ledger["since"])), at)
@@ -326,10 +251,6 @@ def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
         return BudgetMeter(accounts.get_or_make(namespace, Account), budget, rules).meter(flow)
 
     return without_meter if model.by_rules else meter
-
-
-def _times(cost: Usage, count: int) -> Usage:
-    return sum([cost] * count, NOTHING)
 
 
 def _to_usage(counts: Iterable[float]) -> Usage:

@@ -161,16 +161,6 @@ def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
 # A long episode
 
 
-def test_a_text_that_cannot_be_read_within_its_limit_is_not_begun(opened: Open, paid: Paid, namespace: str) -> None:
-    memory = opened(calls_of(4, "episode"), chunk_size=200)
-    with pytest.raises(
-        BudgetSpent, match=r"the budget of an episode is spent \(0 of 4 calls, and this needs about 5\)"
-    ):
-        memory.add("I know Bob, Cy and Dan. " * 40, kind="text", speaker="Ann", at=AT, namespace=namespace)
-    assert paid.count() == 0
-    assert memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace).status is EpisodeStatus.DONE
-
-
 def test_an_episode_keeps_within_its_limit_of_calls(opened: Open, paid: Paid, namespace: str) -> None:
     memory = opened(calls_of(5, "episode"), chunk_size=200)
     paid.rules["facts"] = _long_facts

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Usage
-from kg_memory.errors import AnswerError, BudgetSpent
+from kg_memory.errors import AnswerError
 from kg_memory.llm import prompts
 from kg_memory.llm.budget import Account, Spending, estimate_cost
 from kg_memory.models.budget import DAY
@@ -17,47 +17,20 @@ from kg_memory.runtime.effects import Ask
 from tests.paid import AT, NOON, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
 
 
-def test_threads_never_set_aside_more_than_there_is() -> None:
-    account, one = Account(), Usage(calls=1)
-    got: list[int] = []
-
-    def check(spent: Spending, reading: Any) -> Any:
-        if spent.day.calls + 1 > 100:
-            raise BudgetSpent("spent", "day")
-        return reading
-
-    def take() -> None:
-        for _ in range(50):
-            try:
-                account.reserve(one, "e", NOON, check)
-            except BudgetSpent:
-                continue
-            account.spend(one, "e")
-            account.release(one, "e")
-            got.append(1)
-
-    threads = [threading.Thread(target=take) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(got) == 100
-
-
-def test_what_was_written_counts_until_the_graph_tells_of_it_and_never_twice() -> None:
-    account, seen = Account(), []
+def test_spending_counts_until_the_graph_tells_of_it_and_never_twice() -> None:
+    account = Account()
 
     def spent() -> int:
-        account.reserve(Usage(), None, NOON, lambda spent, reading: seen.append(spent.namespace.calls) or reading)
-        return seen[-1]
+        return account.spending(NOON, None).namespace.calls
 
     account.note_stored(Spending(namespace=Usage(calls=5)), NOON)
     account.spend(Usage(calls=2), None)
     assert spent() == 7
-    taken = account.take_unwritten()
+    written = account.begin_write(NOON + 10)
+    assert (written, spent()) == (Usage(calls=2), 7)
+    account.undo_write(NOON + 10, written)
     assert spent() == 7
-    account.note_written(taken, NOON + 10)
-    assert spent() == 7
+    assert account.begin_write(NOON + 11) == written
     account.note_stored(Spending(namespace=Usage(calls=5)), NOON + 9)  # asked before that was written
     assert spent() == 7
     account.note_stored(Spending(namespace=Usage(calls=7)), NOON + 11)
@@ -66,11 +39,28 @@ def test_what_was_written_counts_until_the_graph_tells_of_it_and_never_twice() -
     assert spent() == 7
 
 
+def test_the_spending_of_threads_is_counted_whole() -> None:
+    account = Account()
+
+    def spend() -> None:
+        for _ in range(500):
+            account.spend(Usage(calls=1), "e")
+            account.begin_write(NOON)
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    spending = account.spending(NOON, "e")
+    assert {each.calls for each in (spending.day, spending.namespace, spending.episode)} == {4000}
+
+
 def test_a_child_does_not_write_what_its_parent_spent() -> None:
     account = Account()
     account.spend(Usage(calls=2), None)
     account.renew()
-    assert account.take_unwritten() == Usage()
+    assert account.begin_write(NOON) == Usage()
 
 
 def test_a_question_is_estimated_rather_too_dear_than_too_cheap() -> None:
