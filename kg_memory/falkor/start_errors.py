@@ -23,22 +23,16 @@ MANIFEST = "appendonly.aof.manifest"
 EMPTY = 1024
 """The most bytes of the snapshot of an empty database, which is written just before the manifest."""
 
-PACKAGES = {"libgomp": "libgomp1", "libssl": "libssl3", "libcrypto": "libssl3", "libstdc++": "libstdc++6"}
-"""The packages of Debian and Ubuntu with the libraries that falkordb.so needs."""
-
-
 FULL = "the disk is full; free some space, then try again (nothing that was saved is lost)"
-
-SYSTEM = {
-    (errno.ENOSPC, errno.EDQUOT): "the disk is full, free some space",
-    (errno.EACCES, errno.EPERM): "this user may not write there, change its rights or choose another folder",
-    (errno.EROFS,): "the disk is read-only, choose another folder",
-    (errno.EEXIST, errno.ENOTDIR): "it is a file or lies in one, choose a folder",
-    (errno.ENAMETOOLONG,): "its path is too long, choose a shorter one",
-    (errno.ENOLCK, errno.EOPNOTSUPP): "its file system has no locks or sockets, choose a folder on a local disk",
-    (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM): "the system is short of files, processes or memory",
-}
-"""Remedies for errors of the operating system."""
+LOADED = r"Module '\w+' loaded from"
+NOT_LOADED = r"cannot open shared object file|version `GLIBC|execute permissions|failed to load|REDIS BUG REPORT"
+DAMAGED = (
+    r"Bad file format reading|Unexpected end of file|[Mm]anifest|while loading from disk|loading the append only"
+    r"|RDB (file|CRC)|Internal error in RDB"
+)
+"""What the log of a server says that cannot load falkordb.so, or its data."""
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+NO_RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextlib.contextmanager
@@ -47,8 +41,11 @@ def map_os_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedies = (advice for numbers, advice in SYSTEM.items() if error.errno in numbers)
-        advice = next(remedies, "fix that, then try again")
+        advice = "fix that, or choose a folder on a local disk"
+        if error.errno in NO_SPACE:
+            advice = FULL
+        elif error.errno in NO_RIGHTS:
+            advice = "this user may not write there, change its rights or choose another folder"
         raise DatabaseStartError(f"cannot open the database in {folder} ({error}); {advice}") from error
 
 
@@ -107,27 +104,18 @@ def explain_end(folder: Path) -> str | None:
 
 def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
     """Return the error for a redis-server that the system cannot execute."""
-    if error.errno == errno.ENOEXEC:
-        why = f"it is not made for this machine ({platform.system()}, {platform.machine()})"
-    elif error.errno in (errno.EACCES, errno.EPERM):
-        name = shlex.quote(str(binaries.redis_server))
-        why = f"it is not executable: run 'chmod +x {name}', or mount its disk without noexec"
-    else:
-        why = str(error)
-    return DatabaseMissing(f"{binaries.redis_server} ({binaries.origin}) cannot be run: {why}.\n{WAYS_OUT}")
+    name = shlex.quote(str(binaries.redis_server))
+    return DatabaseMissing(
+        f"{binaries.redis_server} ({binaries.origin}) cannot be run ({error}): run 'chmod +x {name}', or replace it if "
+        f"it is not made for this machine ({platform.machine()}).\n{WAYS_OUT}"
+    )
 
 
 def explain_unreachable(run: Path) -> DatabaseStartError:
     """Return the error for a server that holds the folder but has lost its socket."""
-    with contextlib.suppress(OSError):
-        number = (run / "pid").read_text().strip()
-        return DatabaseStartError(
-            f"A database server (process {number}) still holds {run.parent}, but has no socket; "
-            f"end it with 'kill {number}' (it saves first), then try again."
-        )
     return DatabaseStartError(
-        f"A process still holds {run / 'server.lock'}, but no database server answers; end that process "
-        "('fuser' with the file's name shows it), then try again."
+        f"A database server still holds {run.parent}, but has no socket; end its process, whose number is in "
+        f"{run / 'pid'} (it saves first), then try again."
     )
 
 
@@ -140,46 +128,28 @@ def _tail(output: str) -> str:
 
 def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
     """Return the class of the error, and the remedy, for the server's *output*."""
-    missing = _explain_module(output, binaries)
-    if missing:
-        return DatabaseMissing, missing
+    if re.search(NOT_LOADED, output) and not re.search(LOADED, output):
+        return DatabaseMissing, (
+            f"{binaries.module} was not loaded. Install the library that the log names (Debian, Ubuntu: libgomp1, "
+            f"libssl3, libstdc++6); run 'chmod +x {shlex.quote(str(binaries.module))}' if it is not executable; "
+            f"replace it if it is damaged, or not made for this machine ({platform.machine()}).\n{WAYS_OUT}"
+        )
     if re.search(r"No space left|Disk quota", output) or shutil.disk_usage(folder).free < LITTLE_SPACE:
         advice = FULL
-    elif re.search(r"Bad file format reading|Unexpected end of file|[Mm]anifest", output):
+    elif re.search(DAMAGED, output):
         advice = _explain_damage(folder, binaries)
-    elif re.search(r"while loading from disk|loading the append only|RDB (file|CRC)|Internal error in RDB", output):
-        advice = f"The data in {folder / 'aof'} is damaged: put a backup of that folder in its place."
-    elif re.search(r"[Ff]ailed opening Unix socket|bind:", output):
-        advice = "The folder's file system has no unix sockets: choose a folder on a local disk."
-    elif "Permission denied" in output:
-        advice = f"Make {folder} and all in it readable and writable for this user, or choose another folder."
+    elif re.search(r"[Ff]ailed opening Unix socket|bind:|Permission denied", output):
+        advice = f"Make {folder} and all in it writable for this user, or choose a folder on a local disk."
     else:
         advice = f"Fix that and try again; the whole log is {folder / 'run' / 'redis.log'}."
     return DatabaseStartError, advice
 
 
-def _explain_module(output: str, binaries: Binaries) -> str | None:
-    """Return why falkordb.so was not loaded, or None if it was, or the server did not come so far."""
-    if re.search(r"Module '\w+' loaded from", output):
-        return None
-    library = re.search(r"((lib[\w+]+)\.so[.\d]*): cannot open shared object file", output)
-    if library:
-        package = PACKAGES.get(library[2], library[2])
-        return f"The library {library[1]} is missing: run 'apt-get install {package}' (Debian, Ubuntu), then try again."
-    if re.search(r"version `GLIBC\w*_[\d.]+' not found", output):
-        return f"This system's C or C++ library is too old for {binaries.module}.\n{WAYS_OUT}"
-    if "execute permissions" in output:
-        return f"Run 'chmod +x {shlex.quote(str(binaries.module))}', then try again."
-    if "failed to load" in output or "REDIS BUG REPORT" in output:
-        return f"{binaries.module} is damaged, or not made for this machine ({platform.machine()}).\n{WAYS_OUT}"
-    return None
-
-
 def _explain_damage(folder: Path, binaries: Binaries) -> str:
-    """Return how to repair a damaged append-only file: redis-server checks it when called by the checker's name."""
+    """Return how to repair damaged data: redis-server checks them when called by the checker's name."""
     manifest = shlex.quote(str(folder / "aof" / MANIFEST))
     command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
     return (
-        f"The append-only file is damaged. Copy {folder / 'aof'} to a safe place, then cut the damaged end off with\n"
-        f"  bash -c {shlex.quote(command)}\nand try again; or put a backup in its place."
+        f"The data in {folder / 'aof'} are damaged: put a backup of that folder in its place. Without one, copy it to "
+        f"a safe place, then cut a damaged end off with\n  bash -c {shlex.quote(command)}\nand try again."
     )
