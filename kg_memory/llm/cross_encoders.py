@@ -18,7 +18,6 @@ from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.llm.prompts import SCORE
 from kg_memory.llm.rate_limit import RateLimiter, shared_limiter
 from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries, within
-from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask, Call, Model, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
 from kg_memory.settings import hide_password
@@ -234,8 +233,7 @@ class RerankServer:
         errors = []
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
             post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
-            span = partial(telemetry.rerank, self._model or "reranker", self._url)
-            request = within(self._timeout, Call(post, post, _read_json, span))
+            request = within(self._timeout, Call(post, post, _read_json))
             try:
                 answer = yield from with_retries(request, self._retry_policy, self._limiter, self._sleeper)
             except Exception as error:  # noqa: BLE001 - the first is raised below

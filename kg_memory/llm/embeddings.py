@@ -17,7 +17,6 @@ from pydantic import SecretStr
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
 from kg_memory.llm.rate_limit import RateLimiter, limiter_of, secrets_of, tokens_by_bytes
 from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, timeout_of, with_retries, within
-from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call, Vector
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.lifecycle import PerLoop
@@ -213,13 +212,12 @@ class ReliableEmbeddings(Embeddings):
             return []
         prepared = [prepare_text(text) for text in texts]
         tokens = sum(map(tokens_by_bytes, prepared))
-        span = partial(telemetry.embeddings, self.model, prepared)
         model, text = self.model, prepared[0]
         if query:
-            request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), _as_list, span)
+            request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), _as_list)
         else:
             calls = partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared)
-            request = Call(*calls, span=span)
+            request = Call(*calls)
         try:
             request = within(timeout_of(self.model), request)
             policy = self._query_policy if query else self._retry_policy

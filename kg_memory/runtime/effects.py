@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from itertools import islice
@@ -160,27 +160,23 @@ class Work:
 class Call:
     """Call *function*, or on an event loop *coroutine*, which does the same; answered by what it returns.
 
-    `read` turns the result into the answer. `span` opens a context around both that is called with the answer.
+    `read` turns the result into the answer. `around` opens a context around both, such as one that maps errors.
     """
 
     function: Callable[[], Any]
     coroutine: Callable[[], Awaitable[Any]]
     read: Callable[[Any], Any] | None = None
-    span: Callable[[], AbstractContextManager[Any]] | None = None
+    around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def run(self) -> Any:
         """Call the function."""
-        if self.span is None:
+        with self.around():
             return self._answer(self.function())
-        with self.span() as record:
-            return record(self._answer(self.function()))
 
     async def arun(self) -> Any:
         """Call the coroutine."""
-        if self.span is None:
+        with self.around():
             return self._answer(await self.coroutine())
-        with self.span() as record:
-            return record(self._answer(await self.coroutine()))
 
     def _answer(self, result: Any) -> Any:
         return result if self.read is None else self.read(result)

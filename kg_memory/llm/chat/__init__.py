@@ -218,7 +218,7 @@ class ChatModel:
                     raise _to_error(failure, self.name) from failure.cause
                 continue
             ask.meter(reply.usage)
-            telemetry.count_tokens(self.model, reply.usage)
+            telemetry.count_tokens(self.name, reply.usage)
             self._takes_temperature = temperature
             following = self._format_after(form)
             if reply.is_empty and following is not None:

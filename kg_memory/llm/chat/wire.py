@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -23,7 +22,6 @@ from pydantic import BaseModel
 from kg_memory.llm.prompts import replace_controls, strict_schema
 from kg_memory.llm.retry import FILTER_CODES
 from kg_memory.models.operations import Usage
-from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call, Prompt
 
 CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
@@ -151,7 +149,6 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
         lambda: _bind(model, request).invoke(messages, config),
         lambda: _bind(model, request).ainvoke(messages, config),
         read=_to_reply,
-        span=partial(telemetry.chat, model, request),
     )
 
 

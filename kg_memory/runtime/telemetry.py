@@ -1,0 +1,267 @@
+"""OpenTelemetry spans and metrics, which do nothing until `instrument` is called; and the log of episodes.
+
+The application chooses the SDK and the exporters; this package sends nothing by itself. There is a span for each verb
+and each step. Those of requests to models and of commands of the database are made by the instrumentations of LangChain
+and redis: see `docs/observability.md`. The log has one line for each episode that is read, and for each failure,
+without a word of any message: its fields stand in the line as ``key=value``, and as attributes of the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from time import perf_counter
+from typing import Any, TypeVar
+
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import Histogram, MeterProvider, NoOpMeterProvider
+from opentelemetry.trace import NoOpTracerProvider, Span, StatusCode, TracerProvider
+
+from kg_memory.errors import DatabaseClosed, DatabaseForbidden, DatabaseUnavailable, InputError
+from kg_memory.models.operations import StepUsage, Usage
+
+T = TypeVar("T")
+OWN_WORDS = (DatabaseClosed, DatabaseForbidden, DatabaseUnavailable, InputError)
+"""Errors whose words are all our own, the network's, or an argument that cannot be used; none quotes a message."""
+
+log = logging.getLogger("kg_memory.episodes")
+
+FIELDS = (
+    "namespace",
+    "episode",
+    "status",
+    "step",
+    "reason",
+    "seconds",
+    "calls",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+)
+SCOPE = "kg_memory"
+SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+"""Bounds of histograms, those of the conventions."""
+LONGEST_QUESTION = 100_000
+"""Characters of a question that a span takes, where texts are wanted."""
+MEMORY_OPERATIONS = {
+    **dict.fromkeys(("add", "add_many", "episodes.save", "episodes.resume", "episodes.retry"), "upsert_memory"),
+    **dict.fromkeys(("search", "context", "facts.about", "facts.history", "facts.timeline"), "search_memory"),
+    **dict.fromkeys(("facts.changes", "facts.evolution", "entities.list", "entities.card"), "search_memory"),
+    **dict.fromkeys(("entities.around", "episodes.list", "communities.list"), "search_memory"),
+    "privacy.forget": "delete_memory",
+}
+"""The operations of the conventions that verbs are."""
+
+Attributes = dict[str, Any]
+Describe = Callable[[Any], Attributes]
+
+
+class Recorder:
+    """Records on a span what *describe* says of a result, and returns the result."""
+
+    def __init__(self, span: Span, describe: Describe) -> None:
+        self._span, self._describe = span, describe
+
+    def __call__(self, result: T) -> T:
+        if self._span.is_recording():
+            self._span.set_attributes(self._describe(result))
+        return result
+
+
+class Instruments:
+    """The spans and the metrics of a process."""
+
+    def __init__(
+        self, tracers: TracerProvider | None, meters: MeterProvider | None, *, namespaces: bool, message_text: bool
+    ) -> None:
+        meter = metrics.get_meter(SCOPE, meter_provider=meters)
+        self.tracer = trace.get_tracer(SCOPE, tracer_provider=tracers)
+        self.namespaces, self.text = namespaces, message_text
+        bounds = {"explicit_bucket_boundaries_advisory": SECONDS}
+        self.verbs = meter.create_histogram("kg_memory.verb.duration", "s", "Seconds of each verb", **bounds)
+        self.steps = meter.create_histogram("kg_memory.step.duration", "s", "Seconds of each step", **bounds)
+        self.tokens = meter.create_counter("kg_memory.tokens", "{token}", "Tokens of requests to chat models")
+        self.episodes = meter.create_counter("kg_memory.episodes", "{episode}", "Episodes that came to a state")
+        self.failures = meter.create_counter("kg_memory.failures", "{failure}", "Steps of ingestion that failed")
+        self.retries = meter.create_counter("kg_memory.llm.retry", "{request}", "Requests that were made again")
+
+    @contextmanager
+    def span(
+        self, name: str, dimensions: Attributes, more: Attributes, seconds: Histogram, describe: Describe
+    ) -> Iterator[Recorder]:
+        """Open a span with the attributes of both, and measure its *seconds* by the few *dimensions*."""
+        began = perf_counter()
+        # An error may quote what people said: only its kind is noted.
+        with self.tracer.start_as_current_span(
+            name,
+            attributes={**dimensions, **more},
+            record_exception=self.text,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield Recorder(span, describe)
+            except BaseException as error:
+                dimensions = {**dimensions, "error.type": error_kind(error)}
+                span.set_attribute("error.type", error_kind(error))
+                span.set_status(StatusCode.ERROR)
+                raise
+            finally:
+                seconds.record(perf_counter() - began, dimensions)
+
+
+_OFF = Instruments(NoOpTracerProvider(), NoOpMeterProvider(), namespaces=False, message_text=False)
+_on = _OFF
+
+
+def instrument(
+    *,
+    namespaces: bool = False,
+    message_text: bool = False,
+    tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
+) -> None:
+    """Make spans and metrics from now on, in this process, with the given providers, else the global ones.
+
+    *namespaces* adds whose memory it is, which may be a name or an address; *message_text* adds questions and the
+    messages of errors, in which messages of users stand.
+    """
+    global _on  # noqa: PLW0603 - a process has one telemetry, as it has one logging
+    _on = Instruments(tracer_provider, meter_provider, namespaces=namespaces, message_text=message_text)
+
+
+def uninstrument() -> None:
+    """Make no more spans and metrics."""
+    global _on  # noqa: PLW0603
+    _on = _OFF
+
+
+def is_on() -> bool:
+    """Return whether spans and metrics are made."""
+    return _on is not _OFF
+
+
+def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
+    """Return the span of a verb; it has the *question* or content only if `instrument` was called with message text."""
+    operation = MEMORY_OPERATIONS.get(name)
+    attributes: Attributes = {"gen_ai.operation.name": operation} if operation else {}
+    if _on.namespaces and namespace is not None:
+        attributes["gen_ai.memory.store.id"] = attributes["kg_memory.namespace"] = namespace
+    if _on.text and question is not None and operation == "search_memory":
+        attributes["gen_ai.memory.query.text"] = question[:LONGEST_QUESTION]
+    return _on.span(f"kg_memory.{name}", {"kg_memory.verb": name}, attributes, _on.verbs, _count_records)
+
+
+def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
+    """Return the span of a step of a graph; call it with the counts of the step."""
+    attributes = {"kg_memory.namespace": namespace} if _on.namespaces else {}
+    dimensions = {"kg_memory.graph": graph, "kg_memory.step": name}
+    return _on.span(f"kg_memory.{graph}.{name}", dimensions, attributes, _on.steps, _name_counts)
+
+
+def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Return *flow* in the span of a step of ingestion that runs outside of the graph."""
+    with step("ingestion", name, namespace):
+        return (yield from flow)
+
+
+def _count_records(result: Any) -> Attributes:
+    return {"gen_ai.memory.record.count": len(result)} if isinstance(result, (list, tuple)) else {}
+
+
+def _name_counts(summary: Mapping[str, Any]) -> Attributes:
+    return {f"kg_memory.{name}": value for name, value in summary.items() if isinstance(value, int)}
+
+
+def count_retry(reason: str, seconds: float = 0.0) -> None:
+    """Count a request that is repeated after *seconds*, for a *reason* of few kinds; note it on the current span."""
+    _on.retries.add(1, {"kg_memory.reason": reason})
+    if is_on():
+        trace.get_current_span().add_event("kg_memory.retry", {"kg_memory.reason": reason, "kg_memory.wait": seconds})
+
+
+def count_tokens(model: str, usage: Usage) -> None:
+    """Count the tokens of a request to the chat *model*."""
+    for kind in ("input", "output", "cached"):
+        _on.tokens.add(getattr(usage, f"{kind}_tokens"), {"kg_memory.model": model, "kg_memory.token_type": kind})
+
+
+def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
+    """Count an episode that came to *status*; with ``error.type`` in *attributes*, a failure too."""
+    if status is not None:
+        _on.episodes.add(1, {"kg_memory.status": status})
+    if "error.type" in attributes:
+        _on.failures.add(1, attributes)
+
+
+# Errors and episodes in the log
+
+
+def error_kind(error: BaseException) -> str:
+    """Return the class of *error*, or the HTTP status that it carries."""
+    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    return str(status) if isinstance(status, int) else type(error).__name__
+
+
+def describe_error(error: BaseException) -> str:
+    """Return what may be written into a log about *error*: its kind, and that of its cause.
+
+    The message of one of `OWN_WORDS` is returned in full.
+    """
+    if isinstance(error, OWN_WORDS):
+        return str(error)
+    cause = error.__cause__
+    return error_kind(error) if cause is None else f"{error_kind(error)} ({error_kind(cause)})"
+
+
+def mask(namespace: str) -> str:
+    """Return what stands for *namespace* in a log: it may be a name or an address."""
+    return hashlib.sha256(namespace.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
+    """Log that the episode of *state* is read and saved; *last* is the usage of the last step."""
+    count_episode(state["status"], {})
+    if log.isEnabledFor(logging.INFO):
+        _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
+
+
+def log_failure(
+    namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
+) -> None:
+    """Log that a step *failed* by *error*, and the new *status* of the episode; ``None`` if it stays as it is.
+
+    Input that was refused, of which nothing is stored, is no warning: its caller has the error.
+    """
+    count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
+    details = {"status": status, "step": failed.step, "reason": describe_error(error)}
+    level = logging.INFO if status is None and isinstance(error, InputError) else logging.WARNING
+    _tell(level, "episode not read", {**_about(namespace, state, failed), **details})
+    log.debug("what the error says, which may quote the message", exc_info=error)
+
+
+def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
+    """Return the fields of the episode, and the usage of all steps until now."""
+    steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
+    episode = state.get("episode") or {}
+    return {
+        "namespace": mask(namespace),
+        "episode": episode.get("id"),
+        "status": state.get("status"),
+        "seconds": round(sum(step.seconds for step in steps), 3),
+        **sum(steps, Usage()).model_dump(),
+    }
+
+
+def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
+    fields = {name: details[name] for name in FIELDS if details.get(name) is not None}
+    line = " ".join(f"{name}={_plain(value)}" for name, value in fields.items())
+    log.log(level, "%s %s", what, line, extra=fields)
+
+
+def _plain(value: Any) -> str:
+    """Return *value* as text for a line: in quotes if it has several words, or could break the line."""
+    text = str(value)
+    return text if text and text.isascii() and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)
