@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import redis
 
@@ -39,6 +40,8 @@ class GraphStore:
 
     def __init__(self, database: Database, vectors: VectorModel) -> None:
         self.database, self.vectors = database, vectors
+        self.reads: QueryRunner = database
+        """Runs the reads."""
         self._ready: dict[str, tuple[tuple[int, ...], float]] = {}
         """The state of the database in which a graph was there and ready, and until when it counts."""
 
@@ -47,10 +50,11 @@ class GraphStore:
         """Whether the database was closed."""
         return self.database.closed
 
-    @property
-    def has_replica(self) -> bool:
-        """Whether reads that may be stale go to another server."""
-        return self.database.stale is not self.database
+    def for_reads(self) -> Self:
+        """Return a store like this one by which reads may be some moments old, as of a replica."""
+        store = copy(self)
+        store.reads = self.database.stale
+        return store
 
     def key(self, namespace: str) -> str:
         """Return the Redis key of the graph of *namespace*."""
@@ -63,7 +67,7 @@ class GraphStore:
         if not self._is_ready(key):
             yield in_thread(partial(self._prepare, key, write=first.write))
         try:
-            return (yield from _send(self.database.stale if first.stale else self.database, key, query))
+            return (yield from _send(self.database if first.write else self.reads, key, query))
         except REFUSALS as error:
             yield in_thread(partial(self._prepare_again, key, first, error))
         with _require_vector_index():

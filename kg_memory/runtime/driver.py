@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from copy import copy
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from weakref import WeakMethod
 
 from langchain_core.embeddings import Embeddings
@@ -28,11 +28,10 @@ from kg_memory.runtime.effects import (
     Reads,
     Score,
     Vector,
-    Work,
     both,
     in_thread,
 )
-from kg_memory.runtime.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
+from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, run
 from kg_memory.runtime.lifecycle import BoundedCache, Clock, renew_in_children
 
 T = TypeVar("T")
@@ -50,9 +49,8 @@ class Store(Protocol):
     @property
     def closed(self) -> bool: ...
 
-    @property
-    def has_replica(self) -> bool:
-        """Whether reads that may be stale go to another server."""
+    def for_reads(self) -> Self:
+        """Return the store by which reads may be some moments old, as of a replica; the same one without a replica."""
 
     def key(self, namespace: str) -> str: ...
 
@@ -222,9 +220,12 @@ class Driver(Generic[S]):
 
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)
 
-    def for_reads(self) -> Driver[S] | Reading:
-        """Return what drives flows whose reads may be some moments old: a replica's, where there is one."""
-        return Reading(self) if self.store.has_replica else self
+    def for_reads(self) -> Driver[S]:
+        """Return the driver of flows whose reads may be some moments old, as of a replica; it shares all but that."""
+        reading = copy(self)
+        reading.store = self.store.for_reads()
+        renew_in_children(reading)
+        return reading
 
     def close(self) -> None:
         """Let the threads go, for good. The database is closed by its owner, and ends the queries under way."""
@@ -257,8 +258,6 @@ class Driver(Generic[S]):
                 return (yield from self.store.command(*words, at=at, replica=replica))
             case Call():
                 return (yield effect)
-            case Work(task):
-                return (yield in_thread(task))
             case EmbeddingModel():
                 return self.embedder.name
             case Now():
@@ -305,35 +304,3 @@ class Driver(Generic[S]):
             by_text |= dict(zip(missing, scores, strict=True))
             self.scores.put({(scorer.name, question, text): by_text[text] for text in missing})
         return [by_text[text] for text in texts]
-
-
-class Reading:
-    """Drives flows as *driver* does, on what may be some moments old. What they write goes where all writes go."""
-
-    def __init__(self, driver: Driver[Any]) -> None:
-        self._driver = driver
-        self.model = driver.model
-
-    def run(self, flow: Flow[T], namespace: str) -> T:
-        """Drive *flow* on the graph of *namespace*."""
-        return self._driver.run(_allow_stale(flow), namespace)
-
-    async def arun(self, flow: Flow[T], namespace: str) -> T:
-        """`run` on the running event loop."""
-        return await self._driver.arun(_allow_stale(flow), namespace)
-
-
-def _allow_stale(flow: Flow[T]) -> Flow[T]:
-    """Return *flow* with reads that may be stale."""
-    return through(flow, _perform_stale)
-
-
-def _perform_stale(effect: Any) -> Flow[Any]:
-    match effect:
-        case Every(flows):
-            effect = replace(effect, flows=tuple(map(_allow_stale, flows)))
-        case Reads(queries):
-            effect = Reads(tuple(replace(query, stale=True) for query in queries))
-        case Query(write=False):
-            effect = replace(effect, stale=True)
-    return (yield effect)

@@ -117,8 +117,6 @@ class Query:
     cypher: str
     params: Mapping[str, Any] = field(default_factory=dict)
     write: bool = False
-    stale: bool = False
-    """Whether what is read may be some moments old, such as a replica's."""
     as_of: Hashable = None
     """A version of what is read, if one is known: what was made of its rows before may be the answer."""
     make: Callable[[list[Row]], Any] | None = None
@@ -147,13 +145,6 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class Now:
     """Read the clock; answered in microseconds since the epoch, never twice the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Do *task*, which computes for long; answered by what it returns. An event loop goes on meanwhile."""
-
-    task: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +236,8 @@ def command(*words: str | int, at: str, replica: bool = False) -> Flow[Any]:
 
 
 def work(task: Callable[[], T]) -> Flow[T]:
-    """Do *task*, which computes for long, and return what it returns."""
-    done: T = yield Work(task)
+    """Do *task*, which computes for long, and return what it returns; an event loop goes on meanwhile."""
+    done: T = yield in_thread(task)
     return done
 
 
