@@ -334,7 +334,7 @@ def _add_set_up(command: Command) -> None:
     about = "a server that speaks OpenAI's protocol, such as http://localhost:11434/v1"
     made.add_argument("--base-url", metavar="URL", help=about)
     made.add_argument("--force", action="store_true", help="with --yes: also where .env exists, or something is wrong")
-    command("setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
+    command("setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 46 MB)")
     command("namespaces", "show:namespaces", "list the namespaces that hold something, and how much")
     command("demo", "demo:demo", "tell a small story to a fresh memory and ask about it, offline")
     made = command("doctor", "setup:doctor", "check the set-up and say what to mend")

@@ -158,7 +158,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, keyboard: Keyboard, 
     home = binaries.data_home(settings.xdg_data_home)
     if settings.url is not None or settings.bin_dir is not None or binaries.is_there(home):
         return
-    if arguments.yes or _confirm(keyboard, "FalkorDB is not there yet. Download it (24 MB)?", default=True):
+    if arguments.yes or _confirm(keyboard, "FalkorDB is not there yet. Download it (46 MB)?", default=True):
         fetch_database(settings, screen)
 
 

