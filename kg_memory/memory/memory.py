@@ -309,7 +309,7 @@ class GraphMemory(Group, Closing):
         Errors: as `search`.
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
-        how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
+        how: dict[str, Any] = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
         how["template"] = template
         limits = {"max_tokens": max_tokens, "limit": lines_within(max_tokens) if limit is None else limit}
         return self._engine.answer(ask(question, limits, times, thread, how), namespace)

@@ -9,7 +9,7 @@ of.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -90,7 +90,7 @@ def find(question: Question) -> Flow[Found]:
         log.warning("%s", found.degraded)
     if question.recipe.queries == "one":
         return found
-    search_parts = load_plugin("stages", "queries")
+    search_parts: Callable[..., Flow[Found]] = load_plugin("stages", "queries")
     return (yield from search_parts(question, found, partial(find_candidates, time=time)))
 
 

@@ -177,9 +177,11 @@ def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
     """Prepare the graph of a store's items; their texts are unknown here, so their vectors are not computed."""
-    has_vectors = header.model is not None and options.embeddings
-    dimension, model = (header.dimension, header.model) if has_vectors else (None, schema.ANY_MODEL)
-    schema.ensure(driver.store.database, shadow.key, dimension, model, schema.ITEMS)
+    if header.model is not None and options.embeddings:
+        vector_model = header.dimension, header.model
+    else:
+        vector_model = None, schema.ANY_MODEL
+    schema.ensure(driver.store.database, shadow.key, *vector_model, schema.ITEMS)
     length = (header.dimension or 0) + schema.ITEMS.added
     vectors = VectorReader(lambda _: [], length, ignore=not options.embeddings)
     return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
