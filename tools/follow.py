@@ -1,87 +1,96 @@
-"""Count the files of the package that one verb enters: ``python -m tools.follow``.
+"""Count the files that one verb enters and its round trips to the database: ``python -m tools.follow``.
 
 An embedded memory is opened, given some facts and warmed. Then one `add` (plan standard, a scripted model, one new fact
-that ends an earlier one), one `search` and one `context` are profiled. The driver's own files, which all verbs share,
-are counted apart. ``--root`` is another project to look at, ``-v`` lists the functions.
+that ends an earlier one), one `search` and one `context` are profiled. ``-v`` lists the functions of each file.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
 import tempfile
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Callable
-from pathlib import Path, PurePath
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[1]
-FOLLOWED = ".follow.json"
-"""The file of counts that `tools.house` reads."""
+import kg_memory
+from kg_memory import GraphMemory
+from kg_memory.falkor.graph_store import GraphStore
+from kg_memory.runtime.effects import Query, Reads
+from kg_memory.runtime.flow import Flow
+from tests.scripted import HashEmbeddings, Scripted
+
+PACKAGE = f"{Path(kg_memory.__file__).parent}{os.sep}"
 MESSAGES = ("I moved to Oslo.", "I know Bob.", "I know Carol.")
-NEW_MESSAGE, QUESTION = "I moved to Paris.", "Where does Ann live?"
-ANSWER = "Ann lives in Paris"
-GOALS = {"add": 18, "search": 15, "context": 15}
-SCRIPTED = (("Scripted", "ScriptedModel"), ("HashEmbeddings", "ScriptedEmbeddings"))
-"""The names that `tests.scripted` may have for the model and the embeddings."""
-DRIVER = {
-    "runtime": "runtime/*.py telemetry/*.py"
-    " driver.py flow.py effects.py course.py nodes.py asking.py contexts.py forms.py scopes.py clock.py",
-    "model": "llm/*.py llm/budget/*.py"
-    " budgets.py purse.py ledger.py ask_cost.py pace.py retries.py embeddings.py cross_encoders/*.py chat/*.py",
-    "database": "falkor/graph_store.py falkor/wire.py"
-    " falkor/connect*.py falkor/embedded*.py falkor/decode.py falkor/parameters.py falkor/pipeline_reads.py"
-    " falkor/replica.py falkor/schema.py falkor/migrations.py falkor/index_lock.py falkor/watchdog.py falkor/errors.py"
-    " falkor/launch.py falkor/replies.py falkor/lanes.py falkor/making.py falkor/keeper.py falkor/refusals.py",
-}
-"""The driver and what it answers effects with: in each line the places in the design, then those of commit 5e318d2."""
+NEW_MESSAGE, QUESTION, ANSWER = "I moved to Paris.", "Where does Ann live?", "Ann lives in Paris"
+
+
+class Cost(NamedTuple):
+    """The cost of one call of a verb: the functions it enters by file, its round trips and its queries."""
+
+    functions: dict[str, list[str]]
+    trips: int
+    queries: int
+
+
+@contextmanager
+def count_trips(counts: list[int]) -> Iterator[None]:
+    """Append the number of queries of each round trip to *counts*."""
+    perform = GraphStore.perform
+
+    def counted(store: GraphStore, key: str, query: Query | Reads) -> Flow[Any]:
+        counts.append(len(query.queries) if isinstance(query, Reads) else 1)
+        return perform(store, key, query)
+
+    GraphStore.perform = counted  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        GraphStore.perform = perform  # type: ignore[method-assign]
 
 
 class Recorder:
-    """Records the functions of a package that are entered while a verb runs, on all threads that start after it."""
+    """Records the functions of the package that are called while a verb runs, in threads that start later too."""
 
-    def __init__(self, package: Path) -> None:
-        self._package = f"{package}{os.sep}"
+    def __init__(self) -> None:
         self._functions: dict[str, set[str]] | None = None
         threading.setprofile(self._profile)
         sys.setprofile(self._profile)
 
-    def record(self, verb: Callable[[], Any]) -> dict[str, list[str]]:
-        """Return the functions that *verb* enters, by file, and check that it speaks of the new fact."""
+    def record(self, verb: Callable[[], Any]) -> Cost:
+        """Run *verb*, check that its result has the new fact, and return its cost."""
         self._functions = functions = defaultdict[str, set[str]](set)
-        try:
-            result = verb()
-        finally:
-            self._functions = None
+        trips: list[int] = []
+        with count_trips(trips):
+            try:
+                result = verb()
+            finally:
+                self._functions = None
         if ANSWER not in repr(result) and ANSWER not in str(result):
             sys.exit(f"the scripted model must lead to {ANSWER!r}, got {result!r}; adapt tools/follow.py")
-        return {file: sorted(functions[file]) for file in sorted(functions)}
+        return Cost({file: sorted(functions[file]) for file in sorted(functions)}, len(trips), sum(trips))
 
     def _profile(self, frame: FrameType, event: str, _: object) -> None:
         functions, code = self._functions, frame.f_code
-        if functions is None or event != "call" or not code.co_filename.startswith(self._package):
+        if functions is None or event != "call" or not code.co_filename.startswith(PACKAGE):
             return
         if code.co_name == "<lambda>" or not code.co_name.startswith("<"):  # no modules and no comprehensions
-            functions[code.co_filename.removeprefix(self._package)].add(code.co_qualname)
+            functions[code.co_filename.removeprefix(PACKAGE)].add(code.co_qualname)
 
 
-def follow(root: Path) -> dict[str, dict[str, list[str]]]:
-    """Return the functions that each verb enters, by file. This is the only place that knows the API."""
-    sys.path.insert(0, str(root))
-    package = importlib.import_module("kg_memory")
-    model, embeddings = map(_make_scripted, SCRIPTED)
-    recorder = Recorder(Path(str(package.__file__)).parent)
+def follow() -> dict[str, Cost]:
+    """Return the cost of `add`, `search` and `context` on a small warm memory."""
+    recorder = Recorder()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ |= {"KG_MEMORY_DATA_DIR": folder, "KG_MEMORY_IDLE_SECONDS": "0", "KG_MEMORY_PLAN": "standard"}
         os.environ |= {"KG_MEMORY_MERGE_THRESHOLD": "0.98", "KG_MEMORY_ASK_THRESHOLD": "0.6"}  # hashes are no meanings
-        with package.GraphMemory.open(model=model, embeddings=embeddings) as memory:
-            if not any(Path(folder).iterdir()):
-                sys.exit("KG_MEMORY_DATA_DIR has no effect: adapt tools/follow.py")
+        with GraphMemory.open(model=Scripted(), embeddings=HashEmbeddings()) as memory:
             for day, message in enumerate(MESSAGES, 1):
                 memory.add(message, speaker="Ann", at=f"2024-05-0{day}", thread="talk")
             verbs: dict[str, Callable[[], Any]] = {
@@ -93,36 +102,21 @@ def follow(root: Path) -> dict[str, dict[str, list[str]]]:
             return {name: recorder.record(verb) for name, verb in verbs.items()}
 
 
-def _make_scripted(names: tuple[str, ...]) -> Any:
-    """Return an instance of the class that has one of the *names*."""
-    module = importlib.import_module("tests.scripted")
-    return next(getattr(module, name) for name in names if hasattr(module, name))()
-
-
-def part_of(file: str) -> str:
-    """Return the part of the driver that *file* belongs to, or "" where it belongs to the verb itself."""
-    path = PurePath(file)
-    return next((part for part, names in DRIVER.items() if any(map(path.match, names.split()))), "")
-
-
 def main() -> None:
-    """Print the files by verb, and save how many there are besides the driver's own."""
+    """Print the counts of each verb, and its files."""
     parser = argparse.ArgumentParser(prog="python -m tools.follow", description=__doc__)
-    parser.add_argument("--root", type=Path, default=ROOT, help="the folder of the project, if not this one")
+    parser.add_argument("--json", action="store_true", help="print the counts only, as JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="list the functions, too")
     chosen = parser.parse_args()
-    counts = {}
-    for verb, files in follow(chosen.root.resolve()).items():
-        parts = Counter(map(part_of, files))
-        own = ", ".join(f"{part} {parts[part]}" for part in DRIVER)
-        counts[verb] = parts[""]
-        verdict = "met" if parts[""] <= GOALS[verb] else "NOT MET"
-        print(f"{verb}: {len(files)} files, {parts['']} besides the driver's own ({own}); <= {GOALS[verb]} {verdict}")
-        for file, functions in sorted(files.items(), key=lambda item: (part_of(item[0]), item[0])):
-            names = f"  {', '.join(functions)}" if chosen.verbose else ""
-            print(f"  {part_of(file):9}{len(functions):4} {file}{names}")
-    if chosen.root == ROOT:
-        (ROOT / FOLLOWED).write_text(json.dumps(counts))
+    costs = follow()
+    if chosen.json:
+        counts = {verb: [len(cost.functions), cost.trips, cost.queries] for verb, cost in costs.items()}
+        print(json.dumps(counts))
+        return
+    for verb, cost in costs.items():
+        print(f"{verb}: {len(cost.functions)} files, {cost.queries} queries in {cost.trips} round trips")
+        for file, functions in cost.functions.items():
+            print(f"{len(functions):6} {file}{'  ' + ', '.join(functions) if chosen.verbose else ''}")
 
 
 if __name__ == "__main__":
