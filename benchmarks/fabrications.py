@@ -49,10 +49,7 @@ class Reader(OfflineModel):
 
     def answer(self, ask: Ask) -> BaseModel:
         """Return the typed answer to *ask*."""
-        fields: JSON = {}
-        for part in ask.prompt.parts or (ask.prompt,):
-            fields.update(self._tell(part.name, ask))
-        answer: BaseModel = ask.prompt.answer.model_validate(fields)
+        answer: BaseModel = ask.prompt.answer.model_validate(self._tell(ask.prompt.name, ask))
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:

@@ -31,7 +31,7 @@ from kg_memory.llm import prompts
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.tokenise import estimate_tokens
-from tests.chat_server import fenced, prompt_of
+from tests.chat_server import PROMPTS, fenced
 
 ENCODING = "o200k_base"
 Reading = Mapping[str, Any]
@@ -137,7 +137,7 @@ class Script:
             case "ExtractedFacts":
                 facts = self._reading_of(fields["episode"])["facts"]
                 return {"facts": list(_by_id(facts, fields["entities"]))}
-        return self._offline.answer(Ask(prompt_of(form), fields)).model_dump()
+        return self._offline.answer(Ask(PROMPTS[form], fields)).model_dump()
 
     def _reading_of(self, episode: Mapping[str, Any]) -> Reading:
         """Return what the episode says; where it is a piece of a long one, it is read now."""

@@ -13,12 +13,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kg_memory.llm import prompts
-from kg_memory.llm.joint import joint
 from kg_memory.llm.prompts import schema_text
 from kg_memory.runtime.effects import Prompt
 from tests.scripted import HashEmbeddings, Scripted
 
-_PROMPTS = {each.answer.__name__: each for each in vars(prompts).values() if isinstance(each, Prompt)}
+PROMPTS = {each.answer.__name__: each for each in vars(prompts).values() if isinstance(each, Prompt)}
+"""The memory's prompts by the names of their answers; of several, the last."""
 _FENCED = re.compile(r"<<<(\w+) (\w+)\n(.*?)\n\2>>>", re.DOTALL)
 _HOME = re.compile(r"\b(?:lives? in|moved to) (\w+)")
 _WISH = re.compile(r"remember that (.+)", re.IGNORECASE)
@@ -129,7 +129,7 @@ def _schema_name(body: dict[str, Any]) -> str:
     """Return the name of the schema that *body* asks for, as an option or in its first message; empty for none."""
     name = body.get("response_format", {}).get("json_schema", {}).get("name")
     first = _text(body["messages"][0]) if body.get("messages") else ""
-    in_text = (each for each, prompt in _PROMPTS.items() if schema_text(prompt.answer) in first)
+    in_text = (each for each, prompt in PROMPTS.items() if schema_text(prompt.answer) in first)
     return str(name or next(in_text, ""))
 
 
@@ -157,13 +157,7 @@ def fenced(text: str) -> dict[str, Any]:
 
 
 def _reading(schema: str, text: str, model: Scripted) -> Any:
-    return model.told_of(prompt_of(schema), fenced(text))
-
-
-def prompt_of(schema: str) -> Prompt[Any]:
-    """Return the memory's prompt whose answer has that name; of several, the last."""
-    known = _PROMPTS.get(schema)
-    return known or joint(tuple(_PROMPTS[each] for each in schema.split("And")))
+    return model.told(PROMPTS[schema].name, fenced(text))
 
 
 def _plain(data: str) -> Any:

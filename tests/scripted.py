@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 
 from kg_memory.falkor.embedded import Server
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask
 
 Fields = Mapping[str, Any]
 Rule = Callable[[Fields], Any]
@@ -43,13 +43,7 @@ class Scripted:
     def answer(self, ask: Ask) -> BaseModel:
         with self._lock:
             self.asked.append(ask)
-        return ask.prompt.answer.model_validate(self.told_of(ask.prompt, ask.fields))
-
-    def told_of(self, prompt: Prompt[Any], fields: Fields) -> Any:
-        """Return what is answered to *prompt*, which may ask several questions."""
-        if not prompt.parts:
-            return self.told(prompt.name, fields)
-        return {name: each[name] for part in prompt.parts if (each := self.told(part.name, fields)) for name in each}
+        return ask.prompt.answer.model_validate(self.told(ask.prompt.name, ask.fields))
 
     def told(self, prompt: str, fields: Fields) -> Any:
         """Return what is answered to a prompt; where it has no rule, it is `READ`."""
@@ -81,9 +75,8 @@ class Scripted:
         return self.answer(ask)
 
     def asks(self, prompt: str) -> list[Fields]:
-        """Return the fields of all that was asked with *prompt*, alone or among others."""
-        named = [(each, {each.prompt.name, *(part.name for part in each.prompt.parts)}) for each in self.asked]
-        return [each.fields for each, names in named if prompt in names]
+        """Return the fields of all that was asked with *prompt*."""
+        return [each.fields for each in self.asked if each.prompt.name == prompt]
 
 
 def raising(error: Exception) -> Rule:

@@ -14,19 +14,17 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.asking import ask_in_batches
 from kg_memory.ingestion.codec import from_plain
 from kg_memory.ingestion.comparable import farthest, is_comparable, most_rivals, nearest
-from kg_memory.ingestion.records import JSON, CandidateFact, Grounds, PairVerdict, Related, Span, StatedFact, pick
+from kg_memory.ingestion.records import JSON, CandidateFact, Grounds, PairVerdict, Span, StatedFact, pick
 from kg_memory.ingestion.state import Draft
-from kg_memory.llm.joint import Question
 from kg_memory.llm.prompts import JUDGE
-from kg_memory.llm.prompts.answers import FactVerdicts
 from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -49,7 +47,9 @@ Judged = Mapping[str, PairVerdict | None]
 # Candidates
 
 
-def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False) -> Flow[Related]:
+def find_related(
+    facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False
+) -> Flow[tuple[list[Candidates], Grounds]]:
     """Return, for each new fact, the known ones that share an end and are of its family or near in meaning.
 
     The nearest of the whole graph are among them, whatever their ends. Of *declared* facts, which no model compares,
@@ -57,9 +57,9 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
     about, by which changes until it is saved are noticed, and the histories of facts that are known in the same words.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
-    rows = _search_rows(facts, declared=declared)
     if not facts:
-        return Related(_fingerprint(rows), (), Grounds(revisions))
+        return [], Grounds(revisions)
+    rows = _search_rows(facts, declared=declared)
     vectors = yield from embed([fact.sentence for fact in facts])
     records = yield from read(
         RELATED_FACTS,
@@ -74,7 +74,7 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
         nearest=nearest(settings),
         limit=settings.candidates,
     )
-    candidates: tuple[dict[str, CandidateFact], ...] = tuple({} for _ in facts)
+    candidates: list[dict[str, CandidateFact]] = [{} for _ in facts]
     histories: list[Row] = []
     for record in records:
         value = record["value"]
@@ -89,12 +89,7 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
             candidates[record["new"]][value["id"]] = candidate
             if revisions.keys().isdisjoint((candidate.subject_id, *candidate.object_ids)):
                 revisions[candidate.subject_id] = candidate.revision
-    return Related(_fingerprint(rows), candidates, Grounds(revisions, histories))
-
-
-def fits(related: Related, facts: Sequence[StatedFact]) -> bool:
-    """Return whether *related* was looked up for the same facts."""
-    return related.searched == _fingerprint(_search_rows(facts))
+    return list[Candidates](candidates), Grounds(revisions, histories)
 
 
 def _search_rows(facts: Sequence[StatedFact], *, declared: bool = False) -> list[JSON]:
@@ -129,10 +124,6 @@ def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[J
             for one, another in ((fact.subject_id, end), (end, fact.subject_id)):
                 rows.append({"new": new, "subject": one, "object": another, **relation})
     return rows
-
-
-def _fingerprint(rows: Sequence[Row]) -> str:
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
@@ -331,8 +322,8 @@ def pair_keys(shown: Shown) -> list[str]:
     return [candidate[KEY] for candidate in shown["existing"]]
 
 
-def pair_question(shown: Mapping[int, Shown], judged: Judged) -> Question[dict[str, PairVerdict | None]]:
-    """Return the question about those pairs that were not *judged* yet; it returns all verdicts.
+def judge(shown: Mapping[int, Shown], judged: Judged) -> Flow[dict[str, PairVerdict | None]]:
+    """Ask about the pairs of *shown* that were not *judged* yet, and return all verdicts.
 
     The new facts are shown under their numbers, the known ones by their place among those asked about.
     """
@@ -344,23 +335,17 @@ def pair_question(shown: Mapping[int, Shown], judged: Judged) -> Question[dict[s
             keys[new] = [candidate[KEY] for candidate in unseen]
             existing = [_number(place, candidate) for place, candidate in enumerate(unseen)]
             items.append({"id": new, **fact, "existing": existing})
-    return Question(JUDGE, "facts", items, partial(_judge, keys=keys, judged=judged))
-
-
-def _number(place: int, candidate: Shown) -> Shown:
-    return {"id": place, **{name: value for name, value in candidate.items() if name != KEY}}
-
-
-def _judge(
-    answers: Sequence[FactVerdicts], keys: Mapping[int, Sequence[str]], judged: Judged
-) -> dict[str, PairVerdict | None]:
     verdicts = {**judged, **dict.fromkeys(key for own in keys.values() for key in own)}
-    for answer in answers:
+    for answer in (yield from ask_in_batches(JUDGE, "facts", items)):
         for row in answer.verdicts:
             own = keys.get(row.fact, ())
             if 0 <= row.known < len(own):
                 verdicts[own[row.known]] = PairVerdict(row.verdict, row.confidence, row.holds, row.reason)
     return verdicts
+
+
+def _number(place: int, candidate: Shown) -> Shown:
+    return {"id": place, **{name: value for name, value in candidate.items() if name != KEY}}
 
 
 def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]:

@@ -247,7 +247,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
     """
     declared = parse_content(draft.episode.content)
     sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
-    meanings, learned = yield from find_meanings(sentences, settings, (), draft.predicates_at)
+    meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
     return tuple(_state(draft, declared, meanings)), learned
 
 

@@ -12,16 +12,14 @@ from dataclasses import replace
 from kg_memory.ingestion.contradictions import (
     Pairs,
     find_related,
-    fits,
     is_first,
+    judge,
     pair_facts,
     pair_keys,
-    pair_question,
 )
 from kg_memory.ingestion.records import CandidateFact, Comparison, PairVerdict, StatedFact
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.ingestion.verdicts import surest_first
-from kg_memory.llm.joint import ask_question
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.policy import ConflictPolicy
@@ -30,22 +28,18 @@ from kg_memory.temporal.policy import ConflictPolicy
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
     """Mark the facts that are known, and ask what the others have to do with known ones.
 
-    It asks only about pairs that were not judged before: ahead of its turn, or before another writer came first. What
-    `resolve` looked up for the same facts is not looked up again.
+    It asks only about pairs that were not judged before another writer came first.
     """
-    related = draft.related
-    if related is None or not fits(related, draft.facts):
-        related = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
-    pairs = pair_facts(draft, related.candidates)
-    judged = yield from ask_question(pair_question(pairs.shown, draft.judged))
+    candidates, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
+    pairs = pair_facts(draft, candidates)
+    judged = yield from judge(pairs.shown, draft.judged)
     comparisons = _compare(pairs, judged)
     facts = _apply_duplicates(pairs.facts, comparisons, ConflictPolicy.from_settings(settings))
     return {
         "facts": _mark_restated(facts, pairs.candidates, draft),
         "judged": judged,
         "comparisons": comparisons,
-        "grounds": related.grounds,
-        "related": None,
+        "grounds": grounds,
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from kg_memory.errors import BudgetSpent, ModelRefusal
+from kg_memory.ingestion.asking import ask_about
 from kg_memory.ingestion.bounds import (
     LIMIT_OF_EPISODE,
     Loss,
@@ -17,7 +18,7 @@ from kg_memory.ingestion.bounds import (
 )
 from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
-from kg_memory.ingestion.interrupted import REFUSED, ask_about
+from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.owners import name_owners, name_speaker
 from kg_memory.ingestion.questions import ask_reading, reads_at_once
 from kg_memory.ingestion.records import Mention, Piece

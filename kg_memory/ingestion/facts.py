@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from kg_memory.ingestion.asking import ask_about
 from kg_memory.ingestion.bounds import (
     LIMIT_OF_EPISODE,
     Loss,
@@ -15,7 +16,6 @@ from kg_memory.ingestion.bounds import (
     take_of_piece,
 )
 from kg_memory.ingestion.declared import state_declared
-from kg_memory.ingestion.interrupted import ask_about
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact
 from kg_memory.ingestion.state import Draft, Update, type_fields
@@ -53,7 +53,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
         readings = locate_readings(draft, losses)
     else:
         readings = yield from ask_readings(draft, settings, losses)
-    meanings, learned = yield from find_meanings(wordings(readings), settings, draft.learned, draft.predicates_at)
+    meanings, learned = yield from find_meanings(wordings(readings), settings, draft.predicates_at)
     stated = yield from work_if(draft.episode.is_long, lambda: state_facts(draft, readings, meanings, settings, losses))
     dropped = tuple(dict.fromkeys((*draft.dropped, *losses)))
     return {"facts": stated, "predicates": learned, "dropped": dropped}

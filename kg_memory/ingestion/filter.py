@@ -10,10 +10,10 @@ from math import hypot
 from operator import mul
 from typing import Literal, get_args
 
-from kg_memory.errors import EmbeddingError
+from kg_memory.falkor.queries.episodes import PREVIOUS_STATUSES
 from kg_memory.ingestion.records import EpisodeRecord
 from kg_memory.ingestion.state import Draft
-from kg_memory.runtime.effects import Vector, embed
+from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
@@ -54,29 +54,6 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
     return reason
 
 
-def count_skips(window: Sequence[Draft], settings: Settings) -> Flow[list[Draft]]:
-    """Return the drafts of *window*, received in this order, with how many were skipped before each once it is read.
-
-    That counts those of the window too, of one thread in the order of time; so all are read as if one by one.
-    """
-    if settings.surprise_threshold == 0:
-        return list(window)
-    try:
-        yield from embed([draft.episode.line for draft in window])
-    except EmbeddingError:
-        return list(window)  # each episode fails by itself in its turn
-    drafts: list[Draft] = []
-    last: dict[str, tuple[int, int]] = {}
-    for received in window:
-        thread, at = received.episode.thread_key, received.episode.at
-        before, skips = last.get(thread, (at, received.skips))
-        draft = received.with_records(skips=skips if before <= at else received.skips)
-        drafts.append(draft)
-        skipped = draft.status == "skipped" or (yield from why_skipped(draft, settings)) is not None
-        last[thread] = at, draft.skips + 1 if skipped else 0
-    return drafts
-
-
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
     """Return whether the episode has flags (C13), and neither its source is trusted nor a person has it read."""
     if settings.read_all or not episode.flags:
@@ -86,14 +63,24 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
     """Return how little the turn differs from those before it, if it is to be skipped; not many in a row are."""
-    if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN:
-        return None
-    if not draft.previous or draft.skips >= settings.max_skip_turns:
+    if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None
     lines = [draft.episode.line, *(message.line for message in draft.previous)]
     own, *before = yield from embed(lines)  # its own vector is stored when it is saved
     distance = surprise(own, before)
-    return UNSURPRISING.format(distance) if distance < settings.surprise_threshold else None
+    if distance >= settings.surprise_threshold:
+        return None
+    episode = draft.episode
+    latest = yield from read(
+        PREVIOUS_STATUSES,
+        id=episode.id,
+        thread_key=episode.thread_key,
+        at=episode.at,
+        created_at=episode.created_at,
+        limit=settings.max_skip_turns,
+    )
+    many = len(latest) == settings.max_skip_turns and all(row["status"] == "skipped" for row in latest)
+    return None if many else UNSURPRISING.format(distance)
 
 
 def surprise(own: Vector, before: Sequence[Vector]) -> float:

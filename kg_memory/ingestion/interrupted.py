@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from collections.abc import Callable
-from typing import Any
 from uuid import uuid4
 
 from kg_memory.errors import (
@@ -17,16 +15,14 @@ from kg_memory.errors import (
     EmbeddingMismatch,
     EmbeddingUnavailable,
     EpisodeAborted,
-    ModelRefusal,
     ModelUnavailable,
     SettingsError,
 )
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.state import Draft
 from kg_memory.models.graph import EpisodeStatus
-from kg_memory.runtime.effects import Ask, write
+from kg_memory.runtime.effects import write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import renew_in_children
 
@@ -104,16 +100,3 @@ def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool
     row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
     yield from write(queries.MARK, id=episode, **row, **NO_USAGE)
     return status.value
-
-
-def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Return the answer to the question that *make* asks about *draft*.
-
-    Where the model declines, it is asked once more without the messages before: one of them may be why.
-    """
-    try:
-        return (yield make(draft))
-    except ModelRefusal:
-        if not draft.previous:
-            raise
-    return (yield make(draft.with_records(previous=())))

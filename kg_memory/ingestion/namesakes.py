@@ -1,8 +1,7 @@
 """Tell who is meant by a name that is known: the known one, somebody else of that name, or nobody can tell.
 
 A known name is doubted where the episode says so ("a different Anna"), introduces somebody ("Anna, a surgeon"), or
-states what disagrees with what is known. Only then is anything read or asked; where the reading has facts, the question
-is asked with the one about the facts that disagree.
+states what disagrees with what is known. Only then is anything read or asked.
 """
 
 from __future__ import annotations
@@ -153,21 +152,8 @@ def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: S
     for candidate in candidates:
         names = (set(tokenise.terms(name)) for name in (candidate["name"], *candidate["aliases"]))
         if candidate.get("speaks") and any(name and (name <= own or own <= name) for name in names):
-            return Identity((candidate["id"],), candidate["id"], "", settings.review_threshold)
+            return Identity(candidate["id"], "", settings.review_threshold)
     return None
-
-
-def sounds_like(mention: Mention, candidate: Candidate) -> bool:
-    """Return whether the two have a name in common, or one of the same words: "kid" and "kids"."""
-    own = set(tokenise.terms(mention.name))
-    names = (candidate["name"], *candidate["aliases"])
-    same_words = bool(own) and any(own == set(tokenise.terms(name)) for name in names)
-    return same_words or alias_key(mention.name) in alias_keys(candidate)
-
-
-def ids_of(candidates: Iterable[Candidate]) -> tuple[str, ...]:
-    """Return the ids of *candidates*."""
-    return tuple(candidate["id"] for candidate in candidates)
 
 
 def alias_keys(candidate: Candidate) -> set[str]:

@@ -6,16 +6,15 @@ model is asked only about predicates that none of them knows, once for all of an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.asking import ask_in_batches
 from kg_memory.ingestion.records import JSON, NewPredicate
-from kg_memory.llm.joint import Question, ask_question
 from kg_memory.llm.prompts import PREDICATES
-from kg_memory.llm.prompts.answers import CanonicalPredicate, CanonicalPredicates
+from kg_memory.llm.prompts.answers import CanonicalPredicate
 from kg_memory.runtime.effects import read, read_once
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -40,88 +39,38 @@ class Meaning:
     declared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """The `meanings` of predicates that need no question, and those of these that were `learned` for this episode.
-
-    `stored` are all predicates that the namespace has, by their names.
-    """
-
-    meanings: Mapping[str, Meaning]
-    learned: Mapping[str, NewPredicate]
-    stored: Mapping[str, Row]
-
-
 def find_meanings(
-    predicates: Mapping[str, str],
-    settings: Settings,
-    before: Iterable[NewPredicate] = (),
-    changed_at: int | None = None,
+    predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
     """Return what each of *predicates* (by name, with a sentence that has it) means, and what was learned of it.
 
-    Those that were learned *before*, ahead of their turn, are not asked about again. *changed_at* is when one was
-    learned or corrected last: what was read since then is cached.
+    *changed_at* is when one was learned or corrected last: what was read since then is cached.
     """
     if not predicates:
         return {}, ()
-    lookup = yield from look_up(predicates, settings, before, changed_at)
-    question = predicate_question(predicates, lookup, settings)
-    learned = dict(lookup.learned)
-    if question.items:
-        learned |= {predicate.name: predicate for predicate in (yield from ask_question(question))}
-    meanings = dict(lookup.meanings)
+    rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical_predicate(name))}
+    stored = yield from _read_stored({*predicates, *rules.values()}, changed_at)
+    meanings: dict[str, Meaning | None] = {}
     for name in predicates:
-        if name not in meanings:
-            fresh = learned.get(name)
-            meanings[name] = _to_meaning(fresh) if fresh else Meaning(name)
-    return meanings, tuple(learned.values())
-
-
-def look_up(
-    predicates: Iterable[str], settings: Settings, before: Iterable[NewPredicate], changed_at: int | None
-) -> Flow[Lookup]:
-    """Return what is known of *predicates* without asking the model; see `find_meanings`."""
-    names = list(predicates)
-    if not names:
-        return Lookup({}, {}, {})
-    rules = {name: rule.name for name in names if (rule := vocabulary.canonical_predicate(name))}
-    stored = yield from _read_stored({*names, *rules.values()}, changed_at)
-    meanings: dict[str, Meaning] = {}
-    for name in names:
         row, of_rule = stored.get(name), stored.get(rules.get(name, ""))
         if row is None and of_rule is not None and of_rule["origin"] == "corrected":
             row = of_rule  # a person's correction of a predicate counts for its synonyms
-        meaning = _find_meaning(name, row, settings)
-        if meaning is not None:
-            meanings[name] = meaning
-    learned = {
-        predicate.name: predicate for predicate in before if predicate.name in names and predicate.name not in meanings
-    }
-    meanings |= {name: _to_meaning(predicate) for name, predicate in learned.items()}
-    return Lookup(meanings, learned, stored)
+        meanings[name] = _find_meaning(name, row, settings)
+    missing = {name: sentence for name, sentence in predicates.items() if meanings[name] is None}
+    learned = yield from _ask(missing, stored, settings)
+    return {name: meaning or _to_meaning(name, learned) for name, meaning in meanings.items()}, tuple(learned.values())
 
 
-def predicate_question(
-    predicates: Mapping[str, str], lookup: Lookup, settings: Settings
-) -> Question[list[NewPredicate]]:
-    """Return the question about those of *predicates* that *lookup* did not find; it learns them."""
-    missing = [{"name": name, "sentence": text} for name, text in predicates.items() if name not in lookup.meanings]
+def _ask(missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings) -> Flow[dict[str, NewPredicate]]:
+    """Ask what the predicates *missing* mean, and return by names what the answers say."""
+    if not missing:
+        return {}
     types = (vocabulary.predicate_name(declared.name) for declared in settings.fact_types)
-    learned_names = (row["canonical"] for row in lookup.stored.values())
-    shown: list[str] = []
-    if missing:
-        in_use = dict.fromkeys((*types, *learned_names, *vocabulary.canonical_predicates()))
-        shown = list(in_use)[:MOST_SHOWN]
-    apply = partial(_learn, names={item["name"] for item in missing}, settings=settings)
-    return Question(PREDICATES, "predicates", missing, apply, {"known": shown})
-
-
-def _learn(answers: Sequence[CanonicalPredicates], names: set[str], settings: Settings) -> list[NewPredicate]:
-    learned: dict[str, NewPredicate] = {}
-    for answer in answers:
-        learned |= {row.name: _new_predicate(row, settings) for row in answer.predicates if row.name in names}
-    return list(learned.values())
+    in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
+    items = [{"name": name, "sentence": sentence} for name, sentence in missing.items()]
+    answers = yield from ask_in_batches(PREDICATES, "predicates", items, {"known": list(in_use)[:MOST_SHOWN]})
+    rows = (row for answer in answers for row in answer.predicates if row.name in missing)
+    return {row.name: _new_predicate(row, settings) for row in rows}
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
@@ -151,7 +100,11 @@ def _row_to_meaning(row: Row, *, declared: bool = False) -> Meaning:
     return Meaning(row["canonical"], row["single_valued"], _family(row["canonical"]), declared=declared)
 
 
-def _to_meaning(predicate: NewPredicate) -> Meaning:
+def _to_meaning(name: str, learned: Mapping[str, NewPredicate]) -> Meaning:
+    """Return the meaning of *name* by what was *learned*; one that no answer names is its own canonical name."""
+    predicate = learned.get(name)
+    if predicate is None:
+        return Meaning(name)
     return Meaning(predicate.canonical, predicate.single_valued, _family(predicate.canonical))
 
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import takewhile
-from operator import itemgetter
 from reprlib import repr as short
 from typing import Any
 
@@ -79,7 +77,6 @@ def sketch(state: Row, settings: Settings) -> Flow[Draft]:
         namespace=validate_namespace(state["namespace"]),
         episode=replace(episode, at_iso=iso(local_time(episode.at, episode.offset))),
         previous=_previous_messages(before[: settings.previous_messages]),
-        skips=len(list(takewhile(itemgetter("skipped"), before))),
         pieces=_pieces_to_read(episode, settings),
     )
 
@@ -133,9 +130,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         "status": saved["status"],
         "answers": dict(zip(saved["answers"][::2], saved["answers"][1::2], strict=True)),
         "forgotten": saved["forgotten"],
-        "predicates_at": saved["predicates_at"],
         "previous": _previous_messages(before[: settings.previous_messages]),
-        "skips": len(list(takewhile(itemgetter("skipped"), before))),
         "pieces": (yield from work_if(episode.is_long, lambda: _pieces_to_read(episode, settings))),
         "entities": (),
         "facts": (),
@@ -193,7 +188,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
         thread_key=episode.thread_key,
         at=episode.at,
         created_at=episode.created_at,
-        limit=max(settings.previous_messages, 2, settings.max_skip_turns if settings.surprise_threshold else 0) + more,
+        limit=max(settings.previous_messages, 2) + more,
         length=NEIGHBOUR_LENGTH,
         refused=REFUSED,
     )

@@ -142,12 +142,11 @@ class ResolvedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The answer about a mention: the entity that it is the `same_as`, if any, `among` the known ones shown (ids).
+    """The answer about a mention: the id of the known entity that it is the `same_as`, if any.
 
     `name` is the fullest name of the two, `confidence` how sure the answer is.
     """
 
-    among: tuple[str, ...]
     same_as: str | None
     name: str
     confidence: float = 1.0
@@ -342,15 +341,6 @@ class Grounds:
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    """The known facts that each new one may have to do with, by their ids; `searched` is what they were found by."""
-
-    searched: str
-    candidates: tuple[Mapping[str, CandidateFact], ...]
-    grounds: Grounds
 
 
 def pick(record: Any, *names: str) -> JSON:

@@ -5,29 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import chain
 
 from kg_memory.falkor.queries import ingestion as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import refuse_other_vectors
+from kg_memory.ingestion.asking import ask_in_batches
 from kg_memory.ingestion.namesakes import (
     Candidate,
     alias_keys,
     doubt_namesakes,
     doubt_speaker,
-    ids_of,
     mark_other_speakers,
     may_be_of_type,
-    sounds_like,
     speaks,
 )
 from kg_memory.ingestion.owners import SHARED_TYPES, is_bare_noun, split_owner
-from kg_memory.ingestion.questions import prepare_later_questions
 from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
 from kg_memory.ingestion.state import Draft, Update
-from kg_memory.llm.joint import Question, ask_question, ask_together
 from kg_memory.llm.prompts import RESOLVE
-from kg_memory.llm.prompts.answers import Resolutions
 from kg_memory.runtime.effects import Vector, embed, embedding_model, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -45,33 +41,18 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     """Find each entity among the known ones: by its names, its meaning and its words.
 
     The same name and type is the same entity, unless the episode speaks against it; and so is a name from
-    `merge_threshold` of similarity. What stays ambiguous is one question for all entities; where the plan reads at
-    once, with the questions of later steps.
+    `merge_threshold` of similarity. What stays ambiguous is one question for all entities.
     """
     mentions = draft.mentions
     # Embed all that later steps need along with the names: one request instead of three.
     soon = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
     vectors = yield from embed([mention.name for mention in mentions], later=soon)
     is_declared = draft.episode.is_declared  # then a name is meant exactly
-    candidates = yield from find_candidates(mentions, vectors, settings, exact=is_declared)
+    candidates, predicates_at = yield from find_candidates(mentions, vectors, settings, exact=is_declared)
     if not is_declared:
         candidates = yield from doubt_known(draft, candidates, settings)
-    identities = answers_before(mentions, candidates, draft.identities)
-    unsure = {new: among for new, among in unclear(mentions, candidates, settings).items() if new not in identities}
-    if not unsure:
-        return {"entities": resolve_all(draft, candidates, identities, settings)}
-    question = identity_question({new: mentions[new] for new in unsure}, unsure, draft.prompt_fields())
-    later_answers: Update = {}
-    if draft.stated is None:
-        identities |= yield from ask_question(question)
-    else:
-        supposed = identities | likely(mentions, unsure)
-        guess = resolve_all(draft, candidates, supposed, settings)
-        later = yield from prepare_later_questions(draft.with_records(entities=guess), settings)
-        answers, learned, judged = yield from ask_together(question, later.predicates, later.pairs)
-        identities |= answers
-        later_answers = {"learned": (*later.learned, *learned), "judged": judged, "related": later.related}
-    return {"entities": resolve_all(draft, candidates, identities, settings), **later_answers}
+    identities = yield from _ask(draft, unclear(mentions, candidates, settings))
+    return {"entities": resolve_all(draft, candidates, identities, settings), "predicates_at": predicates_at}
 
 
 # Candidates
@@ -79,9 +60,10 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 
 def find_candidates(
     mentions: Sequence[Mention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
-) -> Flow[ByPlace]:
+) -> Flow[tuple[ByPlace, int]]:
     """Return the known entities that each mention may be, best first; *exact* are only those that have its name.
 
+    With them comes when a predicate was learned or corrected last.
     Raises: `EmbeddingMismatch` where the known ones are, or were, embedded anew by another model meanwhile.
     """
     names = [
@@ -95,7 +77,7 @@ def find_candidates(
         for new, (mention, vector) in enumerate(zip(mentions, vectors, strict=True))
     ]
     if not names:
-        return {}
+        return {}, 0
     limit = settings.candidates
     if exact:
         rows = yield from read(queries.NAMESAKES, names=[{"new": row["new"], "alias": row["alias"]} for row in names])
@@ -103,13 +85,16 @@ def find_candidates(
         threshold = settings.ask_threshold or 0.0
         rows = yield from read(queries.SIMILAR_ENTITIES, names=names, limit=limit, threshold=threshold)
     candidates: dict[int, list[JSON]] = {new: [] for new in range(len(mentions))}
+    predicates_at = 0
     for row in rows:
-        if row["kind"] == "vectors":
+        if row["kind"] == "meta":
             refuse_other_vectors(row["entity"], (yield from embedding_model()), len(vectors[0]))
+            predicates_at = row["entity"]["predicates"] or 0
         else:
             candidates[row["new"]].append(row)
     best = {new: _best(own, limit) for new, own in candidates.items()}
-    return {new: select_offered(mentions[new], own, best, mentions, settings) for new, own in best.items()}
+    offered = {new: select_offered(mentions[new], own, best, mentions, settings) for new, own in best.items()}
+    return offered, predicates_at
 
 
 def select_offered(
@@ -202,16 +187,6 @@ def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings
     return open_ones
 
 
-def likely(mentions: Sequence[Mention], unsure: ByPlace) -> dict[int, Identity]:
-    """Return what *unsure* mentions most likely are: the best candidate with a name of the same words."""
-    identities: dict[int, Identity] = {}
-    for new, among in unsure.items():
-        same = next((candidate for candidate in among if sounds_like(mentions[new], candidate)), None)
-        if same is not None:
-            identities[new] = Identity(ids_of(among), same["id"], "")
-    return identities
-
-
 def _digits(name: str) -> list[str]:
     return [char for char in name if char.isdigit()]
 
@@ -219,58 +194,34 @@ def _digits(name: str) -> list[str]:
 # The question
 
 
-def identity_question(mentions: Mapping[int, Mention], unsure: ByPlace, fields: Row) -> Question[dict[int, Identity]]:
-    """Return the question which of its candidates each of *mentions* is; *fields* show what they were read from.
+def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, Identity]]:
+    """Ask which of its candidates each *unsure* mention is, and return the answers by the places of the mentions.
 
     The ids of candidates go on over all entities, so that none is taken for a candidate of another.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
+    identities: dict[int, Identity] = {}
     for new, among in unsure.items():
         shown: list[JSON] = []
         for candidate in among:
             shown.append({"id": len(ids), **_show(candidate)})
             ids[len(ids)] = new, candidate["id"]
-        items.append({"id": new, "name": mentions[new].name, "type": mentions[new].type, "candidates": shown})
-    return Question(RESOLVE, "entities", items, partial(_identify, unsure=unsure, ids=ids), fields)
-
-
-def answers_before(
-    mentions: Sequence[Mention], candidates: ByPlace, before: Mapping[str, Identity]
-) -> dict[int, Identity]:
-    """Return what was answered of mentions *before*, ahead of their turn, if it was about all that they may be now."""
-    identities: dict[int, Identity] = {}
-    for new, mention in enumerate(mentions):
-        identity = before.get(canonical_name(mention.name))
-        if identity and _still_fits(identity, candidates[new]):
-            identities[new] = identity
+        mention = draft.mentions[new]
+        items.append({"id": new, "name": mention.name, "type": mention.type, "candidates": shown})
+        presumed = _presume(among)
+        if presumed is not None:
+            identities[new] = Identity(presumed, "")
+    answers = yield from ask_in_batches(RESOLVE, "entities", items, draft.prompt_fields())
+    for row in chain.from_iterable(answer.resolutions for answer in answers):
+        place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
+        if row.entity in unsure and place == row.entity:
+            identities[row.entity] = Identity(id_ or None, row.name if id_ else "", row.confidence)
     return identities
-
-
-def _still_fits(identity: Identity, candidates: Sequence[Candidate]) -> bool:
-    ids = {candidate["id"] for candidate in candidates if not candidate.get("apart")}
-    return ids.issubset(identity.among) and (identity.same_as is None or identity.same_as in ids)
 
 
 def _show(candidate: Candidate) -> JSON:
     return {name: candidate[name] for name in ("name", "type", "aliases", "summary")}
-
-
-def _identify(
-    answers: Sequence[Resolutions], unsure: ByPlace, ids: Mapping[int, tuple[int, str]]
-) -> dict[int, Identity]:
-    identities: dict[int, Identity] = {}
-    for new, among in unsure.items():
-        presumed = _presume(among)
-        if presumed is not None:
-            identities[new] = Identity(ids_of(among), presumed, "")
-    for answer in answers:
-        for row in answer.resolutions:
-            place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
-            if row.entity in unsure and place == row.entity:
-                name = row.name if id_ else ""
-                identities[row.entity] = Identity(ids_of(unsure[row.entity]), id_ or None, name, row.confidence)
-    return identities
 
 
 def _presume(candidates: Sequence[Candidate]) -> str | None:

@@ -24,7 +24,6 @@ from kg_memory.ingestion.records import (
     Comparison,
     EpisodeRecord,
     Grounds,
-    Identity,
     Mention,
     NamedFact,
     NewPredicate,
@@ -32,7 +31,6 @@ from kg_memory.ingestion.records import (
     PairVerdict,
     Piece,
     PreviousMessage,
-    Related,
     ResolvedEntity,
     StatedFact,
 )
@@ -121,14 +119,12 @@ class Draft:
 
     - receive: `answers` are what the model answered when reading the episode was broken off, `interrupted` is how many
       processes ended while they read it. `forgotten` is how often something had been forgotten when the episode was
-      saved, `predicates_at` when a predicate was learned or corrected last, `skips` how many episodes right before it
-      in its thread were not read.
+      saved.
     - extract: `mentions`; `stated` are the facts where these are read together with the entities; `skipped` tells why
       the episode is not read. `dropped` is what was read and is not taken; facts adds to it.
-    - resolve: `entities`. Of later questions that were asked with it, or ahead of the episode's turn, the answers:
-      `identities` by canonical names, `learned` predicates, and verdicts on pairs of facts (`judged`).
+    - resolve: `entities`, and when a predicate was learned or corrected last (`predicates_at`).
     - facts and date: `facts`, and the `predicates` that are new. dedupe marks the facts that are known.
-    - dedupe: `comparisons` with known facts; `grounds`. It looks up the `related` facts, unless resolve did.
+    - dedupe: `comparisons` with known facts; `grounds`; `judged` are the verdicts on pairs of facts.
     - invalidate: `verdicts`, those that take the place of earlier ones (`rejudged`), the ids of those that wait for
       review again (`reopened`), and the `revision` of beliefs.
     - save: `retry_from` is the step to go back to, after how many `conflicts` with other writers; else `saved_at`, and
@@ -145,19 +141,15 @@ class Draft:
     forgotten: int
     predicates_at: int | None
     previous: tuple[PreviousMessage, ...]
-    skips: int
     pieces: tuple[Piece, ...]
     mentions: tuple[Mention, ...]
     stated: tuple[NamedFact, ...] | None
     skipped: str | None
     dropped: tuple[Loss, ...]
     entities: tuple[ResolvedEntity, ...]
-    identities: dict[str, Identity]
-    learned: tuple[NewPredicate, ...]
     judged: dict[str, PairVerdict | None]
     facts: tuple[StatedFact, ...]
     predicates: tuple[NewPredicate, ...]
-    related: Related | None
     comparisons: tuple[Comparison, ...]
     grounds: Grounds
     verdicts: tuple[NewVerdict, ...]
@@ -252,7 +244,7 @@ IngestionState: Any = TypedDict("IngestionState", _KEYS, total=False)  # type: i
 Draft._keys = {name: (decoder(hint), _default(hint)) for name, hint in get_type_hints(Draft).items() if name in _HINTS}  # noqa: SLF001
 
 
-WITH_TIMES = ("facts", "related", "comparisons", "grounds", "revision")
+WITH_TIMES = ("facts", "comparisons", "grounds", "revision")
 """The keys of the state whose values have times, which may be open."""
 
 

@@ -1,7 +1,7 @@
 """Adding episodes: one, or many that are received one by one and read in windows.
 
-Each of many is durable once it is received, and knows what was said before it. The questions about a window of them are
-asked ahead, side by side; then each goes through the ingestion graph in its turn, and the summaries follow.
+Each of many is durable once it is received, and knows what was said before it. The reading questions of a window are
+asked side by side; then each episode goes through the ingestion graph in its turn, and the summaries follow.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from kg_memory.errors import BudgetSpent, EmbeddingError, EpisodeAborted, InputE
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries.search import EPISODES_BY_ID
 from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
-from kg_memory.ingestion.prefetch import Window, ask_ahead
-from kg_memory.ingestion.questions import all_waiting, wait
 from kg_memory.ingestion.receive import accept, receive, validate_episode
 from kg_memory.ingestion.state import IngestionContext, on_state
 from kg_memory.ingestion.summarise import refresh
+from kg_memory.ingestion.windows import Window, all_waiting, read_ahead, wait
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import refresh_communities
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeStatus
@@ -227,8 +226,8 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
     if not window:
         return
-    prefetch = ask_ahead(window, engine.settings, engine.driver.model)
-    *others, last = yield from telemetry.span_flow("ahead", namespace, prefetch)
+    reading = read_ahead(window, engine.settings, engine.driver.model)
+    *others, last = yield from telemetry.span_flow("ahead", namespace, reading)
     for state in others:
         tally.count((yield from finish_received(engine, state)))
     result = yield from finish_received(engine, last)

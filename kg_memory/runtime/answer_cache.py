@@ -157,8 +157,6 @@ class CachedAnswers:
         return answer
 
     def _edit(self, prompt: Prompt[Any]) -> Prompt[Any]:
-        if prompt.join is not None:
-            return prompt.join(tuple(map(self._edit, prompt.parts)))
         text = self.edited.get(prompt.name)
         return prompt if text is None else replace(prompt, text=text)
 

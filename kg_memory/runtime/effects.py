@@ -27,17 +27,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[Answer]):
-    """A question to a model: prose with ``$names``, and the typed answer that it must get.
-
-    One that asks several questions at once has the prompts of these as its `parts`, and `join` makes it of them.
-    """
+    """A question to a model: prose with ``$names``, and the typed answer that it must get."""
 
     name: str
     text: str
     fields: frozenset[str]
     answer: type[Answer]
-    parts: tuple[Prompt[Any], ...] = ()
-    join: Callable[[tuple[Prompt[Any], ...]], Prompt[Any]] | None = field(default=None, compare=False, repr=False)
 
 
 Meter = Callable[[Usage], None]

@@ -53,7 +53,7 @@ def test_what_made_the_vectors_is_told_with_them(database: Database, namespace: 
     schema.ensure(database, graph_key(namespace), 3, "three numbers")
     requests = {"names": [], "limit": 5, "threshold": 0.6}
     [text] = database.query(graph_key(namespace), SIMILAR_ENTITIES, requests, write=False)
-    assert (text["kind"], text["entity"]) == ("vectors", {"model": "three numbers", "dimension": 3})
+    assert (text["kind"], text["entity"]) == ("meta", {"model": "three numbers", "dimension": 3, "predicates": None})
 
 
 def test_a_name_that_one_of_the_same_type_has_is_that_one_and_nobody_else_is_looked_for(similar: Similar) -> None:

@@ -86,16 +86,14 @@ def test_who_is_said_to_be_another_is_kept_apart_and_nothing_is_asked(say, tell,
 
 
 @pytest.mark.parametrize(("same_as", "entities", "current"), [(None, 2, 2), (0, 1, 1)])
-def test_what_disagrees_is_asked_about_in_the_question_that_is_asked_anyway(
-    say, tell, teller, same_as, entities, current
-):
+def test_a_name_whose_facts_disagree_is_asked_about(say, tell, teller, same_as, entities, current):
     say("Anna lives in Bergen.", KNOWN)
     asked = answer(teller, same_as)
     teller.asked.clear()
     say("Anna lives in Oslo.", ("Anna", "LIVES_IN", "Oslo"), day=2)
     assert [[each["name"] for each in asked], len(asked[0]["candidates"])] == [["Anna"], 1]
     assert "Anna lives in Bergen" in asked[0]["candidates"][0]["summary"]
-    assert [ask.prompt.name for ask in teller.asked][:2] == ["read", "settle"]
+    assert [ask.prompt.name for ask in teller.asked][:2] == ["read", "resolve"]
     assert (len(tell.named("Anna")), len(tell.now("Anna"))) == (entities, current)
 
 

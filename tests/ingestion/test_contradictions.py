@@ -98,7 +98,6 @@ def test_no_facts_need_nothing():
             "rejudged": [],
             "judged": {},
             "comparisons": [],
-            "related": None,
             "grounds": {"revisions": {}, "histories": []},
         },
         [],

@@ -11,7 +11,6 @@ from kg_memory import Budget, Limits, Settings, Usage
 from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import BudgetSpent, SettingsError
 from kg_memory.llm import prompts
-from kg_memory.llm.joint import NAME, joint
 from kg_memory.models.budget import BY_RULES, LADDER, READING, rung_of
 from kg_memory.runtime.effects import Ask, Prompt
 from tests.paid import PRICES
@@ -88,7 +87,7 @@ def test_money_is_counted_by_the_prices_and_cached_tokens_by_theirs() -> None:
 def test_each_rung_keeps_more_than_the_one_before_it_and_every_prompt_stands_on_one() -> None:
     shares = [rung.share for rung in LADDER]
     assert shares == sorted(set(shares))
-    stored = {item.name for item in vars(prompts).values() if isinstance(item, Prompt)} | {NAME}
+    stored = {item.name for item in vars(prompts).values() if isinstance(item, Prompt)}
     assert {name for rung in LADDER for name in rung.prompts} <= stored
     assert {"read", "facts", "read_window"} <= {name for name in stored if rung_of(name) is READING}
 
@@ -97,7 +96,7 @@ def test_what_is_left_to_rules_is_what_rules_can_answer() -> None:
     empty: dict[str, Any] = {"facts": [], "entities": [], "predicates": [], "missed": []}
     for rung in BY_RULES:
         parts = [item for item in vars(prompts).values() if isinstance(item, Prompt) and item.name in rung.prompts]
-        for prompt in (*parts, joint(tuple(parts))):
+        for prompt in parts:
             assert isinstance(OfflineModel().answer(Ask(prompt, empty)), prompt.answer)
 
 

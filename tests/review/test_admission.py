@@ -141,6 +141,6 @@ def test_without_a_model_code_rates_by_what_the_graph_knows(
 def test_nothing_is_asked_by_default(server, model, embeddings, namespace):
     with GraphMemory(Settings(url=server.url), model=model, embeddings=embeddings) as memory:
         memory.add("I moved to Rome.", speaker="Ann", namespace=namespace)
-    assert "admit" not in {part.name for ask in model.asked for part in ask.prompt.parts or (ask.prompt,)}
+    assert "admit" not in {ask.prompt.name for ask in model.asked}
     with pytest.raises(SettingsError, match="admission must be"):
         Settings(admission="always")

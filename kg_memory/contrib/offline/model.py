@@ -79,10 +79,7 @@ class OfflineModel:
 
         Errors: `ModelError` for an unknown prompt.
         """
-        fields: Answer = {}
-        for part in ask.prompt.parts or (ask.prompt,):
-            fields.update(_answer(part.name, ask.fields))
-        answer: BaseModel = ask.prompt.answer.model_validate(fields)
+        answer: BaseModel = ask.prompt.answer.model_validate(_answer(ask.prompt.name, ask.fields))
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:

@@ -13,7 +13,7 @@ MATCH (e:Episode {{thread_key: $thread_key}})
 WHERE e.id <> $id AND e.at <= $at AND (e.at < $at OR e.created_at <= $created_at) AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
 RETURN -1 AS side, e.id AS id, e.kind AS kind, e.speaker AS speaker, e.at AS at,
-  {part.truncate("e.content")} AS content, e.status = 'skipped' AS skipped,
+  {part.truncate("e.content")} AS content,
   size(coalesce(e.flags, [])) > 0 AND e.status <> 'done'
     OR e.status = 'skipped' AND coalesce(e.reason, '') = $refused AS withheld
 UNION ALL
@@ -21,8 +21,15 @@ MATCH (e:Episode {{thread_key: $thread_key}})
 WHERE e.id <> $id AND e.at >= $at AND (e.at > $at OR e.created_at > $created_at) AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at, e.created_at LIMIT 2
 RETURN 1 AS side, e.id AS id, e.kind AS kind, e.speaker AS speaker, e.at AS at,
-  {part.truncate("e.content")} AS content, false AS skipped, false AS withheld
+  {part.truncate("e.content")} AS content, false AS withheld
 """
+
+PREVIOUS_STATUSES = """
+MATCH (e:Episode {thread_key: $thread_key})
+WHERE e.id <> $id AND e.at <= $at AND (e.at < $at OR e.created_at <= $created_at) AND coalesce(e.kind, '') <> 'block'
+RETURN e.status AS status ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
+"""
+"""The statuses of the latest episodes before one in its thread."""
 
 SAVE_EPISODE = (
     """
@@ -88,8 +95,7 @@ WITH m, e, new, reader, reading_since"""
 RETURN new, reader, reading_since, coalesce(e.interrupted, 0) AS interrupted, ledger,
   e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
   e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source, e.trust AS trust,
-  coalesce(e.offset, 0) AS offset, coalesce(m.forgotten, 0) AS forgotten, coalesce(e.answers, []) AS answers,
-  coalesce(m.predicates, 0) AS predicates_at
+  coalesce(e.offset, 0) AS offset, coalesce(m.forgotten, 0) AS forgotten, coalesce(e.answers, []) AS answers
 """
 )
 """Save an episode, mark it as being read, and return how often something was forgotten so far.
@@ -216,14 +222,6 @@ RETURN {part.EPISODE_MAP} AS episode
 """
 """Episodes in some states, earliest first."""
 
-
-KEEP_AHEAD = """
-UNWIND $episodes AS row
-MATCH (e:Episode {id: row.id})
-WHERE NOT e.status IN ['done', 'skipped']
-SET e.answers = coalesce(e.answers, []) + [$key, row.kept]
-"""
-"""Cache the prefetched answers of some episodes until they are done."""
 
 WAIT = f"""
 MATCH (e:Episode {{id: $id}})

@@ -233,7 +233,7 @@ DELETE p
 
 NAMESAKES = f"""
 MATCH (e:Meta {{id: 'schema'}})
-RETURN 'vectors' AS kind, NULL AS new, e {{.model, .dimension}} AS entity, 0.0 AS score
+RETURN 'meta' AS kind, NULL AS new, e {{.model, .dimension, .predicates}} AS entity, 0.0 AS score
 UNION ALL
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
@@ -274,8 +274,8 @@ RETURN 'candidate' AS kind, new, {part.KNOWN_MAP} AS entity, 0.0 AS score
 
 The vector index is skipped where exactly one entity of the same type has the name: that is the one, see
 `resolve.certain`. Words are looked up only for names that no entity has: those of a well-known one are in the summaries
-of its neighbours. Rows of `kind` ``candidate`` are entities; one of kind ``vectors`` has the embedding model and the
-dimension of the graph.
+of its neighbours. Rows of `kind` ``candidate`` are entities; one of kind ``meta`` has the embedding model and the
+dimension of the graph, and when one of its predicates was learned or corrected last.
 """
 
 EVICTED = f"""
