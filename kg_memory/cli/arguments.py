@@ -309,8 +309,8 @@ def _add_forget(command: Command) -> None:
     forget.add_argument("--yes", action="store_true", help="do not ask")
     about = "have the server rewrite its files without it (default: where it is the embedded one)"
     forget.add_argument("--erase", action=argparse.BooleanOptionalAction, help=about)
-    about = "do not search all for what is left of it afterwards, which takes seconds at 10,000 facts"
-    forget.add_argument("--no-search", dest="search", action="store_false", help=about)
+    about = "search everything for its words, names and vectors afterwards, which takes seconds at 10,000 facts"
+    forget.add_argument("--search", action="store_true", help=about)
 
 
 def _add_evict(command: Command) -> None:

@@ -234,7 +234,7 @@ examples:
 FORGET = """\
 What goes is shown first, and cannot be brought back: the text, and all that only it supports. What other messages say
 too stays, as if this one had never been said. A fact goes with every message that states it, an entity with every one
-that names it, the whole message. Then all is searched for what is left; the exit code is 1 where something is. The log
+that names it, the whole message. The exit code is 1 where something of it is left. The log
 of it has no text: kg-memory audit.
 
 examples:

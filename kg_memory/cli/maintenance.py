@@ -89,7 +89,8 @@ def _tell_rest(done: ForgetReceipt, screen: Screen) -> None:
         screen.note(f"{count_noun(len(done.unread), 'message')} to be read again: kg-memory resume does it")
     if done.residue is not None:
         traces = "nothing of it" if not done.residue else f"{count_noun(len(done.residue), 'trace')} of it"
-        screen.line(f"Searched {count_noun(done.searched, 'property')} and found {traces}.")
+        where = count_noun(done.searched, "property") if done.searched else "for its ids"
+        screen.line(f"Searched {where} and found {traces}.")
     for trace in done.residue or ():
         screen.line(f"  {trace.label}.{trace.name} {trace.id}: {trace.trace}")
     screen.line("The files of the database are without it." if done.erased else f"Not yet: {done.advice}.")
@@ -154,7 +155,7 @@ def _verify(arguments: Namespace, screen: Screen) -> int:
     for problem in check.problems:
         screen.line(problem, "red")
     if check.pending:
-        screen.note(f"{count_noun(check.pending, 'call')} to forget under way, or killed less than a minute ago")
+        screen.note(f"{count_noun(check.pending, 'call')} to forget under way, or killed")
     entries = count_noun(check.entries, "entry")
     screen.line(f"The log is whole: {entries}." if check.ok else f"The log is not whole: {entries}.")
     if check.head:
@@ -163,8 +164,8 @@ def _verify(arguments: Namespace, screen: Screen) -> int:
 
 
 def _row(entry: AuditEntry) -> tuple[Cell, ...]:
-    left = "not searched" if entry.residue is None else str(entry.residue)
-    kind = entry.kind if entry.complete else f"{entry.kind} (killed)"
+    left = "" if entry.residue is None else str(entry.residue)
+    kind = entry.kind if entry.complete else f"{entry.kind} (not ended)"
     counts = (entry.episodes, entry.facts, entry.entities)
     return entry.number, entry.at, kind, *counts, left, entry.by, entry.reason, entry.hash[:12]
 

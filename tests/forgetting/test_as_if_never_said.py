@@ -160,12 +160,3 @@ def test_several_messages_of_a_thread_go_at_once_and_the_rest_follow_each_other(
     scripted.add_many([each for each in messages if "Oslo" not in each["content"]], namespace=second)
     assert all_of(scripted, first) == all_of(scripted, second)
     assert residue(looking(scripted, first), "oslo") == []
-
-
-def test_what_only_words_of_a_forgotten_message_supported_is_as_weak_as_without_them(scripted):
-    wind = "it rains in Rome and " + "the wind blows over hills and " * 20
-    messages = [
-        {"content": "I live in Paris since 2023-04-05", "speaker": "Bob", "thread": "t", "at": "2024-05-01T01:00"},
-        {"content": wind, "speaker": "Ann", "thread": "t", "at": "2024-05-01T02:00"},
-    ]
-    check(scripted, messages, 0)

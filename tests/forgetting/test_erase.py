@@ -58,7 +58,7 @@ def test_the_bytes_are_gone_from_the_files(own, folder, named):
     for text in ("Zebulonia", "zebulonia", "Kyotopolis", *done.episodes, *done.facts):
         assert files_with(folder, text) == []
     assert files_with(folder, "harbourside")
-    assert own.privacy.verify(head=done.head).entries == 2
+    assert own.privacy.verify(head=done.head).entries == 4
 
 
 def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own, folder):

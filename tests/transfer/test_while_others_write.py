@@ -13,7 +13,6 @@ from kg_memory.errors import InputError, SchemaError
 from kg_memory.falkor import graph_swap
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import CONNECTIONS
-from kg_memory.maintenance.forgetting import audit
 from tests.transfer import exported, left_aside, whole
 
 
@@ -82,17 +81,6 @@ def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, nam
     assert seen[0] == old
     assert exported(memory, namespace) == data
     assert seen[1] == whole(memory, namespace)
-
-
-def test_what_was_removed_and_is_not_in_the_log_yet_stays_noted(memory: GraphMemory, namespace: str, driver):
-    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
-    data = exported(memory, namespace)
-    note = audit.AuditNote("r1", "episode", what="", namespace="", by="")
-    driver.run(audit.put_note(graph_key(namespace), note), namespace)
-    memory.data.import_(io.BytesIO(data), replace=True)
-    [stored] = driver.run(audit._read_notes(graph_key(namespace)), namespace)
-    assert stored["receipt"] == "r1"
-    assert exported(memory, namespace) == data
 
 
 def test_an_unknown_label_is_not_left_out_in_silence(memory: GraphMemory, namespace: str):

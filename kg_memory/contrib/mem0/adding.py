@@ -148,7 +148,7 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
         if added.facts:
             yield from view.call("facts.replace", owner, fact.id, episode=added.episode)
             return
-        yield from view.call("privacy.forget", owner, episode=added.episode, search=False)
+        yield from view.call("privacy.forget", owner, episode=added.episode)
     row = {"subject": fact.subject, "predicate": NOTED, "sentence": words, **note.fields(message)}
     [added] = yield from view.call("facts.add_many", owner, [row])
     yield from view.call("facts.replace", owner, fact.id, episode=added.episode)

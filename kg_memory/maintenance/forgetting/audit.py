@@ -1,11 +1,11 @@
-"""The log of what was forgotten, and the notes by which nothing is missing from it.
+"""The log of what was forgotten.
 
 The log is a hash of the server beside all graphs, one field an entry, from 1 on, so it outlives the namespaces. Each
 entry holds the hash of the one before, so none can be changed unnoticed. It has no text of what was forgotten, and ids,
 names and namespaces only as salted hashes.
 
-The query that deletes something leaves a note of it in the graph. A pointer beside the graphs says where a note may be,
-and when its owner was last seen at work; the next one to forget takes over the notes of those who were killed.
+Each call has two entries with one receipt: one before anything is deleted, and one once all is done. A call that has
+only the first is under way, or was killed.
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.rows import Row
-from kg_memory.falkor.wire import prepend_parameters
 from kg_memory.models.operations import AuditEntry, AuditReport
-from kg_memory.runtime.effects import command, now
+from kg_memory.runtime.effects import command
 from kg_memory.runtime.flow import Flow
 
 LOG, SALT = "kg-memory:audit", "kg-memory:audit-salt"
-POINTERS = "kg-memory:outbox"
 FIRST = "0" * 64
 """The hash before the first entry."""
 AT_ONCE = 500
@@ -33,35 +30,8 @@ ATTEMPTS = 1000
 """The most tries to append while others append."""
 LISTED = 1000
 """The most messages that an entry lists."""
-ABANDONED = 60_000_000
-"""Microseconds after which an owner that was not seen at work counts as killed."""
-EVERYTHING = "everything"
-COUNTS = ("episodes", "facts", "entities")
 Content = Row
-"""An entry or a note as JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditNote:
-    """A note of what one query deletes; `what`, `namespace`, `by` and the `messages` are salted hashes."""
-
-    receipt: str
-    kind: str
-    what: str
-    namespace: str
-    by: str
-    at: str = ""
-    messages: tuple[str, ...] = ()
-    episodes: int = 0
-    facts: int = 0
-    entities: int = 0
-
-    def to_json(self) -> str:
-        """Return the note as a graph stores it."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-
-# The log
+"""An entry as JSON."""
 
 
 def read_salt() -> Flow[str]:
@@ -78,19 +48,10 @@ def mask(salt: str, text: str) -> str:
     return hmac.new(salt.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
-def append(content: Content, since: int = 0) -> Flow[AuditEntry]:
-    """Append an entry with *content*, unless one after *since* has the same receipt; return the entry.
-
-    A number is taken by one writer alone, so the chain never forks.
-    """
-    checked = since
+def append(content: Content) -> Flow[AuditEntry]:
+    """Append an entry with *content*, and return it: one writer takes a number, so the chain never forks."""
     for _ in range(ATTEMPTS):
         last = yield from last_number()
-        for text in (yield from _read_texts(range(checked + 1, last + 1))):
-            entry = _parse(text)
-            if entry is not None and entry.receipt == content["receipt"]:
-                return entry
-        checked = last
         before = _hash_of((yield from _read_texts([last]))[0]) if last else FIRST
         sealed = seal({**content, "number": last + 1, "before": before})
         if (yield from command("HSETNX", LOG, str(last + 1), sealed, at=LOG)):
@@ -112,36 +73,40 @@ def last_number() -> Flow[int]:
 
 
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
-    """Return entries, latest first, all or those of one *namespace*; `verify` reports those that cannot be read."""
-    yield from take_over_notes()
+    """Return an entry for each call, latest first, of all namespaces or of one.
+
+    It is the last entry of the call. `verify` reports those that cannot be read.
+    """
     masked = None if namespace is None else mask((yield from read_salt()), namespace)
-    entries: list[AuditEntry] = []
+    entries: dict[str, AuditEntry] = {}
     upper = yield from last_number()
     while upper > 0 and len(entries) < limit + skip:
         lower = max(upper - AT_ONCE, 0)
-        texts = yield from _read_texts(range(upper, lower, -1))
-        parsed = map(_parse, texts)
-        entries += [entry for entry in parsed if entry is not None and masked in (None, entry.namespace)]
+        for entry in map(_parse, (yield from _read_texts(range(upper, lower, -1)))):
+            if entry is not None and masked in (None, entry.namespace):
+                entries.setdefault(entry.receipt, entry)
         upper = lower
-    return entries[skip : skip + limit]
+    return list(entries.values())[skip : skip + limit]
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
     """Check each entry and how it follows the one before; with *head*, that an entry of that hash is still there."""
-    pending = yield from take_over_notes()
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
+    pending = set[str]()
     for first in range(1, last + 1, AT_ONCE):
         numbers = range(first, min(first + AT_ONCE, last + 1))
         for number, text in zip(numbers, (yield from _read_texts(numbers)), strict=True):
             problem = _find_problem(number, text, before)
             if problem:
                 problems.append(f"entry {number} {problem}")
+            if (entry := _parse(text)) is not None:
+                (pending.discard if entry.complete else pending.add)(entry.receipt)
             before = _hash_of(text)
             has_head = has_head or before == head
     if not has_head:
         problems.append(f"no entry has the hash {head}: the log was cut off, or it is another one")
-    return AuditReport(entries=last, head=before if last else None, problems=tuple(problems), pending=pending)
+    return AuditReport(entries=last, head=before if last else None, problems=tuple(problems), pending=len(pending))
 
 
 def _find_problem(number: int, text: str | None, before: str) -> str:
@@ -155,7 +120,7 @@ def _find_problem(number: int, text: str | None, before: str) -> str:
         return "does not have its hash: it was changed"
     if entry.number != number:
         return f"was entry {entry.number}: they were reordered"
-    return "" if entry.before == before else "does not follow the one before, which was changed, removed or put in"
+    return "" if entry.before == before else "does not follow the one before: that was changed, removed or inserted"
 
 
 def _read_texts(numbers: Iterable[int]) -> Flow[list[str | None]]:
@@ -185,86 +150,3 @@ def _hash(content: Content) -> str:
 
 def _to_text(content: Content) -> str:
     return json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-
-
-# Notes of what is deleted, and not yet in the log
-
-
-def point_to(key: str, note: AuditNote, since: int) -> Flow[None]:
-    """Record that the notes of a receipt are, or will be, in the graph *key*, and that its owner is at work."""
-    at = yield from now()
-    pointer = {"key": key, "seen": at, "since": since, "note": asdict(note)}
-    yield from command("HSET", POINTERS, note.receipt, json.dumps(pointer), at=POINTERS)
-
-
-def put_note(key: str, note: AuditNote) -> Flow[None]:
-    """Put *note* into the graph *key*."""
-    yield from command("GRAPH.QUERY", key, prepend_parameters(NOTE, {"note": note.to_json()}), at=key)
-
-
-def settle(key: str, receipt: str) -> Flow[None]:
-    """Remove the notes of *receipt*, which is in the log, and its pointer."""
-    if (yield from command("EXISTS", key, at=key)):
-        yield from command("GRAPH.QUERY", key, prepend_parameters(SETTLE, {"receipt": receipt}), at=key)
-    yield from command("HDEL", POINTERS, receipt, at=POINTERS)
-
-
-def take_over_notes(own: str | None = None) -> Flow[int]:
-    """Log what was deleted by owners that were killed before they could; return how many are still at work.
-
-    Notes in the graph *own* are taken over also where no pointer leads to them.
-    """
-    time = yield from now()
-    stored = yield from command("HGETALL", POINTERS, at=POINTERS)
-    pointers = {receipt: json.loads(text) for receipt, text in stored.items()}
-    for receipt, pointer in pointers.items():
-        if time - pointer["seen"] >= ABANDONED:
-            yield from _take_over(receipt, pointer)
-    if own is not None:
-        receipts = {note["receipt"] for note in (yield from _read_notes(own))}
-        for receipt in sorted(receipts - pointers.keys()):
-            yield from _take_over(receipt, {"key": own, "since": 0, "note": {"kind": ""}})
-    return sum(time - pointer["seen"] < ABANDONED for pointer in pointers.values())
-
-
-def _take_over(receipt: str, pointer: Content) -> Flow[None]:
-    notes = [note for note in (yield from _read_notes(pointer["key"])) if note["receipt"] == receipt]
-    if pointer["note"]["kind"] == EVERYTHING and not notes:
-        notes = [pointer["note"]]
-    elif any(note["kind"] == EVERYTHING for note in notes):  # the graph has the note as long as it was not deleted
-        notes = []
-    if notes:
-        yield from append(sum_notes(notes), pointer["since"])
-    yield from settle(pointer["key"], receipt)
-
-
-def _read_notes(key: str) -> Flow[list[Content]]:
-    reply = yield from command("GRAPH.RO_QUERY", key, NOTES, at=key)
-    return [json.loads(row[0]) for row in (reply[1] if reply else ())]
-
-
-def sum_notes(notes: Iterable[Content]) -> Content:
-    """Return the content of the entry for the *notes* of one receipt, as far as its owner came."""
-    content: Content = {**dict.fromkeys(COUNTS, 0), "messages": []}
-    for note in notes:
-        counts = {name: content[name] + note[name] for name in COUNTS}
-        content = {**note, **counts, "messages": [*content["messages"], *note["messages"]]}
-    return {**content, "messages": content["messages"][:LISTED], "complete": False}
-
-
-NOTES = """
-MATCH (m:Meta {id: 'schema'})
-UNWIND coalesce(m.outbox, []) AS note
-RETURN note
-"""
-
-NOTE = """
-MATCH (m:Meta {id: 'schema'})
-SET m.outbox = coalesce(m.outbox, []) + [$note]
-"""
-
-SETTLE = """
-MATCH (m:Meta {id: 'schema'})
-WITH m, [each IN coalesce(m.outbox, []) WHERE NOT each CONTAINS $receipt] AS left
-SET m.outbox = CASE WHEN size(left) = 0 THEN NULL ELSE left END
-"""

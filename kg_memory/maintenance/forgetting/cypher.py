@@ -117,23 +117,6 @@ RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording A
 ORDER BY id
 """
 
-SUPPORTED = """
-UNWIND $ids AS id
-MATCH (x:Episode {id: id})-[st:STATES]->(f:Fact)
-WHERE st.support > 0 AND x.kind <> 'fact'
-MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-MATCH (f)-[:OBJECT_IS]->(o:Entity)
-WITH x, st, f, s, collect(o {.name, .aliases, .type}) AS objects
-RETURN x {.id, .kind, .content, .at, .speaker, .created_at, .thread_key, offset: coalesce(x.offset, 0)} AS episode,
-  collect({
-    start: st.start, end: st.end, valid_at: st.valid_at, invalid_at: st.invalid_at, support: st.support,
-    confidence: st.confidence, precision: st.precision, end_precision: coalesce(st.end_precision, 'instant'),
-    fact: f.id, sentence: f.sentence, predicate: coalesce(f.wording, f.predicate), kind: coalesce(f.kind, 'state'),
-    entities: [s {.name, .aliases, .type}] + objects
-  }) AS statements
-"""
-"""Episodes as they were received, and their statements, as far as words support these."""
-
 SAID_OF_FACTS, SAID_OF_ENTITIES = (
     f"""
 UNWIND $words AS row
@@ -195,8 +178,7 @@ OPTIONAL MATCH (b:Belief {id: row.id})
 WITH changed, added, read, count(b) AS there
 MATCH (e:Meta {id: 'schema'})
 WHERE changed + added + read = 0 AND there = size($reopened) AND coalesce(e.model, $model) = $model
-SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1,
-  e.outbox = CASE WHEN $note IS NULL THEN e.outbox ELSE coalesce(e.outbox, []) + [$note] END
+SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1
 WITH e
 """
 """The check that nothing was said, read, changed, evicted or re-embedded meanwhile of what the rest is based on.
@@ -252,13 +234,6 @@ _CORRECT = "".join(
   MATCH (f:Fact {id: row.id})
   SET f.wording = row.wording, f.confidence = row.confidence, f.said_at = row.said_at, f.told_at = row.told_at,
     f.told_by = row.told_by, f.told_end = row.told_end""",
-        ),
-        _for_each(
-            "reweighed",
-            """
-  MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact})
-  WHERE s.start = row.start AND s.end = row.end AND s.valid_at = row.valid_at AND s.invalid_at = row.invalid_at
-  SET s.support = row.support, s.weak = row.weak, s.confidence = row.confidence""",
         ),
         _for_each(
             "retold",
@@ -384,3 +359,28 @@ RETURN e.id AS id
 A name, a predicate or a term goes when nothing has it any more, so these come after what had it. All terms are looked
 through: words of a summary may be left from before.
 """
+
+TERMS_LEFT = """
+UNWIND $words AS word
+MATCH (t:Term {s: word})
+RETURN t.s AS word
+"""
+"""Those of some words that something still has."""
+
+IDS_LEFT = "UNION".join(
+    f"""
+UNWIND $ids AS id
+MATCH (n:{label} {{{name}: id}})
+WHERE n.created_at >= $since AND n.created_at < $until
+RETURN DISTINCT id, '{label}' AS label, '{name}' AS name
+"""
+    for label, name in (
+        ("Entity", "id"),
+        ("Entity", "key"),
+        ("Fact", "id"),
+        ("Episode", "id"),
+        ("Belief", "id"),
+        ("Verdict", "id"),
+    )
+)
+"""Those of some ids that a node has which was made within a time."""

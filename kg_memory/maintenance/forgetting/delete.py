@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 
@@ -14,7 +14,6 @@ from kg_memory.ingestion.postings import is_block, line
 from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.forgetting import cypher
-from kg_memory.maintenance.forgetting.audit import AuditNote
 from kg_memory.maintenance.forgetting.look import Impact, read_impact, split_name
 from kg_memory.maintenance.forgetting.plan import Plan, plan_removal
 from kg_memory.maintenance.forgetting.residue import Traces, find_quotes
@@ -34,18 +33,15 @@ MARK = "[forgotten]"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The messages to delete at once, with how those in *redactions* read then, and the note for the log."""
+    """The messages to delete at once, with how those in *redactions* read then."""
 
     ids: Sequence[str]
     redactions: Mapping[str, Row] = field(default_factory=dict)
-    note: AuditNote | None = None
-    masks: Mapping[str, str] = field(default_factory=dict)
-    """The salted hash of each of the messages, for the note."""
 
 
 @dataclass(slots=True)
 class Deleted:
-    """The ids of what went, or changed, in all batches so far."""
+    """The ids of what went, or changed, in all batches so far, and the words of the messages that went."""
 
     episodes: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
@@ -56,6 +52,7 @@ class Deleted:
     redacted: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
         """Add what *plan* does at that *time*."""
@@ -71,6 +68,7 @@ class Deleted:
             self.unread.update(new_ids)
         self.redacted += new_ids
         self.times.append(time)
+        self.words |= impact.forgotten.words
         gone = {*self.facts, *self.entities, *(set(self.episodes) - set(new_ids))}
         for ids in (self.restored, self.changed, self.unread):
             ids.difference_update(gone)
@@ -111,8 +109,8 @@ def check_model() -> Flow[str]:
     return model
 
 
-def delete_batch(batch: Batch, settings: Settings, namespace: str, deleted: Deleted) -> Flow[Traces]:
-    """Delete the messages of *batch*, add what went to *deleted*, and return the traces to search for.
+def delete_batch(batch: Batch, settings: Settings, namespace: str, deleted: Deleted, *, search: bool) -> Flow[Traces]:
+    """Delete the messages of *batch*, add what went to *deleted*, and return its ids, or to *search* all its traces.
 
     It is planned again where others changed something of it meanwhile.
     Errors: `EmbeddingMismatch` while the graph is being re-embedded, before anything is deleted.
@@ -123,27 +121,14 @@ def delete_batch(batch: Batch, settings: Settings, namespace: str, deleted: Dele
         if planned is None:
             return Traces()
         impact, plan, time = planned
-        traces = yield from _gather_traces(impact, plan.parameters)
-        parameters = {**plan.parameters, "note": _complete_note(batch, impact, plan)}
-        if (yield from write(cypher.FORGET, **parameters, model=model, now=time)):
+        traces = Traces(ids=_find_gone_ids(impact, plan.parameters))
+        if search:
+            yield from _gather_traces(traces, impact, plan.parameters)
+        if (yield from write(cypher.FORGET, **plan.parameters, model=model, now=time)):
             yield from revive(plan.beliefs.revision.revived)
             deleted.add(impact, plan, time)
             return traces
     raise _gave_up()
-
-
-def _complete_note(batch: Batch, impact: Impact, plan: Plan) -> str | None:
-    """Return the note of *batch* as the graph stores it."""
-    if batch.note is None:
-        return None
-    note = replace(
-        batch.note,
-        messages=tuple(batch.masks[episode["id"]] for episode in impact.episodes),
-        episodes=len(impact.episodes),
-        facts=len(plan.gone_facts),
-        entities=len(impact.gone_entities),
-    )
-    return note.to_json()
 
 
 def _gave_up() -> DatabaseUnavailable:
@@ -180,18 +165,23 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
 # Traces
 
 
-def _gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
-    """Return the traces of what is about to go, except those that others have too."""
+def _find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
+    """Return the ids and keys of what is about to go."""
     kinds = ("episodes", "facts", "entities", "beliefs", "verdicts", "decisions")
     ids = set(chain.from_iterable(parameters[f"gone_{kind}"] for kind in kinds))
     ids.update(row["id"] for row in parameters["redacted"])
     ids.update(impact.entities[id_]["key"] for id_ in impact.gone_entities)
     ids.difference_update(row["new_id"] for row in parameters["redacted"])
+    return ids
+
+
+def _gather_traces(traces: Traces, impact: Impact, parameters: Row) -> Flow[None]:
+    """Add to *traces* the words, names, quotes and vectors of what is about to go, except those that others have."""
     lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
     texts = [terms(line(episode)) for episode in impact.episodes]
     words = {word for word in chain.from_iterable(texts) if not _may_be_of_date(word)}
     shared = yield from _find_shared(words, lost, impact, parameters)
-    traces = Traces(ids=ids, words=words - shared)
+    traces.words = words - shared
     traces.names = {key: tuple(terms(name)) for key, name in lost.items() if key not in shared}
     traces.texts = {row["new_id"]: row["content"] for row in parameters["redacted"]}
     for text in texts:
@@ -201,7 +191,6 @@ def _gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
     for label, of_label in gone_ids.items():
         rows = (yield from read(VECTORS[label], ids=of_label)) if of_label else []
         traces.vectors += [row["vector"] for row in rows]
-    return traces
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:

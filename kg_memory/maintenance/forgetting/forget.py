@@ -1,6 +1,7 @@
 """Forget messages: their text, all that only they support, and their effects on what stays.
 
-Many go in batches, each whole by itself. Then what is left is searched for traces, and it is all entered into the log.
+Many go in batches, each whole by itself. The log has an entry before, and one afterwards with what the search for
+traces found.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from kg_memory.errors import EmbeddingMismatch
@@ -17,7 +18,6 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.forgetting import audit, cypher
-from kg_memory.maintenance.forgetting.audit import AuditNote
 from kg_memory.maintenance.forgetting.delete import (
     Batch,
     Deleted,
@@ -33,10 +33,10 @@ from kg_memory.maintenance.forgetting.erase import (
     erase_leftovers,
     find_stale_replicas,
 )
-from kg_memory.maintenance.forgetting.residue import Search, Traces, search_residue
+from kg_memory.maintenance.forgetting.residue import Traces, find_ids, search_residue
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, select_episodes
 from kg_memory.models.operations import ForgetReceipt, Residue
-from kg_memory.runtime.effects import command, now, read, work
+from kg_memory.runtime.effects import now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable
@@ -58,16 +58,16 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call: its receipt, and what was deleted and searched so far."""
+    """The progress of one call: its receipt, and what was deleted, searched and found so far."""
 
     request: ForgetRequest
     settings: Settings
     namespace: str
     receipt: str = field(default_factory=lambda: secrets.token_hex(16))
     salt: str = ""
-    since: int = 0
     deleted: Deleted = field(default_factory=Deleted)
-    searches: list[Search] = field(default_factory=list)
+    residue: list[Residue] = field(default_factory=list)
+    searched: int = 0
 
     @property
     def key(self) -> str:
@@ -78,11 +78,17 @@ class Run:
         """Return the salted hash that stands for *text* in the log."""
         return audit.mask(self.salt, text)
 
-    def note(self, at: str = "") -> AuditNote:
-        """Return the note of a batch that is deleted *at* that time."""
-        request = self.request
-        masks = self.mask(request.target), self.mask(self.namespace), self.mask(request.by)
-        return AuditNote(self.receipt, request.kind, *masks, at)
+    def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
+        """Return what both entries of the call have: its receipt, and masks of its target and *messages*."""
+        return {
+            "receipt": self.receipt,
+            "kind": self.request.kind,
+            "what": self.mask(self.request.target),
+            "namespace": self.mask(self.namespace),
+            "messages": list(map(self.mask, messages[: audit.LISTED])),
+            "episodes": len(messages),
+            "at": rows.to_datetime(time).isoformat(),
+        }
 
 
 def forget(
@@ -110,31 +116,23 @@ def forget(
         run.deleted.texts = describe(*planned[:2])
         return _build_receipt(run)
     yield from check_model()
-    yield from _begin(run)
+    yield from _begin(run, ids)
     traces = Traces()
     for start in range(0, len(ids), AT_ONCE):
-        some = ids[start : start + AT_ONCE]
-        yield from audit.point_to(run.key, run.note(), run.since)
-        note = run.note(rows.to_datetime((yield from now())).isoformat())
-        batch = Batch(some, redactions, note, {id_: run.mask(id_) for id_ in some})
-        batch_traces = yield from delete_batch(batch, settings, namespace, run.deleted)
-        if request.search:
-            traces.add(batch_traces)
-        on_progress(start + len(some), len(ids))
+        batch = Batch(ids[start : start + AT_ONCE], redactions)
+        traces.add((yield from delete_batch(batch, settings, namespace, run.deleted, search=request.search)))
+        on_progress(min(start + AT_ONCE, len(ids)), len(ids))
         if len(traces) > MOST_TRACES:
             yield from _search(run, traces)
             traces = Traces()
-    if not run.deleted.episodes:
-        yield from audit.settle(run.key, run.receipt)
-        raise not_found(request.kind, request.target)
-    if request.search:
-        yield from _search(run, traces)
+    yield from _search(run, traces)
     receipt = yield from _finish(run)
-    cleared = yield from clear_process_caches()
+    if not run.deleted.episodes:  # somebody else was first
+        raise not_found(request.kind, request.target)
     with suppress(EmbeddingMismatch):  # `resume` makes the summaries later
         for time in run.deleted.times:
             yield from refresh(since=time, before=time - LEFT)
-    return receipt.model_copy(update={"cleared": cleared})
+    return receipt
 
 
 def forget_everything(
@@ -142,7 +140,7 @@ def forget_everything(
 ) -> Flow[ForgetReceipt]:
     """Delete the whole graph of *namespace* by *delete*, and return the receipt.
 
-    A process that is killed before that has changed nothing; what one did that is killed after it is logged later.
+    A process that is killed before that has changed nothing.
     """
     run = Run(request, settings, namespace)
     everything = yield from read(cypher.EVERYTHING)
@@ -153,49 +151,43 @@ def forget_everything(
     run.deleted.episodes, run.deleted.facts, run.deleted.entities = row["episodes"], row["facts"], row["entities"]
     if request.dry_run:
         return _build_receipt(run)
-    yield from _begin(run)
-    note = replace(
-        run.note(rows.to_datetime(run.deleted.times[-1]).isoformat()),
-        episodes=len(row["episodes"]),
-        facts=len(row["facts"]),
-        entities=len(row["entities"]),
-    )
-    yield from audit.put_note(run.key, note)
-    yield from audit.point_to(run.key, note, run.since)
+    yield from _begin(run, row["episodes"])
     yield from work(delete)
-    cleared = yield from clear_process_caches()
-    is_there = yield from command("EXISTS", run.key, at=run.key)
-    search = Search(Traces(), searched=1)
-    if is_there:  # somebody writes to it again
-        search.traces.ids.update(run.deleted.episodes)
-    run.searches.append(search)
-    return (yield from _finish(run)).model_copy(update={"cleared": cleared})
+    return (yield from _finish(run))
 
 
-def _begin(run: Run) -> Flow[None]:
-    """Log what killed processes left, and read where the log is."""
-    yield from audit.take_over_notes(run.key)
+def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
+    """Enter into the log that the messages *ids* are about to be deleted."""
     run.salt = yield from audit.read_salt()
-    run.since = yield from audit.last_number()
+    entry = run.to_entry(ids, (yield from now()))
+    yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
 def _search(run: Run, traces: Traces) -> Flow[None]:
-    """Search for *traces*, once this process caches nothing any more; not while the graph is being re-embedded."""
+    """Look for the ids of what went, and on request for its words, names, quotes and vectors too."""
     yield from clear_process_caches()
-    yield from audit.point_to(run.key, run.note(), run.since)
-    with suppress(EmbeddingMismatch):
-        run.searches.append((yield from search_residue(traces)))
+    with suppress(EmbeddingMismatch):  # not while the graph is being re-embedded
+        if not run.request.search:
+            run.residue += yield from find_ids(traces.ids, run.deleted.times)
+            return
+        search = yield from search_residue(traces)
+        run.residue += (residue for residue, _ in search.findings)
+        run.searched += search.searched
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
-    """Erase what else the server keeps, enter it all into the log, and return the receipt."""
+    """Erase what else is kept, enter it all into the log, and return the receipt."""
+    cleared = yield from clear_process_caches()
+    if not run.deleted.times:
+        run.deleted.times.append((yield from now()))
     erases = run.settings.url is None if run.request.erase is None else run.request.erase
     erasure = yield from erase_leftovers(run.key, run.receipt, rewrite=erases)
-    receipt = _build_receipt(run).model_copy(update={"erased": erasure.done, "advice": erasure.advice})
+    receipt = _build_receipt(run).model_copy(
+        update={"erased": erasure.done, "advice": erasure.advice, "cleared": cleared}
+    )
     if stale := (yield from find_stale_replicas(run.key)):
         receipt = _tell_of_replicas(receipt, stale)
-    entry = yield from audit.append(_to_entry(run, receipt), run.since)
-    yield from audit.settle(run.key, run.receipt)
+    entry = yield from audit.append((yield from _to_entry(run, receipt)))
     return receipt.model_copy(update={"head": entry.hash})
 
 
@@ -203,28 +195,27 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
     """Return *receipt* with the *stale* replicas as residue."""
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
     advice = f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}"
-    residue = None if receipt.residue is None else (*receipt.residue, *left)
     advice = "; ".join(filter(None, (receipt.advice, advice)))
-    return receipt.model_copy(update={"erased": False, "residue": residue, "advice": advice})
+    return receipt.model_copy(update={"erased": False, "residue": (*(receipt.residue or ()), *left), "advice": advice})
 
 
-def _to_entry(run: Run, receipt: ForgetReceipt) -> audit.Content:
-    """Return the content of the entry for *receipt*, with no word of what is gone."""
-    words = set(chain.from_iterable(search.traces.words for search in run.searches))
-    by, reason = (text if words.isdisjoint(terms(text)) else LEFT_OUT for text in (receipt.by, receipt.reason))
-    residue = None if receipt.residue is None else len(receipt.residue)
-    messages = list(map(run.mask, receipt.episodes[: audit.LISTED]))
-    counts = {name: len(getattr(receipt, name)) for name in audit.COUNTS}
-    content = asdict(run.note(receipt.at.isoformat())) | counts | {"by": by, "reason": reason, "messages": messages}
-    searched = {"residue": residue, "searched": receipt.searched, "erased": receipt.erased}
-    return {**content, **searched, "complete": True}
+def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
+    """Return the content of the last entry, with no word that nobody says any more."""
+    texts = {"by": receipt.by, "reason": receipt.reason}
+    words = run.deleted.words.intersection(chain.from_iterable(map(terms, texts.values())))
+    if words:
+        with suppress(EmbeddingMismatch):
+            words -= {row["word"] for row in (yield from read(cypher.TERMS_LEFT, words=sorted(words)))}
+    shown = {name: text if words.isdisjoint(terms(text)) else LEFT_OUT for name, text in texts.items()}
+    counts = {"facts": len(receipt.facts), "entities": len(receipt.entities)}
+    residue = {"residue": len(receipt.residue or ()), "searched": receipt.searched, "erased": receipt.erased}
+    entry = run.to_entry(receipt.episodes, run.deleted.times[-1])
+    return {**entry, **counts, **shown, **residue, "complete": True}
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
     """Return the receipt of *run* as far as it came."""
     request, deleted = run.request, run.deleted
-    findings = chain.from_iterable(search.findings for search in run.searches)
-    residue = tuple(residue for residue, _ in findings)
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",
         episodes=tuple(deleted.episodes),
@@ -240,7 +231,7 @@ def _build_receipt(run: Run) -> ForgetReceipt:
         by=replace_unstorable(request.by),
         reason=replace_unstorable(request.reason),
         texts=deleted.texts,
-        residue=residue[:MOST_RESIDUE] if run.searches else None,
-        searched=sum(search.searched for search in run.searches),
+        residue=None if request.dry_run else tuple(run.residue[:MOST_RESIDUE]),
+        searched=run.searched,
         receipt="" if request.dry_run else run.receipt,
     )

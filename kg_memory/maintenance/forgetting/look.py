@@ -15,7 +15,6 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion import postings
 from kg_memory.ingestion.postings import line
 from kg_memory.maintenance.forgetting import cypher
-from kg_memory.maintenance.forgetting.reweigh import PLACE, reweigh
 from kg_memory.models.ontology import FactType
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
@@ -55,8 +54,7 @@ class Impact:
     `names` are those that each entity keeps, none where it goes too; `other_words` the words that messages which stay
     say of an entity or a fact. `redactions` are the episodes of which only some characters go, as they read then.
     `postings` are the neighbours with the words that they carry from then on, and `threads` the stretches of
-    conversation that were read, with how many episodes each has. `reweighed` are the statements that stay and that
-    words of the messages that go had supported, with the support that is left.
+    conversation that were read, with how many episodes each has.
     """
 
     episodes: Sequence[Row]
@@ -68,7 +66,6 @@ class Impact:
     redactions: Mapping[str, Row] = field(default_factory=dict)
     postings: list[Parameters] = field(default_factory=list)
     threads: list[Parameters] = field(default_factory=list)
-    reweighed: list[Parameters] = field(default_factory=list)
 
     @property
     def gone_entities(self) -> set[str]:
@@ -111,11 +108,6 @@ def read_impact(
     about = {row["id"] for row in about_renamed}
     yield from _read_entities(impact, (), about, aside)
     yield from _read_facts(impact, facts | about, aside)
-    texts = {id_: impact.redactions[id_]["content"] if id_ in impact.redactions else None for id_ in ids}
-    reweighed = yield from reweigh([row["id"] for row in read_with], texts, settings)
-    impact.reweighed = [row for row in reweighed if row["fact"] in impact.facts]
-    for row in impact.reweighed:
-        _set_confidence(impact.facts[row["fact"]], row)
     return impact
 
 
@@ -190,12 +182,6 @@ def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str
     pairs = [{"id": id_, "word": word} for id_, words in doubtful.items() for word in sorted(words)]
     for row in (yield from read(query, words=pairs, aside=aside)):
         impact.other_words[row["id"]].add(row["word"])
-
-
-def _set_confidence(fact: Row, reweighed: Row) -> None:
-    for statement in fact["statements"]:
-        if statement["id"] == reweighed["episode"] and all(statement[name] == reweighed[name] for name in PLACE):
-            statement["confidence"] = reweighed["confidence"]
 
 
 # Whose words a name or a sentence has

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from kg_memory.falkor.queries.identities import REASONS_ABOUT
@@ -68,8 +68,7 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     gone_facts = [id_ for id_, fact in impact.facts.items() if _is_gone(fact, impact, settings)]
     parameters = yield from _plan_facts(impact, gone_facts)
     parameters |= yield from _plan_verdicts(impact, gone_facts)
-    reweighed = {row["fact"] for row in impact.reweighed}
-    history = yield from read_history({*impact.ids_of("state"), *gone_facts, *reweighed})
+    history = yield from read_history({*impact.ids_of("state"), *gone_facts})
     belief_rows = yield from read(cypher.BELIEFS, ids=sorted({*history.statements, *gone_facts}))
     _remove_from_history(history, impact, gone_facts, parameters["unrefuted"])
     causes = impact.forgotten.ids.union(parameters["gone_decisions"])
@@ -93,8 +92,6 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
         "places": impact.postings,
         "scrubbed_identities": (yield from _select_reasons(impact)),
         "unread": (yield from _select_unread(impact, gone_facts)),
-        "reweighed": impact.reweighed,
-        "note": None,
         "redacted": redacted,
         "gone_episodes": sorted(impact.forgotten.ids - impact.redactions.keys()),
         "gone_facts": gone_facts,
@@ -122,7 +119,7 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
     """Return the facts that stay whose evidence or words change."""
     names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
-    stated, reweighed = impact.ids_of("state"), {row["fact"] for row in impact.reweighed}
+    stated = impact.ids_of("state")
     evidence: list[Parameters] = []
     sentences: dict[str, str] = {}
     unrefuted: list[Parameters] = []
@@ -130,7 +127,7 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
         if id_ in gone_facts:
             continue
         words = reword(fact, names, impact.forgotten, impact.other_words[id_])
-        if id_ in stated | reweighed or words.wording != fact["wording"]:
+        if id_ in stated or words.wording != fact["wording"]:
             evidence.append({"id": id_, "wording": words.wording, **_evidence(fact, impact)})
         if words.sentence != fact["sentence"]:
             sentences[id_] = words.sentence
@@ -207,10 +204,6 @@ def _remove_from_history(
         history.statements[fact] = {key: row for key, row in own.items() if row.id not in impact.forgotten.ids}
         if fact in gone_facts or not history.statements[fact]:
             del history.statements[fact]
-    for row in impact.reweighed:
-        own, key = history.statements.get(row["fact"], {}), (row["episode"], row["valid_at"], row["invalid_at"])
-        if key in own:
-            own[key] = replace(own[key], confidence=row["confidence"])
     for episode, fact in sorted({(row["episode"], row["fact"]) for row in unrefuted}):
         for statement in impact.facts[fact]["statements"]:
             if statement["id"] == episode:

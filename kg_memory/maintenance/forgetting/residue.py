@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import mul
-from string import digits
 from typing import Any
 
 from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import date_words, line
+from kg_memory.maintenance.forgetting import cypher
 from kg_memory.models.operations import Residue
 from kg_memory.runtime.effects import embed, in_step, now, read
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import OPEN_END
 from kg_memory.text.tokenise import terms
 
 PAGE = 1000
@@ -32,55 +33,24 @@ OWN = frozenset({"content", "speaker", "thread", "source", "source_id", "labels"
 """Properties of a message with what it says itself, or was given."""
 CODED = frozenset(
     "type kind status plan step edge_type family precision end_precision ruling holds origin model flags id key "
-    "thread_key cause told_by new known outbox fingerprint episode worded".split()
+    "thread_key cause told_by new known fingerprint episode worded".split()
 )
 """Properties that hold ids and names of our own, and no words of anybody."""
 SHORTEST_ID, ID_LENGTH = 32, 36
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_RUNS = re.compile(r"[a-z]+|[0-9]+")
-_INNER = re.compile(r"[a-z][A-Z]")
-"""The beginning of a word within a word."""
-_LONG, _SHORT = 3, 2
-_ODD = frozenset({"die", "lie", "tie", "sky"})
-"""Stems that do not begin as their words do: dying, lying, tying, skies."""
-
-
-class Sieve:
-    """A filter that passes each text that may have one of *words*, and few others, by how its words begin.
-
-    A word is given by its stem, which may differ from it in its end, and in a short word in all but its beginning.
-    Whatever is not plain English letters and digits passes.
-    """
-
-    def __init__(self, words: Iterable[str]) -> None:
-        stems = set(words)
-        runs = {(_RUNS.findall(stem) or [""])[0] for stem in stems if stem.isascii()}
-        self._starts = {run[:_LONG] if len(run) > _LONG else run[:_SHORT] for run in runs if run.isalpha()}
-        if runs & _ODD:
-            self._starts.update("dlts")
-        if any(run.isdigit() for run in runs):
-            self._starts.update(digits)
-        self._has_words = bool(stems)
-
-    def passes(self, text: str) -> bool:
-        """Return whether *text* may have one of the words."""
-        if not self._has_words or not text.isascii() or _INNER.search(text):
-            return self._has_words
-        runs = _RUNS.findall(text.lower())
-        return any(not self._starts.isdisjoint((run[:_LONG], run[:_SHORT], run[:1])) for run in runs)
 
 
 @dataclass(slots=True)
 class Traces:
     """The traces to search for: ids, words and names that only forgotten messages had, quotes, and vectors.
 
-    `quotes` are hashes, each with its longest word. `names` have their words by their keys. `texts` are those that
+    `quotes` are hashes. `names` have their words by their keys. `texts` are those that
     redacted messages must have, by their ids.
     """
 
     ids: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
-    quotes: dict[int, str] = field(default_factory=dict)
+    quotes: set[int] = field(default_factory=set)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     vectors: list[list[float]] = field(default_factory=list)
@@ -97,24 +67,16 @@ class Traces:
     def excuse(self, words: Sequence[str]) -> None:
         """Remove what a message that stays says, in *words*."""
         self.words.difference_update(words)
-        for quote in find_quotes(words):
-            self.quotes.pop(quote, None)
+        self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
 
     def __len__(self) -> int:
         return len(self.ids) + len(self.words) + len(self.quotes)
 
-    def sieve(self) -> Sieve:
-        """Return the filter of texts that may have one of the words, the names or the quotes."""
-        # A text without the longest word of a name does not have the name.
-        longest = (max(name, key=len) for name in self.names.values() if name)
-        return Sieve({*self.words, *self.quotes.values(), *longest})
 
-
-def find_quotes(words: Sequence[str]) -> dict[int, str]:
-    """Return the runs of `QUOTE` *words*, as hashes, each with its longest word."""
-    runs = [tuple(words[start : start + QUOTE]) for start in range(len(words) - QUOTE + 1)]
-    return {hash(run): max(run, key=len) for run in runs}
+def find_quotes(words: Sequence[str]) -> set[int]:
+    """Return the hashes of the runs of `QUOTE` *words*."""
+    return {hash(tuple(words[start : start + QUOTE])) for start in range(len(words) - QUOTE + 1)}
 
 
 def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
@@ -130,18 +92,11 @@ class Search:
     traces: Traces
     findings: list[tuple[Residue, str | None]] = field(default_factory=list)
     searched: int = 0
-    sieve: Sieve = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.sieve = self.traces.sieve()
 
     def excuse(self, episodes: Iterable[Row]) -> None:
         """Take from the traces what *episodes* say."""
         for episode in episodes:
-            text = f"{line(episode)} {date_words(episode['at'])}"
-            if self.sieve.passes(text):
-                self.traces.excuse(terms(text))
-        self.sieve = self.traces.sieve()
+            self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def scan(self, label: str, properties: Row) -> None:
         """Search the *properties* of something of *label*."""
@@ -161,12 +116,12 @@ class Search:
         elif len(text) > ID_LENGTH:
             for id_trace in traces.ids.intersection(_ID.findall(text)):
                 self.add(label, name, id_, "id", id_trace)
-        if name in CODED or (label == "Episode" and name in OWN) or not self.sieve.passes(text):
+        if name in CODED or (label == "Episode" and name in OWN):
             return
         words = [text] if (label, name) == ("Term", "s") else terms(text.replace("_", " "))
         for word in traces.words.intersection(words):
             self.add(label, name, id_, "word", word)
-        if not traces.quotes.keys().isdisjoint(find_quotes(words)):
+        if not traces.quotes.isdisjoint(find_quotes(words)):
             self.add(label, name, id_, "quote")
         for key, name_words in traces.names.items():
             if len(name_words) > 1 and contains_run(words, name_words):
@@ -176,6 +131,14 @@ class Search:
         """Note where a trace is; an id that is itself a trace is not shown."""
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
+
+
+def find_ids(ids: Collection[str], times: Sequence[int]) -> Flow[list[Residue]]:
+    """Return what still has one of *ids* and was made before the first of the *times* of deletion."""
+    if not ids or not times:
+        return []
+    found = yield from read(cypher.IDS_LEFT, ids=sorted(ids), since=0, until=min(times))
+    return [Residue(label=row["label"], name=row["name"], id="", trace="id") for row in found]
 
 
 def search_residue(traces: Traces) -> Flow[Search]:
@@ -207,7 +170,7 @@ def _excuse_later(search: Search, since: int) -> Flow[None]:
     traces = search.traces
     search.excuse((yield from read(SAID_SINCE, since=since)))
     ids = sorted(trace for _, trace in search.findings if trace in traces.ids)
-    made = yield from read(MADE_SINCE, ids=ids, since=since)
+    made = yield from read(cypher.IDS_LEFT, ids=ids, since=since, until=OPEN_END)
     traces.ids.difference_update(row["id"] for row in made)
     remaining = {None, *traces.ids, *traces.words, *traces.names}
     search.findings = [finding for finding in search.findings if finding[1] in remaining]
@@ -259,24 +222,6 @@ MATCH (e:Episode)
 WHERE e.created_at >= $since
 RETURN e.speaker AS speaker, e.content AS content, e.kind AS kind, e.at AS at
 """
-
-MADE_SINCE = "UNION".join(
-    f"""
-UNWIND $ids AS id
-MATCH (n:{label} {{{name}: id}})
-WHERE n.created_at >= $since
-RETURN DISTINCT id
-"""
-    for label, name in (
-        ("Entity", "id"),
-        ("Entity", "key"),
-        ("Fact", "id"),
-        ("Episode", "id"),
-        ("Belief", "id"),
-        ("Verdict", "id"),
-    )
-)
-"""Those of ``$ids`` that something has which was made since."""
 
 NODES = """
 MATCH (n)

@@ -35,7 +35,7 @@ class ForgetRequest:
     """A request to forget *target*, of *kind*; of an episode maybe only the characters of a *span*.
 
     *by* asks for it, for a *reason*. *erase*: whether the server rewrites its files; ``None`` is where that affects
-    nobody else. *search*: whether what is left is searched for traces.
+    nobody else. *search*: whether what is left is searched for its words and vectors too.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class ForgetRequest:
     dry_run: bool = False
     span: tuple[int, int] | None = None
     erase: bool | None = None
-    search: bool = True
+    search: bool = False
 
     @classmethod
     def from_arguments(cls, targets: Mapping[str, object], **options: Any) -> Self:

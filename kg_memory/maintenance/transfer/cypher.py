@@ -188,13 +188,3 @@ CREATE (t)-[:IN_{label.upper()} {{f: CASE WHEN word.f <> 1 THEN word.f END}}]->(
 
 WRITE_WORDS = {label: _write_words(label) for label in INDEXED}
 """The query that writes the words of nodes of each label that has any."""
-
-NOTES = """
-MATCH (m:Meta {id: 'schema'})
-RETURN m.outbox AS notes
-"""
-
-KEEP_NOTES = """
-MATCH (m:Meta {id: 'schema'})
-SET m.outbox = $notes
-"""

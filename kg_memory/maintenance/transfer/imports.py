@@ -133,10 +133,6 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
         if has_contents and not replace:
             raise InputError(f"{target!r} is not empty; choose another namespace, or replace it (--replace)")
         yield shadow, has_contents
-        # Removals that are not in the audit log yet are noted in the graph itself.
-        [notes] = database.query(key, cypher.NOTES, {}, write=False) or [{"notes": None}]
-        if notes["notes"]:
-            database.query(shadow.key, cypher.KEEP_NOTES, notes, write=True)
         if not shadow.replace(key):
             raise InputError(f"{target!r} was written meanwhile; choose another namespace, or replace it (--replace)")
         database.command("DEL", shadow.key, at=key)  # waits for replicas, as every write does
