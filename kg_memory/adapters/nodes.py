@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import Runnable, RunnableLambda
 
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.messages import episodes_of, last_asker, last_question, messages_of
@@ -33,6 +33,8 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.question import ask
 from kg_memory.retrieval.recipe import Recipe
+from kg_memory.runtime.effects import both, call
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text import context_markers
 from kg_memory.validation import validate_count, validate_number
@@ -70,7 +72,6 @@ def recall_node(
     place_template, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
     options = validate_search_options(recipe, where, template)
     validate_search_options(believed_at=believed_at)
-    # A variable of this function, because LangGraph looks here for subgraphs to draw.
     retrieval = validate_memory(memory).graphs.retrieval
 
     def build_question(state: Any) -> dict[str, Any] | None:
@@ -82,15 +83,14 @@ def recall_node(
         asked = ask(question, limits, times, place.thread, how)
         return {**asked.as_state(), "namespace": place.namespace}
 
-    def call(state: Any) -> dict[str, str]:
+    def recall(state: Any) -> Flow[dict[str, str]]:
         question = build_question(state)
-        return {key: retrieval.copy(UNKEPT).invoke(question)["context"] if question else ""}
+        if question is None:
+            return {key: ""}
+        found = yield from call(retrieval.copy(UNKEPT), "invoke", question)
+        return {key: found["context"]}
 
-    async def acall(state: Any) -> dict[str, str]:
-        question = build_question(state)
-        return {key: (await retrieval.copy(UNKEPT).ainvoke(question))["context"] if question else ""}
-
-    return RunnableLambda(call, acall, name="recall")
+    return _GraphNode(recall, "recall", retrieval)
 
 
 def remember_node(
@@ -124,35 +124,33 @@ def remember_node(
         place, recalled = place_here(template), "" if everything else _get(state, key) or ""
         return place, to_episodes(_messages(state, messages_key), thread=place.thread, recalled=recalled)
 
-    def call(state: Any) -> dict[str, Any]:
+    def remember(state: Any) -> Flow[dict[str, Any]]:
         place, episodes = read_turn(state)
         with suppress(MemoryPaused):
             if background is not None:
-                background.submit(episodes, namespace=place.namespace, thread=place.thread)
+                yield from call(background, "submit", episodes, namespace=place.namespace, thread=place.thread)
                 return {}
             for number, episode in enumerate(episodes, start=1):
                 try:
-                    ingestion.invoke({**input_state(episode), "namespace": place.namespace})
+                    yield from call(ingestion, "invoke", {**input_state(episode), "namespace": place.namespace})
                 except KGMemoryError:
-                    memory.episodes.save(episodes[number:], namespace=place.namespace)
+                    yield from call(memory.episodes, "save", episodes[number:], namespace=place.namespace)
                     raise
         return {}
 
-    async def acall(state: Any) -> dict[str, Any]:
-        place, episodes = read_turn(state)
-        with suppress(MemoryPaused):
-            if background is not None:
-                await background.asubmit(episodes, namespace=place.namespace, thread=place.thread)
-                return {}
-            for number, episode in enumerate(episodes, start=1):
-                try:
-                    await ingestion.ainvoke({**input_state(episode), "namespace": place.namespace})
-                except KGMemoryError:
-                    await memory.episodes.asave(episodes[number:], namespace=place.namespace)
-                    raise
-        return {}
+    return _GraphNode(remember, "remember", ingestion)
 
-    return RunnableLambda(call, acall, name="remember")
+
+class _GraphNode(RunnableLambda[Any, Any]):
+    """A node that runs *graph* in a flow: LangGraph finds the subgraph in `deps`, and Studio draws its steps."""
+
+    def __init__(self, flow: Callable[[Any], Flow[Any]], name: str, graph: Runnable[Any, Any]) -> None:
+        super().__init__(*both(flow), name=name)
+        self._graph = graph
+
+    @property
+    def deps(self) -> list[Runnable[Any, Any]]:
+        return [self._graph]
 
 
 def summarise_node(
@@ -168,17 +166,17 @@ def summarise_node(
     least = validate_count("least", least)
     seconds = validate_number("seconds", seconds, 0, LONGEST_SECONDS)
 
-    def call(_: Any) -> dict[str, Any]:
+    def summarise(_: Any) -> dict[str, Any]:
         place = place_here(template)
         if place.thread is not None:
-            summarise = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)
+            work = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)
             summary: Future[Any] = Future()
-            threading.Thread(target=_complete, args=(summary, summarise), daemon=True).start()
+            threading.Thread(target=_complete, args=(summary, work), daemon=True).start()
             with _log_missing_summary():
                 summary.result(seconds)
         return {}
 
-    async def acall(_: Any) -> dict[str, Any]:
+    async def asummarise(_: Any) -> dict[str, Any]:
         place = place_here(template)
         if place.thread is not None:
             summary = episodes.asummarise(place.thread, namespace=place.namespace, least=least)
@@ -186,7 +184,7 @@ def summarise_node(
                 await asyncio.wait_for(summary, seconds)
         return {}
 
-    return RunnableLambda(call, acall, name="summarise")
+    return RunnableLambda(summarise, asummarise, name="summarise")
 
 
 def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
