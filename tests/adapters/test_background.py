@@ -272,19 +272,11 @@ def test_after_the_memory_was_closed_it_says_so_at_once(server, model, embedding
     background.close()
 
 
-def test_closing_the_memory_reads_what_waits_first(server, model, embeddings, settings, namespace):
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_closing_the_memory_reads_what_waits_first(server, model, embeddings, settings, namespace, asynchronous):
     memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
-    background = BackgroundMemory(memory, after_seconds=60)
-    reading = background.submit([said("Ann lives in Oslo.")], namespace=namespace)
-    memory.close()
-    assert [each.facts for each in reading.result(0)] == [("Ann lives in Oslo",)]
-
-
-async def test_closing_the_memory_in_asyncio_does_too(server, model, embeddings, settings, namespace):
-    memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
-    background = BackgroundMemory(memory, after_seconds=60)
-    reading = await background.asubmit([said("Ann lives in Oslo.")], namespace=namespace)
-    await memory.aclose()
+    reading = BackgroundMemory(memory, after_seconds=60).submit([said("Ann lives in Oslo.")], namespace=namespace)
+    await memory.aclose() if asynchronous else memory.close()
     assert [each.facts for each in reading.result(0)] == [("Ann lives in Oslo",)]
 
 

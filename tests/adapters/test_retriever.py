@@ -256,13 +256,6 @@ def test_two_users_never_see_each_others_facts(find, ann):
         find(retriever, "Ann")
 
 
-def test_many_users_may_ask_at_once(ann):
-    retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
-    configs: Any = [{"configurable": {"user_id": name}} for name in ("ann", "bob") * 4]
-    for found in (retriever.batch(["lives"] * 8, configs), asyncio.run(retriever.abatch(["lives"] * 8, configs))):
-        assert [texts(each)[0] for each in found] == ["Ann lives in Oslo", "Bob lives in Rome"] * 4
-
-
 def test_in_a_chain_it_has_the_chains_config(find, ann):
     retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
     chain = RunnableLambda(lambda question: question["about"]) | retriever | texts

@@ -75,15 +75,6 @@ def test_what_a_batch_reads_takes_one_round_trip_and_what_it_writes_another(stor
     assert keys(store.search(("a",), limit=3)) == ["99", "98", "97"]
 
 
-def test_many_gets_are_one_query(store, sent):
-    store.batch([PutOp(("a",), str(each), {"n": each}) for each in range(100)])
-    store.get(("a",), "0")
-    sent.clear()
-    found = store.batch([GetOp(("a",), str(each)) for each in range(100)])
-    assert [item.value["n"] for item in found] == list(range(100))
-    assert [len(trip) for trip in sent] == [1]
-
-
 def test_any_key_will_do(store):
     for key in ("", " ", "\x00", "k" * 1_000_000, "日本", "\ud800", "a\x00b", "'\"\\`$", "fact:1", "\n"):
         store.put(("a",), key, {"k": key})
@@ -313,37 +304,6 @@ def test_expired_items_go_when_they_are_swept(memory, name):
         assert store.list_namespaces() == [("b",)]
         assert sorted(keys(store.search(()))) == ["kept", "later"]
         assert store.sweep_ttl() == 0
-
-
-async def test_expired_items_are_not_seen_where_that_is_wanted(memory, name):
-    ttl = {"omit_expired": True, "refresh_on_read": True}
-    async with KGStore(memory, name=name, ttl=ttl) as store:
-        await store.aput(("a",), "k", {"x": "old"}, ttl=10)
-        await store.aput(("b",), "k", {"x": "old"})
-        assert (await store.aget(("a",), "k")).value == {"x": "old"}
-        await store.aput(("a",), "k", {"x": "old"}, ttl=0)
-        assert await store.aget(("a",), "k") is None
-        assert await store.asearch(("a",)) == await store.asearch(("a",), query="old") == []
-        assert await store.alist_namespaces() == [("b",)]
-        assert await store.asweep_ttl() == 1
-
-
-def test_reading_an_item_lets_it_live_on_unless_that_is_not_wanted(store):
-    def left():
-        rows = store.memory.driver.store.database.query(
-            store._driver.key(store.name), "MATCH (i:Item) RETURN i.expires_at AS at", {}, write=False
-        )
-        return rows[0]["at"]
-
-    store.put(("a",), "k", {"n": 1}, ttl=1)
-    for look in (lambda **on: store.get(("a",), "k", **on), lambda **on: store.search(("a",), **on)):
-        before = left()
-        look(refresh_ttl=False)
-        assert left() == before
-        look()
-        assert left() > before
-    store.put(("a",), "k", {"n": 1})
-    assert left() is None
 
 
 def test_the_sweeper_sweeps_until_it_is_stopped(store):

@@ -12,7 +12,6 @@ from langgraph.store.base import ListNamespacesOp, MatchCondition
 from kg_memory.adapters.store.codec import (
     check_conditions,
     longest_prefix,
-    prefixes,
     select_namespaces,
     validate_labels,
 )
@@ -44,13 +43,6 @@ def test_whatever_matches_lies_under_the_fixed_prefix(conditions):
     assert all(each[: len(fixed)] == fixed for each in matching)
 
 
-def test_namespaces_share_the_prefixes_that_both_lie_in():
-    assert len(prefixes(("a", "b"))) == 3
-    assert len({*prefixes(("a", "b")), *prefixes(("a", "c"))}) == 4
-    assert prefixes(("ab",))[1] not in prefixes(("a", "b"))
-    assert prefixes(("a", "b"))[1] == prefixes(("a",))[-1]
-
-
 def test_an_unknown_kind_of_condition_is_refused():
     with pytest.raises(InputError, match="must be 'prefix' or 'suffix'"):
         check_conditions([MatchCondition("infix", ("a",))])
@@ -60,7 +52,3 @@ def test_an_unknown_kind_of_condition_is_refused():
 def test_a_namespace_that_is_no_tuple_says_so_before_it_is_taken_letter_by_letter(namespace):
     with pytest.raises(InputError, match="must be a tuple"):
         validate_labels(namespace)
-
-
-def test_a_list_of_labels_is_a_namespace():
-    assert validate_labels(["users", "ann"]) == ("users", "ann")
