@@ -17,7 +17,6 @@ from itertools import takewhile
 
 from kg_memory.models.ontology import FactType
 from kg_memory.text.identity import replace_unstorable
-from kg_memory.text.verbs import IRREGULAR, VERBS
 
 DEFAULT_PREDICATE = "RELATES_TO"
 MAX_LENGTH = 64
@@ -60,6 +59,23 @@ _WANTS_TO = re.compile(
 _PLANS = (("PLANS_TO", _PLANS_TO), ("WANTS_TO", _WANTS_TO))
 _PLAN_FAMILY = "plan"
 _LIFELONG = frozenset({"birth", "death"})
+_FORMS = """
+    LEFT:LEAVE MET:MEET BOUGHT:BUY SOLD:SELL WROTE:WRITE WRITTEN:WRITE MADE:MAKE BUILT:BUILD LED:LEAD KNEW:KNOW
+    KNOWN:KNOW TAUGHT:TEACH LOST:LOSE FOUND:FIND THOUGHT:THINK TOOK:TAKE TAKEN:TAKE GOT:GET BEGAN:BEGIN BEGUN:BEGIN
+    DROVE:DRIVE FLEW:FLY SPOKE:SPEAK SPOKEN:SPEAK SAID:SAY TOLD:TELL SAW:SEE SEEN:SEE CAME:COME HELD:HOLD KEPT:KEEP
+    GAVE:GIVE GIVEN:GIVE WON:WIN BROKE:BREAK BROKEN:BREAK GREW:GROW LEARNT:LEARN DOES:DO DID:DO DONE:DO CAUGHT:CATCH
+    WITHDREW:WITHDRAW BROUGHT:BRING BORN:BEAR HURT:HURT DYING:DIE DIED:DIE DIES:DIE LYING:LIE"""
+_IRREGULAR = dict(pair.split(":") for pair in _FORMS.split())
+"""The base of each irregular form, both in capitals."""
+_VERBS = frozenset(
+    """SPEAK LEARN VISIT TRAVEL MAKE CHANGE SEND SENT SET GET RAISE CUT PAY PAID OWE WRITE READ FOUND FIND BUILT BUILD
+    LEAVE LEFT MEET MET BUY BOUGHT SELL SOLD PLAY TAKE TOOK GIVE GAVE KNOW KNEW LOVE LIKE HATE PREFER USE LIVE WORK RUN
+    RAN START JOIN QUIT LEAD LED MANAGE MOVE MOVED_TO IN AT TO OF FROM WITH FOR BY ON AS AND OR NOT NO HAS HAVE HAD IS
+    ARE WAS WERE BE BEEN WILL WOULD CAN COULD MAY MIGHT WENT SAW SPOKE WROTE LOST WON MADE HOLD HELD KEEP KEPT SHARE
+    SIGN REACH EXCEED LOWER UPDATE REPLACE SWITCH ASSIGN REQUEST ASK TELL TOLD SAY SAID DO DID DOES GREW FLEW DROVE
+    FORMER PREVIOUS PAST OLD INITIAL ORIGINAL EX FAVORITE FAVOURITE NEXT FUTURE""".split()
+)
+"""Words that no name of a record's field begins with."""
 # Nouns as much as verbs: alone, "order" and "orders" may be fields of a record.
 _NOUNS = frozenset(
     "DATE ORDER PURCHASE LEASE NEED REPORT SUPPORT VIEW DESIGN NOTICE TOUR START END CAUSE FANCY RENT DIVORCE WIN "
@@ -286,7 +302,7 @@ def _read_inflection(name: str) -> Predicate | None:
         return exact.get(f"IS_{after}") or (progressive if rest[0].endswith("ING") else None)
     if helpers[-1] in ("DO", "DOES", "DID"):
         return exact.get(after) or _TABLE.stems.get(_stem_first(rest))
-    had = _TABLE.stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in IRREGULAR else None
+    had = _TABLE.stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in _IRREGULAR else None
     return exact.get(f"HAS_{after}") or exact.get(after) or had
 
 
@@ -296,7 +312,7 @@ def _stem_first(words: list[str]) -> str:
 
 def _stem(verb: str) -> str:
     """Return the part of an English verb that its tenses share."""
-    verb = IRREGULAR.get(verb, verb)
+    verb = _IRREGULAR.get(verb, verb)
     for ending, instead in (("IES", "Y"), ("IED", "Y"), ("ING", ""), ("ED", ""), ("SSES", "SS"), ("S", "")):
         if verb.endswith(ending) and len(verb) - len(ending) >= 2 and not verb.endswith("SS"):
             verb = verb[: -len(ending)] + instead
@@ -320,7 +336,7 @@ def _read_field(name: str) -> Predicate | None:
     if match is None or match.start() == 0:
         return None
     before = name[: match.start()].split("_")
-    plain = not any(word in VERBS or (_VERB_LIKE.search(word) and word not in _FIELD_ADJECTIVES) for word in before)
+    plain = not any(word in _VERBS or (_VERB_LIKE.search(word) and word not in _FIELD_ADJECTIVES) for word in before)
     return Predicate(name, single_valued=True, family=None) if plain else None
 
 

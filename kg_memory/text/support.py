@@ -1,39 +1,42 @@
 """Measure how well the words that a fact is quoted from support it, by code.
 
-A reader may work out what a pronoun stands for and when "last week" was, and tells things in its own words. It may not
-bring names, numbers and dates of its own, tell what no word of its source tells, or drop a "not". What cannot be
-checked, such as words of a language without a list here, counts as supported. Pure; takes time in proportion to the
-texts.
+The quote must be in the message. Names, numbers, dates and content words of the fact must be in the quote, or in the
+message or those before it; and the quote must state the fact: not deny it, ask it, suppose it, or state it of a
+relative. A reader may resolve pronouns and dates, and reword. Text that cannot be compared, such as words of a language
+without a list here, counts as supported. Pure; takes time in proportion to the texts.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import chain, repeat
+from collections.abc import Iterator, Sequence
+from itertools import chain, dropwhile, zip_longest
 from math import prod
 from typing import NamedTuple
 
-from kg_memory.text.passage import LIGHT, Claim, Passage, characters_of, language_of, matter_of, proper_words
-from kg_memory.text.support_chinese import find_clause, is_about_other, is_open
-from kg_memory.text.support_clauses import OTHER_MOOD, OTHER_SUBJECT, find_clauses, rate_mood, rate_subject
+from kg_memory.text.passage import (
+    LIGHT,
+    LIGHT_CHINESE,
+    Claim,
+    Passage,
+    characters_of,
+    language_of,
+    matter_of,
+    proper_words,
+)
 from kg_memory.text.support_dates import is_time_told
-from kg_memory.text.support_denials import rate_denials
-from kg_memory.text.support_objects import rate_objects
 from kg_memory.text.tokenise import terms
 from kg_memory.text.word_match import HAN, LISTS, SAME_MEANING, WORD, Words, read_numbers, to_key
 
 NO_SPAN = "its quote is not in the message"
 NO_NAME = "a name in it is in neither the message nor those before it"
-NO_PARTICULAR = "a name or a number in its sentence is not in the message"
-NO_TIME = "its time is not told"
+NO_NUMBER = "a number in its sentence is not in the message"
+NO_TIME = "its time is not in the message"
 NO_MATTER = "its words are not those of the message"
-SUBJECT = "its subject is another one"
-OBJECT = "its words have something else in the place of a name"
-MOOD = "its words do not tell it as so"
-DENIAL = "one of the two denies it"
-_REFERS_CHINESE = {"person": re.compile("[他她其你您们]"), "": re.compile("[它这那此其]")}
+SUBJECT = "its quote is about somebody else"
+MOOD = "its quote asks or supposes it"
+DENIAL = "one of the sentence and the quote denies it"
 _DATE_NUMBER = re.compile(
     r"(\d{4}-\d\d(?:-\d\d)?)(?!\d)|((?:19|20)\d\d)(?!\d)"
     r"|(\d{1,2})(?:st|nd|rd|th)?\s(?=(?:of\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))"
@@ -59,30 +62,22 @@ def measure_support(claim: Claim, passage: Passage) -> Support:
     """Return how well the quote of *claim*, and what was read with it, support it."""
     span, share = find_span(claim.quote, passage.content)
     source = Words(passage.content[slice(*span)]) if span else passage.words
-    factors = [(1.0, ""), (share, NO_SPAN), (_rate_names(claim, source, passage), NO_NAME)]
-    factors += (
-        (_rate_particulars(claim, source, passage), NO_PARTICULAR),
+    factors = [
+        (1.0, ""),
+        (share, NO_SPAN),
+        (_rate_names(claim, source, passage), NO_NAME),
+        (_rate_numbers(claim, source, passage), NO_NUMBER),
         (_rate_times(claim, source, passage), NO_TIME),
-    )
+    ]
     if passage.language and not passage.is_record and language_of(claim.sentence) == passage.language:
-        factors += ((_rate_matter(claim, source, passage), NO_MATTER), (rate_denials(claim, source, passage), DENIAL))
-        factors += ((rate_objects(claim, source, passage), OBJECT), *_rate_clauses(claim, span, passage))
+        factors += [
+            (_rate_matter(claim, source, passage), NO_MATTER),
+            (_rate_denials(claim, source, passage), DENIAL),
+            (_OTHER_SUBJECT if _is_about_other(claim, source, passage) else 1.0, SUBJECT),
+            (_OTHER_MOOD if _is_open(claim, source) else 1.0, MOOD),
+        ]
     score = prod(factor for factor, _ in factors)
     return Support(round(score, 3), span, min(factors)[1], span is not None and share == 1.0)
-
-
-def _rate_clauses(claim: Claim, span: tuple[int, int] | None, passage: Passage) -> list[tuple[float, str]]:
-    """Return whether the clause of the claim is about its subject, and tells it as so."""
-    if span is None:
-        return []
-    if passage.language == "chinese":
-        clause = find_clause(claim, span, passage.content)
-        return [
-            (OTHER_SUBJECT if is_about_other(claim, clause, passage) else 1.0, SUBJECT),
-            (OTHER_MOOD if is_open(claim, clause) else 1.0, MOOD),
-        ]
-    clauses = list(find_clauses(claim, span, passage.content))
-    return [(rate_subject(claim, clauses, passage), SUBJECT), (rate_mood(claim, clauses), MOOD)]
 
 
 # The span
@@ -128,120 +123,95 @@ def locate(quote: str, content: str) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
-# Names and numbers
+# Names, numbers and times
 
 
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
     """Return how far each of the entities is named, or referred to."""
-    types = chain(claim.types, repeat(""))
     least = 1.0
-    for names, kind in zip(claim.names, types, strict=False):
+    for names, kind in zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue=""):
         ratings = (_rate_name(name, kind.casefold(), claim, source, passage) for name in names)
         least = min(least, max(ratings, default=1.0))
     return least
 
 
 def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
-    words, is_in = list(proper_words(name)), _is_named if kind in _NAMED_TYPES else _is_nearly_named
+    words, is_in, is_common = list(proper_words(name)), _is_named, False
+    if not words and passage.language:
+        words, is_in = [word for word in WORD.findall(name) if terms(word) and not word.isdecimal()], _has_word
+        is_common = True
     if not words:
-        if not passage.language:
-            return 1.0
-        words, is_in = [word for word in WORD.findall(name) if terms(word) and not word.isdecimal()], _is_told
-    if not words:
         return 1.0
-    here = sum(is_in(word, passage.words) for word in words) / len(words)
-    if is_in is _is_told and here:
+
+    def share(*texts: Words) -> float:
+        return sum(any(is_in(word, text) for text in texts) for word in words) / len(words)
+
+    here = share(passage.words)
+    if here == 1.0 or (is_common and here) or share(passage.speakers, passage.words) == 1.0:
         return 1.0
-    before = sum(is_in(word, passage.words) or is_in(word, passage.context) for word in words) / len(words)
-    if here == 1.0 or all(is_in(word, passage.speakers) or is_in(word, passage.words) for word in words):
-        return 1.0
+    before = share(passage.words, passage.context)
     if before < 1.0 and here < 0.5:
         return _PART_OF_NAME if before >= 0.5 else (_NO_NAME if passage.language else 1.0)
-    if not any(is_in(word, Words(claim.sentence)) for word in words):
-        return 1.0  # the sentence calls it otherwise
-    common = (key for key in map(to_key, WORD.findall(name)) if terms(key) and key not in set(map(to_key, words)))
-    is_meant = here >= 0.5 or any(key in source.keys for key in common)
-    is_meant = is_meant or (is_in is _is_told and passage.language == "english" and not _unused(claim, source))
+    if here >= 0.5 or not share(Words(claim.sentence)):
+        return 1.0
+    is_meant = is_common and passage.language == "english" and not _count_unused(claim, source)
     return 1.0 if is_meant or _refers_back(words, kind, claim, source, passage) else _NAMED_BEFORE
 
 
-def _is_nearly_named(word: str, words: Words) -> bool:
-    """Return whether a name is in *words*, or half the characters of one that a reader may have made up: 戒烟, 抽烟."""
+def _is_named(word: str, text: Words) -> bool:
     characters = HAN.findall(word)
-    return _is_named(word, words) or (
-        bool(characters) and 2 * sum(char in words.han for char in characters) >= len(word)
+    return text.names(word) or (
+        bool(characters) and sum(char in text.han for char in characters) >= _SAME_HAN * len(characters)
     )
 
 
-def _is_told(word: str, words: Words) -> bool:
-    return words.has(to_key(word)) or words.names(word)
+def _has_word(word: str, text: Words) -> bool:
+    return text.has(to_key(word)) or text.names(word)
 
 
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether the span may speak of what only an earlier text names, and names nothing else instead."""
+    """Return whether the span may refer to what only an earlier text names, and names nothing else instead."""
+    is_chinese = passage.language == "chinese"
     last = Words(passage.previous[-1][0] if passage.previous else "")
-    if passage.language == "chinese" and passage.answers and kind != "person":
+    if is_chinese and passage.answers and kind != "person":
         last = Words(passage.asked)
-    is_last = all(_is_named(word, last) or _is_told(word, last) for word in words)
+    is_last = all(_is_named(word, last) or _has_word(word, last) for word in words)
     follows = is_last and (passage.answers or len(passage.content) < _SHORT)
-    if passage.language == "chinese":
-        return follows or bool(_REFERS_CHINESE["person" if kind == "person" else ""].search(source.text))
+    if is_chinese:
+        return follows or not _REFERS_CHINESE.get(kind, _THING_CHINESE).isdisjoint(source.text)
     spoken = {word.casefold().partition("'")[0] for word in WORD.findall(source.text.replace("’", "'"))}
-    group = kind in _GROUP_TYPES and not _WE.isdisjoint(map(str.casefold, passage.words.words))
-    pronouns = _PRONOUNS.get(kind, _THING_PRONOUNS)
-    if kind not in _PRONOUNS and kind not in _GROUP_TYPES and not words[-1].endswith("s"):
-        pronouns -= _PLURAL
-    if not (follows or group or not spoken.isdisjoint(pronouns)):
-        return False
-    return _unused(claim, source) <= _UNUSED
+    refers = follows or not spoken.isdisjoint(_PRONOUNS.get(kind, _THING_PRONOUNS))
+    return refers and _count_unused(claim, source) <= 1
 
 
-def _unused(claim: Claim, source: Words) -> int:
-    """Return how many words of the span the sentence leaves out; a name counts as several."""
+def _count_unused(claim: Claim, source: Words) -> int:
+    """Return how many content words of the span the sentence leaves out; a name counts as two."""
     sentence = Words(claim.sentence)
     names = (word for word in source.words[1:] if not word.islower() and to_key(word) not in LIGHT and terms(word))
     if any(not sentence.names(word) for word in names):
-        return 1 + _UNUSED
+        return 2
     return sum(not sentence.has(key) for key in matter_of(source, claim))
 
 
-def _is_named(word: str, words: Words) -> bool:
-    if words.names(word):
-        return True
-    characters = HAN.findall(word)
-    return bool(characters) and sum(char in words.han for char in characters) >= _SAME_HAN * len(characters)
-
-
-def _rate_particulars(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how far the names and numbers of the sentence are those of its source."""
-    sentence = Words(claim.sentence)
-    times = read_numbers(f"{claim.begin or ''} {claim.end or ''}")
-    dates = _DATE_NUMBER.findall(claim.sentence)
-    dated = read_numbers(" ".join(chain.from_iterable(dates)))
-    names = read_numbers(" ".join(chain.from_iterable(claim.names)))
+def _rate_numbers(claim: Claim, source: Words, passage: Passage) -> float:
+    """Return whether the numbers of the sentence are those of its source; those of dates may be worked out."""
+    dates = " ".join(chain.from_iterable(_DATE_NUMBER.findall(claim.sentence)))
+    strange = read_numbers(dates) - passage.numbers - read_numbers(f"{claim.begin or ''} {claim.end or ''}")
     others = read_numbers(_DATE_NUMBER.sub(" ", claim.sentence)) - _SMALL
-    strange = set[str]((dated - passage.numbers - times) | (others - passage.told_numbers))
-    beside = read_numbers(_DATE_NUMBER.sub(" ", source.text)) - _SMALL - sentence.numbers
-    strange |= others - source.numbers - names if beside else set()
-    rating = _NO_NUMBER if strange else 1.0
-    if passage.language != "english":
-        return rating
-    own = {to_key(word) for name in chain.from_iterable(claim.names) for word in WORD.findall(name)}
-    for word in sentence.words[1:]:
-        is_name = word[0].isupper() and to_key(word) not in own | LIGHT and word.casefold() not in LIGHT
-        if is_name and not passage.words.names(word) and not passage.context.names(word):
-            return min(rating, _NO_CAPITAL)
-    return rating
+    strange |= others - passage.told_numbers
+    if read_numbers(_DATE_NUMBER.sub(" ", source.text)) - _SMALL - read_numbers(claim.sentence):
+        strange |= others - source.numbers - read_numbers(" ".join(chain.from_iterable(claim.names)))
+    return _OTHER_NUMBER if strange else 1.0
 
 
 def _rate_times(claim: Claim, source: Words, passage: Passage) -> float:
     if not passage.language:
         return 1.0
     told = (is_time_told(time, passage.at, passage.times_by(source.text)) for time in (claim.begin, claim.end))
-    return 1.0 if all(told) else _TIME_NOT_TOLD
+    return 1.0 if all(told) else _OTHER_TIME
 
 
-# Words
+# Content words
 
 
 def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
@@ -254,18 +224,14 @@ def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
     rating = min(1.0, _LEAST_MATTER + sum(ratings) / len(ratings) * _MATTER_SLOPE)
     verbs = [to_key(word) for word in claim.predicate.casefold().split("_")]
     first = next((verb for verb in verbs if terms(verb) and verb not in LIGHT), "")
-    if first not in sentence.keys or first in _PLAIN_VERBS or _tells_verb(first, source, passage):
+    if first not in sentence.keys or first in _PLAIN_VERBS or _has_verb(first, source, passage):
         return rating
     return rating * (_VERB_NOT_TOLD if sum(ratings) < 0.6 * len(ratings) else _VERB_IMPLIED)
 
 
-def _tells_verb(verb: str, source: Words, passage: Passage) -> bool:
+def _has_verb(verb: str, source: Words, passage: Passage) -> bool:
     """Return whether the span has the verb, or one that tells the same; elsewhere it must be the verb itself."""
     return source.has(verb) or max(passage.words.rate(verb), passage.context.rate(verb)) > SAME_MEANING
-
-
-def _has(passage: Passage, key: str) -> bool:
-    return passage.words.has(key) or passage.context.has(key)
 
 
 def _rate_key(key: str, source: Words, passage: Passage) -> float:
@@ -280,6 +246,107 @@ def _rate_character(char: str, source: Words, passage: Passage) -> float:
     return _IN_CONTEXT if passage.context.has_character(char) else 0.0
 
 
+# Statements: not denied, not of a relative, not open
+
+
+def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
+    """Return whether the sentence and its span agree on a "not"."""
+    if passage.language == "chinese":
+        return _rate_denials_chinese(claim, source.text)
+    sentence = Words(claim.sentence)
+    if _denies(claim.sentence):
+        return 1.0 if _is_denial_told(claim.sentence, source) else _DENIED
+    if claim.kind == "former" or not _denies(source.text):
+        return 1.0
+    shared = {key for key in map(to_key, source.words) if key not in LIGHT and sentence.has(key) and terms(key)}
+    denied, affirmed = _split_by_denial(source.text, shared)
+    return _DENIED if denied - affirmed or not shared else 1.0
+
+
+def _is_denial_told(text: str, source: Words) -> bool:
+    """Return whether the span denies something, as *text* does, and not affirms the word that *text* denies."""
+    if len(_NOT.findall(text)) > max(len(_NOT.findall(source.text)), 1):
+        return False  # "nobody was not"
+    is_over = _OVER.search(text) is not None
+    behind = (to_key(word) for clause in _find_denied(text) for word in clause)
+    first = next((key for key in behind if key in source.keys and terms(key)), "")
+    denied, affirmed = _split_by_denial(source.text, {first})
+    if affirmed - denied and not is_over:
+        return False
+    denials = _DENIALS | _ENDS if is_over else _DENIALS
+    return _denies(source.text) or not denials.isdisjoint(map(str.casefold, source.words))
+
+
+def _denies(text: str) -> bool:
+    return any(_is_negator(word) for word in WORD.findall(_NOT_ONLY.sub(" ", text.replace("’", "'"))))
+
+
+def _is_negator(word: str) -> bool:
+    return word.casefold() in _NEGATORS or word.casefold().endswith("n't")
+
+
+def _find_denied(text: str) -> Iterator[list[str]]:
+    """Yield the words behind the first "not" of each clause of *text*."""
+    for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
+        words = WORD.findall(clause)
+        yield list(dropwhile(lambda word: not _is_negator(word), words))[1:]
+
+
+def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
+    """Return which of *keys* stand shortly after a "not" of *text*, and which of them do elsewhere."""
+    denied, affirmed = set[str](), set[str]()
+    for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
+        last = -_NEAR - 1
+        for place, word in enumerate(WORD.findall(clause)):
+            if _is_negator(word):
+                last = place
+            elif (key := to_key(word)) in keys:
+                (denied if place - last <= _NEAR else affirmed).add(key)
+    return denied, affirmed
+
+
+def _rate_denials_chinese(claim: Claim, text: str) -> float:
+    denied, told = _denied_chinese(claim.sentence), _denied_chinese(text)
+    if denied and not told:
+        is_over = _OVER_CHINESE.search(claim.sentence) and _ENDS_CHINESE.search(text)
+        return 1.0 if is_over else _DENIED
+    is_over = claim.kind == "former" or (_ENDS_CHINESE.search(claim.sentence) and not _NEVER_CHINESE.search(text))
+    if told and not denied and not is_over:
+        sentence = Words(claim.sentence)
+        return _DENIED if any(map(sentence.has_character, told - LIGHT_CHINESE)) else 1.0
+    return 1.0
+
+
+def _denied_chinese(text: str) -> set[str]:
+    """Return each "not" of *text*, and the characters right behind it."""
+    return set("".join(match[0] for match in _NOT_CHINESE.finditer(_NOT_ONLY_CHINESE.sub("", text))))
+
+
+def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
+    """Return whether the span begins with a relative of the speaker, its subject, or with the speaker, who is not."""
+    text, sentence, spoken = source.text.replace("’", "'"), Words(claim.sentence), Words(passage.speaker)
+    names = [
+        words for name in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(name)) and "'" not in name
+    ]
+    if any(all(map(spoken.names, words)) for words in names):
+        relative = _RELATIVE.match(text)
+        told = relative and (sentence.has(to_key(relative[1])) if relative[1] else relative[2][-1] in claim.sentence)
+        return relative is not None and not told
+    is_person = next(iter(claim.types), "").casefold() == "person" and passage.speaker and "\n" not in passage.content
+    return bool(is_person and _I.match(text) and not any(map(source.names, chain.from_iterable(names))))
+
+
+def _is_open(claim: Claim, source: Words) -> bool:
+    """Return whether the span asks, supposes or plans something, or tells it as over, where the claim does not."""
+    if claim.kind == "plan" or _OPEN.search(claim.sentence):
+        return False
+    text, words = source.text.replace("’", "'"), claim.sentence.casefold().split()
+    past = _USED_TO.search(text)
+    if past is not None and f"{past[1].casefold()}s" in words:
+        return True
+    return _SUPPOSES.search(text) is not None or _ASKS.match(text) is not None
+
+
 _UNIT = re.compile(rf"{HAN.pattern}|[^\W_]+?(?={HAN.pattern})|[^\W_]+(?:['’][^\W_]+)*")
 _PERSON_PRONOUNS = frozenset("he him his she her hers they them their theirs who whom whose you your one".split())
 _PRONOUNS = {
@@ -288,17 +355,56 @@ _PRONOUNS = {
     "pet": _PERSON_PRONOUNS | {"it", "its"},
 }
 _THING_PRONOUNS = frozenset(
-    "it its it's that this these those there here one ones they them which same such so both".split()
+    "it its that this these those there here one ones they them which same such so both".split()
 )
-_PLURAL = frozenset("they them these those ones both".split())
+_REFERS_CHINESE = {"person": frozenset("他她其你您们")}
+_THING_CHINESE = frozenset("它这那此其")
 _PLAIN_VERBS = frozenset(map(to_key, LISTS["plain_verbs"].split()))
-_NAMED_TYPES = frozenset("person place organization organisation pet".split())
-_GROUP_TYPES = frozenset("organization organisation group team company".split())
-_WE = frozenset("we our us ours we're we've we'll your you".split())
+_NEGATORS, _DENIALS, _ENDS = (frozenset(LISTS[name].split()) for name in ("negators", "denials", "ends"))
+_CLAUSE = re.compile(r"[.!?;:,\n\u2014]|\b(?:but|so|because)\b", re.IGNORECASE)
+_NOT = re.compile(r"\b(?:not|no|never|nobody|nothing|none|nowhere|cannot)\b|n['’]t\b", re.IGNORECASE)
+_NOT_ONLY = re.compile(
+    r"\bnot (?:only|just|to mention|least|that|kidding|joking)\b|\bno (?:doubt|wonder|kidding|problem|worries)\b"
+    r"|\bnothing but\b|\bwhy not\b|\bor not\b|\b(?:can't|cannot) (?:wait|believe|help)\b"
+    r"|\bwon't believe\b|\b(?:don't|never|won't) forget\b",
+    re.IGNORECASE,
+)
+_OVER = re.compile(r"\bno longer\b|\bany ?more\b|\bno more\b", re.IGNORECASE)
+_NOT_CHINESE = re.compile("[不没未无别莫勿]([\u3400-\u9fff]{0,3})|取消")
+_NOT_ONLY_CHINESE = re.compile(
+    "不错|不过|不但|不仅|不止|不光|不管|不然|差不多|不好意思|没问题|没错|特别|分别|别的|别人|要不|是不是|有没有|对不对|好不好|不久"
+)
+_ENDS_CHINESE = re.compile("[戒退离停掉断缺少忘]|取消|以前|原来|曾|过")
+_NEVER_CHINESE = re.compile("[没未].{0,3}过")
+_OVER_CHINESE = re.compile("不再|[不没].{0,8}了|已经?[不没]")
+_RELATIVE = re.compile(
+    rf"\W*(?:(?:my|our|her|his|their|your) (?:\w+ )?({'|'.join(LISTS['persons'].split())})\b(?! and (?:i|me)\b)"
+    "|我的?((?:[妹弟哥姐爸妈]{1,2}|父亲|母亲|[爷奶]{2}|外公|外婆|老公|老婆|丈夫|妻子|儿子|女儿|朋友|同事|老板)(?!说|和我|跟我)))",
+    re.IGNORECASE,
+)
+_I = re.compile(
+    r"\W*I(?:'m|'ve|'d|'ll)?\b(?!.*\b(?:you|your|he|him|his|she|her|we|us|our|they|them|their|who)\b)"
+    "|我(?![们的家和跟与])(?!.*[他她你您咱])",
+    re.IGNORECASE | re.DOTALL,
+)
+_SUPPOSES = re.compile(
+    r"\b(?:if|unless|whether|might|maybe|perhaps|almost|nearly)\b|要是|如果|假如|万一|的话|也许|说不定|差点|本来想|打算|希望|是不是|吗",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    rf"{_SUPPOSES.pattern}|\b(?:would|could|should|will|shall|won't|going to|about to|when|as soon as|used to"
+    r"|tr(?:y|ies|ied) to|(?:want|wish|hop|plan|intend|think|consider|ask|wonder|expect|need|decid|like)\w*)\b"
+    "|可能|想|准备|考虑|原本|快要|应该|将|会|要|愿|听说|据说|计划|说|请",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\W*(?:do|does|did|is|are|was|were|has|have|had|will|would|can|could|should)\b[^.!?]*\?\s*$", re.IGNORECASE
+)
+_USED_TO = re.compile(r"\bused to (\w+)", re.IGNORECASE)
 _SMALL = frozenset(("0", "1", "2"))
-_SAME_HAN, _SHORT, _UNUSED = 0.7, 60, 1
+_SAME_HAN, _SHORT, _NEAR = 0.7, 60, 5
 _MOST_WORDS, _WITHOUT_SPAN = 0.6, 0.45
 _PART_OF_NAME, _NO_NAME, _NAMED_BEFORE = 0.7, 0.2, 0.45
-_NO_NUMBER, _NO_CAPITAL, _TIME_NOT_TOLD = 0.4, 0.3, 0.4
+_OTHER_NUMBER, _OTHER_TIME, _OTHER_SUBJECT, _OTHER_MOOD, _DENIED = 0.4, 0.4, 0.4, 0.45, 0.3
 _LEAST_MATTER, _MATTER_SLOPE, _VERB_NOT_TOLD, _VERB_IMPLIED = 0.2, 1.4, 0.45, 0.49
 _IN_MESSAGE, _IN_CONTEXT = 0.85, 0.7

@@ -26,9 +26,6 @@ _DAY_NUMBER = re.compile(
     r"|\b(?:on|by|until|till|from|since|the)\s(\d{1,2})(?![\d:.%/])",
     re.IGNORECASE,
 )
-_ONE = re.compile(
-    r"\b(?:a|an|one|last|next) (?:whole |full )?(?:year|month)\b|[\u4e00\u53bb\u660e]\u5e74", re.IGNORECASE
-)
 _FEASTS = (
     (re.compile(r"\bx-?mas|christmas|圣诞|boxing day|advent|holidays", re.IGNORECASE), (11, 12, 1)),
     (re.compile(r"\beaster|清明|lent\b|passover", re.IGNORECASE), (3, 4)),
@@ -98,11 +95,10 @@ def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelt
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Times) -> bool:
     """Return whether the most exact figure of a time stands in the text, or the distance to it."""
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
-    numbers = {*source.numbers, *("1" for _ in _ONE.finditer(source.text))}
-    has_figure = bool(figures) and len(figures) != 2 and figures[-1] in numbers
+    has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers
     if has_figure and len(figures) == 3:
         has_figure = figures[-1] in _list_days(source.text)
-    return has_figure or (len(figures) < 3 and not (distances - {"0"}).isdisjoint(numbers))
+    return has_figure or (len(figures) < 3 and not (distances - {"0"}).isdisjoint(source.numbers))
 
 
 def _list_days(text: str) -> set[str]:
@@ -113,7 +109,7 @@ def _list_days(text: str) -> set[str]:
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
     """Return whether *text* names the month, the weekday, the quarter or a feast of a time."""
     months = set(_months(start, end))
-    if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and _is_month(start, end):
+    if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
         return True
     near = abs(start - at) <= 40 * _DAY
     if near and end - start <= 2 * _DAY and start.weekday() in _named_weekdays(text):
@@ -121,10 +117,6 @@ def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
     if any(feast.search(text) and months & set(when) for feast, when in _FEASTS):
         return True
     return any((int(quarter[1]) * 3 - 3) < start.month <= int(quarter[1]) * 3 for quarter in _QUARTER.finditer(text))
-
-
-def _is_month(start: datetime, end: datetime) -> bool:
-    return end - start > 2 * _DAY
 
 
 def _months(start: datetime, end: datetime) -> Iterator[int]:
