@@ -23,8 +23,7 @@ import kg_memory
 from kg_memory import GraphMemory, Settings, adapters, errors
 from kg_memory.cli.arguments import parser
 from kg_memory.contrib.server.app import create_app
-from kg_memory.contrib.server.mcp.prompts import PROMPTS
-from kg_memory.contrib.server.mcp.resources import TEMPLATES
+from kg_memory.contrib.server.mcp.resources import PROMPTS, TEMPLATES
 from kg_memory.contrib.server.mcp.server import TOOLS
 from kg_memory.contrib.server.problems import TITLES
 from kg_memory.retrieval import recipe

@@ -12,10 +12,10 @@ import httpx
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from kg_memory.contrib.server import jobs
+from kg_memory.contrib.server import limits
 from kg_memory.contrib.server.gate import MOST_VALUES
-from kg_memory.contrib.server.jobs import Job, Jobs
 from kg_memory.contrib.server.keys import ApiKey
+from kg_memory.contrib.server.limits import Job, Jobs
 from kg_memory.contrib.server.mcp.caller import LAUNCHED
 from kg_memory.contrib.server.problems import MOST_ERRORS, ProblemError
 from kg_memory.contrib.server.service import Options
@@ -169,7 +169,7 @@ class Client:
 
 
 async def run_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "WAIT", 0.05)
+    monkeypatch.setattr(limits, "WAIT", 0.05)
     all_jobs, go, started = Jobs(), asyncio.Event(), []
     clients = [Client() for _ in range(8)]
 
@@ -196,7 +196,7 @@ async def run_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClientDisconnect):
         await others[0]
     assert started[1].stopped.is_set()
-    with pytest.raises(jobs.StoppedError):
+    with pytest.raises(limits.StoppedError):
         started[1].check(1, 2)
     last = ask(7, "other 3", "refresh")
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Nothing that was forgotten stays with a server: in buffers, caches, watches, temporary files or logs."""
+"""Nothing that was forgotten stays with a server: in buffers, caches, temporary files or logs."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def save(http: httpx.Client, markers: list[str]) -> None:
         time.sleep(0.2)
 
 
-def watch(http: httpx.Client, stack: ExitStack) -> None:
-    """Begin a session over MCP with a stream, and subscribe to an entity and to what waits."""
+def read_resources(http: httpx.Client, stack: ExitStack) -> None:
+    """Begin a session over MCP with a stream, and read an entity and the waiting reviews."""
     url = "/v1/mcp?namespace=held"
     headers = {**ACCEPT, "Mcp-Session-Id": http.post(url, json=INIT, headers=ACCEPT).headers["mcp-session-id"]}
     http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=headers)
     stack.enter_context(http.stream("GET", url, headers={**headers, "Accept": "text/event-stream"}))
     for name in ("entity/Bergen", "reviews"):
-        call = {"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": {"uri": f"kg://held/{name}"}}
+        call = {"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": f"kg://held/{name}"}}
         assert "error" not in http.post(url, json=call, headers=headers).text
 
 
@@ -128,7 +128,7 @@ def test_nothing_forgotten_stays_with_the_server(child):
         stack.enter_context(http.stream("GET", f"{ROOT}/events"))  # nobody reads this one
         http.post(f"{ROOT}/search", json={"question": f"Where does {MARKERS[1]} live?"}).raise_for_status()
         http.get(f"{ROOT}/explorer/columns").raise_for_status()
-        watch(http, stack)
+        read_resources(http, stack)
         export = stack.enter_context(http.stream("GET", f"{ROOT}/export"))
         assert child.held(), "the search finds what is there"
         assert not child.files(), "an export that is being sent has no name"

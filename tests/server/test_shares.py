@@ -18,7 +18,6 @@ from starlette.requests import Request
 from kg_memory import GraphMemory, errors
 from kg_memory.contrib.server.access import is_local
 from kg_memory.contrib.server.keys import KeyRing
-from kg_memory.contrib.server.mcp import resources
 from kg_memory.contrib.server.problems import STATUSES
 from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.wire import translate_error
@@ -41,7 +40,6 @@ def small(offline: GraphMemory) -> Iterator[Serving]:
         max_streams=4,
         max_streams_of_key=2,
         max_sessions_of_key=2,
-        max_subscriptions_of_key=3,
         session_seconds=2,
         rate=10_000,
     )
@@ -92,35 +90,6 @@ def test_one_key_begins_only_its_share_of_sessions(clients):
     while begin(greedy).status_code == 429:  # idle sessions end
         assert time.monotonic() < deadline
         time.sleep(0.2)
-
-
-def test_subscriptions_have_a_limit_and_end_without_a_stream(clients, small, monkeypatch):
-    monkeypatch.setattr(resources, "UNHEARD", 1.0)
-    looks: list[object] = []
-    real = resources.take_digests
-
-    async def counted(*args: Any) -> dict[str, str]:
-        looks.append(args)
-        return await real(*args)
-
-    monkeypatch.setattr(resources, "take_digests", counted)
-    http = clients("read")
-    headers = {**ACCEPT, "Mcp-Session-Id": begin(http).headers["mcp-session-id"]}
-    url = "/v1/mcp?namespace=mcp"
-    http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=headers)
-
-    def subscribe(name: str) -> str:
-        uri = f"kg://mcp/entity/{name}"
-        call = {"jsonrpc": "2.0", "id": name, "method": "resources/subscribe", "params": {"uri": uri}}
-        return http.post(url, json=call, headers=headers).text
-
-    assert all("error" not in subscribe(f"e{number}") for number in range(3))
-    assert "at most 3 subscriptions" in subscribe("e3")
-    deadline = time.monotonic() + 30
-    while "error" in subscribe("e4"):  # as those before end, for want of a stream
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    assert not looks, "nobody hears of what would be seen"
 
 
 @pytest.mark.parametrize("packed", [False, True])

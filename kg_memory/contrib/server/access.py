@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import math
-import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,8 +15,8 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 from pydantic import AfterValidator
 
 from kg_memory.contrib.server.keys import ApiKey, KeyRing, Scope
+from kg_memory.contrib.server.limits import RateLimit
 from kg_memory.contrib.server.problems import ProblemError
-from kg_memory.errors import InputError
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import validate_namespace
 
@@ -27,8 +24,6 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.fromtimestamp(0, UTC))
 """The key of requests from this machine while no key was ever made."""
-BURST = 4
-MOST_BUCKETS = 10_000
 LONGEST_NAMESPACE = 1000
 """The most characters of a namespace over HTTP."""
 NO_KEY = "give a key as `Authorization: Bearer kgm_...`; `kg-memory keys create` makes one"
@@ -43,27 +38,6 @@ class Access:
 
     key: ApiKey
     namespace: str
-
-
-class RateLimit:
-    """A bucket of tokens for each key: those of `BURST` seconds at once, and then *rate* a second."""
-
-    def __init__(self, rate: float) -> None:
-        if not 0 < rate < math.inf:
-            raise InputError(f"rate must be a number of requests a second above 0, got {rate}")
-        self._rate, self._burst = rate, max(1.0, rate * BURST)
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, name: str) -> float:
-        """Take a token of *name*; return 0, or after how many seconds there will be one."""
-        now = time.monotonic()
-        tokens, before = self._buckets.pop(name, (self._burst, now))
-        tokens = min(self._burst, tokens + (now - before) * self._rate)
-        wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
-        self._buckets[name] = (tokens if wait else tokens - 1, now)
-        if len(self._buckets) > MOST_BUCKETS:
-            self._buckets.popitem(last=False)
-        return wait
 
 
 class Guard:

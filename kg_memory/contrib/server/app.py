@@ -1,25 +1,29 @@
-"""`create_app`: the HTTP API of a memory, as an ASGI application."""
+"""`create_app`: the HTTP API of a memory, as an ASGI application, and what runs it."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Annotated
 
+import uvicorn
 from fastapi import APIRouter, FastAPI, Query
+from langgraph_sdk import Auth
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from kg_memory.contrib.server import episodes, events, forgetting, graph, transfer
-from kg_memory.contrib.server.access import KnownKey
+from kg_memory.contrib.server.access import NO_KEY, KnownKey, find_secret
+from kg_memory.contrib.server.answers import MOST, Page, Place, cut_page
 from kg_memory.contrib.server.endpoints import LenientRoute, add_route, describe
 from kg_memory.contrib.server.explorer import routes as explorer
 from kg_memory.contrib.server.gate import Gate
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.mcp.http import PATH as MCP_PATH
 from kg_memory.contrib.server.mcp.http import Endpoint as McpEndpoint
-from kg_memory.contrib.server.pages import MOST, Page, Place, cut_page
 from kg_memory.contrib.server.problems import add_handlers, describe_problems
 from kg_memory.contrib.server.routes import BY_VERB, ROUTES
 from kg_memory.contrib.server.service import Options, Service
@@ -96,3 +100,33 @@ def _add_routes(router: APIRouter, service: Service) -> None:
     async def check_health() -> dict[str, str]:
         """Tell that the server runs."""
         return {"status": "ok"}
+
+
+class StoppingServer(uvicorn.Server):
+    """A server that ends the streams of events when it is told to stop, as they would never end by themselves."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop."""
+        self._service.stopping = True
+        super().handle_exit(sig, frame)
+
+
+def make_auth(memory: GraphMemory) -> Auth:
+    """Return the ``auth`` of ``langgraph.json``: LangGraph's server asks for the same keys.
+
+    As long as there is no key, this machine needs none.
+    """
+    guard, auth = Service(memory, Options()).guard, Auth()
+
+    @auth.authenticate
+    async def authenticate(request: Request) -> Auth.types.MinimalUserDict:
+        key = await guard.identify(find_secret(request.headers), request)
+        if key is None:
+            raise Auth.exceptions.HTTPException(status_code=401, detail=NO_KEY)
+        return {"identity": key.id, "display_name": key.name, "permissions": list(key.scopes), "is_authenticated": True}
+
+    return auth

@@ -49,7 +49,7 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
     about = "make, list and revoke the keys of the server"
     _add_keys(command("keys", "kg_memory.contrib.server.command:keys", about, KEYS_EPILOG))
     about = "serve one namespace to an agent over MCP"
-    _add_mcp(command("mcp", "kg_memory.contrib.server.mcp.command:run", about, MCP_EPILOG))
+    _add_mcp(command("mcp", "kg_memory.contrib.server.command:mcp", about, MCP_EPILOG))
 
 
 def _add_serve(command: ArgumentParser) -> None:

@@ -1,7 +1,8 @@
-"""``kg-memory serve`` and ``kg-memory keys``."""
+"""``kg-memory serve``, ``kg-memory keys`` and ``kg-memory mcp``."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import os
@@ -13,16 +14,19 @@ from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.command import open_memory, settings_of
+from kg_memory.cli.command import namespace_of, open_memory, settings_of
 from kg_memory.cli.output import Screen
 from kg_memory.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from kg_memory.contrib.server.keys import ApiKey
-
+    from kg_memory.contrib.server.mcp.caller import Caller
+    from kg_memory.memory.memory import GraphMemory
 
 STOP_SECONDS = 30
 """Seconds in which requests under way may finish when the server stops."""
+STOP_MCP_SECONDS = 10.0
+"""Seconds for which reading goes on when the client of MCP has gone."""
 SWITCH_SECONDS = 0.0005
 """Seconds after which a computing thread lets others run: a search gives way, and waits, at each of its queries."""
 MOST_PORTS = 65_535
@@ -34,9 +38,8 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         import uvicorn  # noqa: PLC0415 - an extra
 
         from kg_memory.contrib.server.access import is_loopback  # noqa: PLC0415
-        from kg_memory.contrib.server.app import create_app  # noqa: PLC0415
+        from kg_memory.contrib.server.app import StoppingServer, create_app  # noqa: PLC0415
         from kg_memory.contrib.server.keys import KeyRing  # noqa: PLC0415
-        from kg_memory.contrib.server.running import StoppingServer  # noqa: PLC0415
         from kg_memory.contrib.server.service import Options  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtra(f"serve needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
@@ -137,3 +140,32 @@ def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
 
 def _day(at: datetime | None) -> str:
     return at.strftime("%Y-%m-%d") if at else ""
+
+
+def mcp(arguments: Namespace, screen: Screen) -> int:
+    """Serve one namespace over stdio, until the client closes the connection."""
+    try:
+        from kg_memory.contrib.server.mcp.caller import LAUNCHED, Caller  # noqa: PLC0415 - an extra
+        from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"mcp needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
+    caller = Caller.make(LAUNCHED, namespace_of(arguments), arguments.profile, arguments.user)
+    with open_memory(arguments, screen) as memory:
+        asyncio.run(_serve_stdio(memory, caller))
+    return 0
+
+
+async def _serve_stdio(memory: GraphMemory, caller: Caller) -> None:
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
+
+    from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: PLC0415
+    from kg_memory.contrib.server.reader import Reader  # noqa: PLC0415
+
+    reader = Reader(memory)
+    server = MemoryServer(memory, lambda _: caller, reader.wake).build()
+    reader.start(caller.namespace)
+    try:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+    finally:
+        await reader.stop(STOP_MCP_SECONDS)

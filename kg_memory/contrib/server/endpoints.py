@@ -7,7 +7,6 @@ import json
 import linecache
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl, unquote, urlencode
@@ -18,13 +17,19 @@ from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, create_model
 from starlette.responses import Response
 
 from kg_memory.contrib.server.access import Access, require
-from kg_memory.contrib.server.bodies import StrictBody
+from kg_memory.contrib.server.answers import (
+    MOST,
+    ContextView,
+    Page,
+    Place,
+    cut_page,
+    json_response,
+    view_context,
+)
 from kg_memory.contrib.server.keys import Scope
-from kg_memory.contrib.server.pages import MOST, Page, Place, cut_page
-from kg_memory.contrib.server.parameters import find_parameter
+from kg_memory.contrib.server.parameters import StrictBody, find_parameter
 from kg_memory.contrib.server.problems import MOST_ERRORS, TITLES, Problem, ProblemError
 from kg_memory.contrib.server.service import Service
-from kg_memory.contrib.server.views import ContextView, view_context
 from kg_memory.falkor.rows import to_datetime
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models import arguments as models
@@ -60,7 +65,7 @@ class Route:
     """A route to the *verb* of that name, whose parameters in the path are called as those of the verb.
 
     *whole* is a list that must be read to its end to be cut into pages. *heavy* is one of
-    `kg_memory.contrib.server.jobs`. *example* is a body.
+    `kg_memory.contrib.server.limits.Jobs`. *example* is a body.
     """
 
     method: str
@@ -240,16 +245,6 @@ class _Answer:
         if "limit" in parameters:
             arguments = {**arguments, "limit": WHOLE if self._route.whole else place.skip + limit + 1}
         return cut_page((await self._verb.call(arguments))[place.skip :], place, limit)
-
-
-def json_response(request: Request, body: bytes, status: int = 200) -> Response:
-    """Return *body* with its tag, or 304 where the reader of a GET has it already."""
-    headers = {"Cache-Control": "private, no-cache"}
-    if request.method == "GET":
-        headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
-        if tag in request.headers.get("if-none-match", ""):
-            return Response(None, 304, headers)
-    return Response(body, status, headers, "application/json")
 
 
 def to_argument(name: str, value: Any) -> Any:

@@ -12,8 +12,9 @@ from pydantic.config import JsonDict
 from starlette.responses import Response
 
 from kg_memory.contrib.server.access import Access, Writing
-from kg_memory.contrib.server.bodies import Many, StrictBody
-from kg_memory.contrib.server.endpoints import NAMESPACE, describe, json_response
+from kg_memory.contrib.server.answers import json_response
+from kg_memory.contrib.server.endpoints import NAMESPACE, describe
+from kg_memory.contrib.server.parameters import Many, StrictBody
 from kg_memory.contrib.server.service import Service
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from kg_memory.contrib.server.access import Forgetting
-from kg_memory.contrib.server.bodies import StrictBody
-from kg_memory.contrib.server.endpoints import NAMESPACE, describe, json_response
+from kg_memory.contrib.server.answers import json_response
+from kg_memory.contrib.server.endpoints import NAMESPACE, describe
+from kg_memory.contrib.server.parameters import StrictBody
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
 from kg_memory.models.operations import PLANNED, ForgetReceipt

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kg_memory.contrib.server.access import find_secret, is_loopback
-from kg_memory.contrib.server.bodies import SMALL, most_bytes
+from kg_memory.contrib.server.parameters import SMALL, most_bytes
 from kg_memory.contrib.server.problems import ProblemError, own_path, problem_response, to_problem
 from kg_memory.contrib.server.service import Service
 from kg_memory.runtime.telemetry import describe_error

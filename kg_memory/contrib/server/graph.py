@@ -12,8 +12,9 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from kg_memory.contrib.server.access import KnownKey, authorize
-from kg_memory.contrib.server.endpoints import PathText, describe, json_response, to_argument
-from kg_memory.contrib.server.jobs import Job
+from kg_memory.contrib.server.answers import json_response
+from kg_memory.contrib.server.endpoints import PathText, describe, to_argument
+from kg_memory.contrib.server.limits import Job
 from kg_memory.contrib.server.parameters import NAMES
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service

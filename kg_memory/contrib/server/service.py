@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kg_memory.contrib.server.access import Guard, RateLimit
-from kg_memory.contrib.server.jobs import Jobs
+from kg_memory.contrib.server.access import Guard
 from kg_memory.contrib.server.keys import KeyRing
+from kg_memory.contrib.server.limits import SESSIONS, STREAMS, Jobs, RateLimit, Shares
 from kg_memory.contrib.server.reader import Reader, Waker
-from kg_memory.contrib.server.shares import SESSIONS, STREAMS, SUBSCRIPTIONS, Shares
 from kg_memory.contrib.server.worker import Outbox
 from kg_memory.memory.memory import GraphMemory
 
 MOST_SESSIONS = 10_000
-"""Sessions and subscriptions over MCP at once, of all keys."""
+"""Sessions over MCP at once, of all keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,6 @@ class Options:
     """Streams of events of one key at once."""
     max_sessions_of_key: int = 50
     """Sessions over MCP of one key at once."""
-    max_subscriptions_of_key: int = 100
-    """Subscriptions over MCP of one key at once: a resource, or a stream without any."""
     session_seconds: float = 600.0
     """Seconds after which a session over MCP ends that makes no request and has no stream."""
     trust_proxy: bool = False
@@ -77,7 +74,6 @@ class Service:
             {
                 STREAMS: (options.max_streams_of_key, options.max_streams),
                 SESSIONS: (options.max_sessions_of_key, MOST_SESSIONS),
-                SUBSCRIPTIONS: (options.max_subscriptions_of_key, MOST_SESSIONS),
             }
         )
         self.reader = Reader(self.memory) if self.options.read else Outbox(database)

@@ -16,10 +16,11 @@ from fastapi import Path as PathParameter
 from starlette.responses import Response, StreamingResponse
 
 from kg_memory.contrib.server.access import Access, Ruling
-from kg_memory.contrib.server.endpoints import NAMESPACE, PathText, describe, json_response
+from kg_memory.contrib.server.answers import json_response
+from kg_memory.contrib.server.endpoints import NAMESPACE, PathText, describe
+from kg_memory.contrib.server.limits import Held
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
-from kg_memory.contrib.server.shares import Held
 from kg_memory.errors import KGMemoryError
 from kg_memory.memory.data import Form
 from kg_memory.models.operations import ImportResult

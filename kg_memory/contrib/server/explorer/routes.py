@@ -17,11 +17,14 @@ from starlette.staticfiles import StaticFiles
 from kg_memory.contrib.server.access import KnownKey, Reading, is_local
 from kg_memory.contrib.server.endpoints import NAMESPACE
 from kg_memory.contrib.server.explorer.columns import FAR, ColumnCache
-from kg_memory.contrib.server.explorer.doubts import read_doubts
 from kg_memory.contrib.server.service import Service
 from kg_memory.errors import KGMemoryError
+from kg_memory.retrieval.standing import read_grounds
 from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.runtime.effects import read
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import clear_with_all
+from kg_memory.temporal.doubt import Point, find_doubts
 
 STATIC = Path(__file__).parent / "static"
 POLICY = (
@@ -42,6 +45,10 @@ SWEEP = 5.0
 """Seconds between two looks whether the columns that are kept are still those of the graph."""
 UNUSED = 60.0
 """Seconds for which the columns of a namespace are kept once no page shows it."""
+PREMISED = """
+MATCH (f:Fact)-[:RESTS_ON]->(:Fact)
+RETURN DISTINCT f.id AS id
+"""
 Instant = Annotated[int, Query(ge=-FAR, le=FAR, description="Milliseconds since 1970.")]
 
 
@@ -101,6 +108,14 @@ def add_routes(router: APIRouter, service: Service) -> None:
             request, access.namespace, asked, lambda _: driver.arun(flow(), access.namespace), cancel=True
         )
         return {id_: since // 1000 for id_, since in doubts.items()}
+
+
+def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
+    """Return the ids of the facts that are doubtful then, each with since when; all times are microseconds."""
+    premised = yield from read(PREMISED)
+    grounds, _ = yield from read_grounds(row["id"] for row in premised)
+    doubts = find_doubts(grounds, Point(as_of, believed_at))
+    return {id_: doubt.since for id_, doubt in doubts.items()}
 
 
 def _add_page(router: APIRouter, service: Service) -> None:

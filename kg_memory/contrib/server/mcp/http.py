@@ -7,29 +7,24 @@ namespace: ``/v1/mcp?namespace=ann&profile=read-only&user=Ann``.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
 from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from kg_memory.contrib.server.access import OPEN, authorize, find_secret
 from kg_memory.contrib.server.keys import ApiKey
+from kg_memory.contrib.server.limits import SESSIONS, Shares
 from kg_memory.contrib.server.mcp.caller import Caller
 from kg_memory.contrib.server.mcp.server import MemoryServer
-from kg_memory.contrib.server.mcp.subscriptions import Host
-from kg_memory.contrib.server.mcp.subscriptions import Request as McpRequest
+from kg_memory.contrib.server.mcp.server import Request as McpRequest
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
-from kg_memory.contrib.server.shares import SESSIONS, SUBSCRIPTIONS, Shares
 from kg_memory.errors import InputError
 from kg_memory.validation import DEFAULT_NAMESPACE
 
@@ -51,20 +46,18 @@ class _Sessions(StreamableHTTPSessionManager):
         return super()._admit_session(requestor)
 
 
-class Endpoint(Host):
+class Endpoint:
     """The ASGI application at `PATH`, while it runs."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._sessions: _Sessions | None = None
-        self._streams: Counter[str] = Counter()
-        """The open streams by session."""
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Answer requests until the end, or until the service is about to stop, which ends open streams."""
         service = self._service
-        server = MemoryServer(service.memory, _caller_of, service.reader.wake, self).build()
+        server = MemoryServer(service.memory, _caller_of, service.reader.wake).build()
         # The gate checks hosts and origins.
         sessions = _Sessions(
             server, max_request_body_size=service.options.max_body, session_idle_timeout=service.options.session_seconds
@@ -96,33 +89,8 @@ class Endpoint(Host):
             raise ProblemError(503, "the server is about to stop; try again later", headers={"Retry-After": "5"})
         caller = await self._find_caller(Request(scope))
         token = AccessToken(token="", client_id=caller.key.id, scopes=list(caller.key.scopes), subject=caller.namespace)
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "") if scope["method"] == "GET" else ""
-        self._streams[session] += 1
-        try:
-            # A session can be used only by the key and for the namespace that began it.
-            await self._sessions.handle_request(
-                {**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send
-            )
-        finally:
-            self._streams -= Counter([session])
-
-    async def is_valid(self, caller: Caller) -> bool:
-        """Return whether *caller* may still subscribe."""
-        return not self._service.stopping and await self._service.guard.is_valid(caller.key)
-
-    @contextmanager
-    def hold(self, caller: Caller, many: int) -> Iterator[None]:
-        """Hold the share of so many subscriptions of *caller*. Errors: `MCPError` when it is entered."""
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(self._service.shares.hold(SUBSCRIPTIONS, caller.key.id, many))
-            except ProblemError as error:
-                raise MCPError(INVALID_PARAMS, error.detail) from None
-            yield
-
-    def is_heard(self, session: str) -> bool:
-        """Return whether *session* has an open stream, on which notifications arrive."""
-        return session in self._streams
+        # A session can be used only by the key and for the namespace that began it.
+        await self._sessions.handle_request({**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send)
 
     async def _find_caller(self, request: Request) -> Caller:
         key = await self._service.guard.authenticate(find_secret(request.headers), request)

@@ -1,35 +1,40 @@
-"""Resources: entities, profiles, episodes, timelines, and what waits for review, of the caller's namespace alone."""
+"""Resources and prompts of the caller's namespace.
+
+Resources are entities, profiles, episodes, timelines and waiting reviews. Prompts are texts that users choose in their
+client: a briefing, a digest, a handoff, and a walk through the waiting reviews.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any
 from urllib.parse import quote, unquote
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, Resource, ResourceTemplate
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+)
 
+from kg_memory.contrib.server.mcp.caller import Caller
 from kg_memory.errors import InputError, KGMemoryError, NotFound
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.arguments import is_left_out
 from kg_memory.models.graph import FOR_AGENTS
+from kg_memory.text.context_markers import REMEMBERED
 
 URI = re.compile(r"kg://([^/]+)/(?:(entity|profile|episode|timeline)/(.+)|(reviews))", re.DOTALL)
 TYPE = "application/json"
-INTERVAL = 1.0
-"""Seconds between two looks at the resources that somebody subscribed to."""
-UNHEARD = 60.0
-"""Seconds for which subscriptions wait for a client to open its stream again."""
-GONE = hashlib.sha256().hexdigest()
-"""The digest of a resource that is not there."""
-MOST_WATCHED = 50
-"""Resources that one client may subscribe to at once."""
 ABOUT = {
     "entity/{name}": "A person, place or thing: its latest facts, neighbours and mentions.",
     "profile/{name}": "What holds of a person, by topic; `text` has it in words.",
@@ -43,8 +48,21 @@ TEMPLATES = [
     )
     for path, about in ABOUT.items()
 ]
-
-
+TOPIC = PromptArgument(name="topic", description="What about; left out: the user's present.", required=False)
+SINCE = PromptArgument(name="since", description="From when on; left out: last week.", required=False)
+THREAD = PromptArgument(name="thread", description="Only this conversation.", required=False)
+PROMPTS = [
+    Prompt(name="brief", description="Begin with what the memory holds on a topic.", arguments=[TOPIC]),
+    Prompt(name="digest", description="See what happened lately, and what waits for you.", arguments=[SINCE]),
+    Prompt(name="handoff", description="Go on where the last session ended.", arguments=[THREAD]),
+    Prompt(name="review", description="Go through what waits for your decision.", arguments=[]),
+]
+DIGEST = "Sum it up for me, and begin with what I have to decide."
+HANDOFF = "Go on from there: tell me the next step first."
+REVIEW = """\
+{waiting} doubtful facts and names wait for my decision. Call the tool review for them one after the other, until none \
+waits or I want to stop. I decide each; do not decide for me.\
+"""
 to_json = methodcaller("model_dump", mode="json", context=FOR_AGENTS)
 
 
@@ -63,7 +81,7 @@ def root_of(namespace: str) -> str:
 
 
 def parse_uri(uri: str, namespace: str) -> Address:
-    """Return what *uri* names. Raises `MCPError` where it is no resource of *namespace*."""
+    """Return the address in *uri*. Raises `MCPError` if it is no resource of *namespace*."""
     form = URI.fullmatch(uri)
     if form is None or unquote(form[1]) != namespace:
         paths = ", ".join(ABOUT)
@@ -106,47 +124,30 @@ async def _read(memory: GraphMemory, address: Address) -> Any:
     return to_json(card.model_copy(update={"episodes": trusted}))
 
 
-async def watch(
-    memory: GraphMemory,
-    digests: dict[str, str],
-    namespace: str,
-    publish: Callable[[str], Awaitable[None]],
-    is_valid: Callable[[], Awaitable[bool]],
-    is_heard: Callable[[], bool],
-) -> None:
-    """Call *publish* with the URI of each resource that differs from its digest, as long as the client *is_valid*.
-
-    Other processes write too, so the resources themselves are looked at. A resource that is gone is watched no more,
-    nor is anything once the client has had no stream for `UNHEARD` seconds.
-    """
-    unheard, watches = 0.0, bool(digests)
-    while unheard < UNHEARD and bool(digests) == watches:
-        await asyncio.sleep(INTERVAL)
-        unheard = 0.0 if is_heard() else unheard + INTERVAL
-        if unheard:
-            continue
-        with suppress(KGMemoryError):  # the database may be back at the next look
-            if not await is_valid():
-                return
-            for uri, digest in (await take_digests(memory, digests, namespace)).items():
-                if digests[uri] != digest:
-                    digests[uri] = digest
-                    await publish(uri)
-                    if digest == GONE:
-                        del digests[uri]
+async def get_prompt(memory: GraphMemory, caller: Caller, name: str, arguments: dict[str, str]) -> GetPromptResult:
+    """Return the prompt called *name*. Raises `MCPError` if there is none."""
+    names = [prompt.name for prompt in PROMPTS]
+    if name not in names or not caller.key.has("read"):
+        raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:50]!r} here; use {', '.join(names)}")
+    arguments = {argument: text for argument, text in arguments.items() if not is_left_out(text)}
+    where: dict[str, Any] = {"namespace": caller.namespace}
+    if name == "brief":
+        question = arguments.get("topic") or f"What matters to {caller.user} now?"
+        context = await memory.acontext(question, asker=caller.user, **where)
+        text = _quote(f"{context or 'Nothing yet.'}\n", f"Brief me on: {question}")
+    elif name == "digest":
+        digest = await memory.reports.adigest(arguments.get("since") or "last week", **where)
+        text = _quote(digest.render(), DIGEST)
+    elif name == "handoff":
+        text = _quote((await memory.reports.ahandoff(arguments.get("thread"), **where)).render(), HANDOFF)
+    else:
+        waiting = await _read(memory, Address(caller.namespace, "reviews"))
+        text = REVIEW.format(waiting=sum(map(len, waiting.values())))
+    return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))])
 
 
-async def take_digests(memory: GraphMemory, uris: Iterable[str], namespace: str) -> dict[str, str]:
-    """Return the digest of each resource. Errors: `MCPError` for what is no resource of *namespace*."""
-    return {uri: await _digest(memory, parse_uri(uri, namespace)) for uri in list(uris)}
-
-
-async def _digest(memory: GraphMemory, address: Address) -> str:
-    try:
-        content = await read_resource(memory, address)
-    except NotFound:
-        content = ""
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+def _quote(remembered: str, order: str) -> str:
+    return f"{REMEMBERED}\n\n{remembered}\nThat was from memory. {order}"
 
 
 def to_protocol(error: KGMemoryError) -> MCPError:

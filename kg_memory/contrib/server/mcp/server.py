@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from mcp.server import Server
+from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -30,16 +30,16 @@ from kg_memory import __version__
 from kg_memory.contrib.server.mcp import deciding, judging, reading, writing
 from kg_memory.contrib.server.mcp.asking import AnswerNeeded
 from kg_memory.contrib.server.mcp.caller import Caller
-from kg_memory.contrib.server.mcp.prompts import PROMPTS, get_prompt
 from kg_memory.contrib.server.mcp.resources import (
+    PROMPTS,
     TEMPLATES,
     TYPE,
+    get_prompt,
     list_resources,
     parse_uri,
     read_resource,
     to_protocol,
 )
-from kg_memory.contrib.server.mcp.subscriptions import Host, Request, Subscriptions
 from kg_memory.contrib.server.mcp.tool import Tool, ToolCall
 from kg_memory.errors import KGMemoryError, name_calls
 from kg_memory.memory.memory import GraphMemory
@@ -47,6 +47,7 @@ from kg_memory.runtime.telemetry import describe_error
 
 logger = logging.getLogger("kg_memory.contrib.server")
 
+Request = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Request], Caller]
 ALL = (*reading.TOOLS, *writing.TOOLS, *deciding.TOOLS, *judging.TOOLS)
 ORDER = (
@@ -65,20 +66,10 @@ FAULT = "the memory met a fault of its own; its log says more"
 
 
 class MemoryServer:
-    """Serves *memory* to the callers that *find_caller* tells; *wake* has a namespace read in the background.
+    """Serves *memory* to the callers that *find_caller* returns; *wake* has a namespace read in the background."""
 
-    *host* limits what a caller may subscribe to.
-    """
-
-    def __init__(
-        self,
-        memory: GraphMemory,
-        find_caller: FindCaller,
-        wake: Callable[[str], None],
-        host: Host,
-    ) -> None:
+    def __init__(self, memory: GraphMemory, find_caller: FindCaller, wake: Callable[[str], None]) -> None:
         self._memory, self._find_caller, self._wake = memory, find_caller, wake
-        self._subscriptions = Subscriptions(memory, find_caller, host)
 
     def build(self) -> Server[Any]:
         """Return the server of the SDK."""
@@ -92,9 +83,6 @@ class MemoryServer:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
-            on_subscribe_resource=self._subscriptions.subscribe,
-            on_unsubscribe_resource=self._subscriptions.unsubscribe,
-            on_subscriptions_listen=self._subscriptions.listen,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
         )

@@ -1,23 +1,96 @@
-"""Expensive calls: one at a time for each namespace, a few in all, and none whose clients have left."""
+"""Limits: requests a second of a key, its open streams and sessions, and expensive calls at once."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
-from collections.abc import Awaitable, Callable, Hashable
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from kg_memory.contrib.server.problems import ProblemError
+from kg_memory.errors import InputError
 
 T = TypeVar("T")
+BURST = 4
+MOST_BUCKETS = 10_000
+STREAMS, SESSIONS = "streams of events", "sessions"
+SOON = {"Retry-After": "5"}
 AT_ONCE = 4
-"""The most calls in all."""
+"""The most expensive calls in all."""
 WAIT = 2.0
-"""Seconds for which a call waits for its turn."""
+"""Seconds for which an expensive call waits for its turn."""
 BUSY = "the server is busy with calls like this one; try again later"
+
+
+class RateLimit:
+    """A bucket of tokens for each key: those of `BURST` seconds at once, and then *rate* a second."""
+
+    def __init__(self, rate: float) -> None:
+        if not 0 < rate < math.inf:
+            raise InputError(f"rate must be a number of requests a second above 0, got {rate}")
+        self._rate, self._burst = rate, max(1.0, rate * BURST)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> float:
+        """Take a token of *name*; return 0, or after how many seconds there will be one."""
+        now = time.monotonic()
+        tokens, before = self._buckets.pop(name, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - before) * self._rate)
+        wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
+        self._buckets[name] = (tokens if wait else tokens - 1, now)
+        if len(self._buckets) > MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        return wait
+
+
+class Shares:
+    """Counts what the keys have open, by kinds with the most of each for one key and for all."""
+
+    def __init__(self, limits: Mapping[str, tuple[int, int]]) -> None:
+        self._limits = limits
+        self._open: Counter[tuple[str, str]] = Counter()
+        self._all: Counter[str] = Counter()
+
+    @contextmanager
+    def hold(self, kind: str, key: str, many: int = 1) -> Iterator[None]:
+        """Count so *many* of *kind* for the *key* with that id. Raises `ProblemError` 429, or 503, above a limit."""
+        self.check(kind, self._open[kind, key] + many)
+        if self._all[kind] + many > self._limits[kind][1]:
+            raise ProblemError(503, f"the server has too many {kind} open; try again later", headers=SOON)
+        self._open[kind, key] += many
+        self._all[kind] += many
+        try:
+            yield
+        finally:
+            self._open -= Counter({(kind, key): many})  # without those that became zero
+            self._all -= Counter({kind: many})
+
+    def check(self, kind: str, wanted: int) -> None:
+        """Raise `ProblemError` 429 where so many of *kind* are more than one key may have."""
+        most = self._limits[kind][0]
+        if wanted > most:
+            raise ProblemError(429, f"a key may have at most {most} {kind} open; close some", headers=SOON)
+
+
+class Held(Response):
+    """Sends *response* while its *share* is held."""
+
+    def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
+        self._response, self._share, self.background = response, share, None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or raise the `ProblemError` of the share."""
+        with self._share:
+            await self._response(scope, receive, send)
 
 
 class StoppedError(Exception):

@@ -1,4 +1,4 @@
-"""Pages of lists, and the cursors that lead from one to the next."""
+"""Answers: pages of lists with their cursors, contexts, and JSON with its tag."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Generic, TypeVar
 
+from fastapi import Request
 from pydantic import BaseModel
+from starlette.responses import Response
 
 from kg_memory.contrib.server.problems import ProblemError
+from kg_memory.models.graph import Value
+from kg_memory.models.results import Context, Explanation, Line, SearchResults
 
 T = TypeVar("T")
 MOST = 1000
@@ -63,3 +68,34 @@ def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
     return Page(
         items=list(items[:limit]), next=Place(place.skip + limit, place.believed_at).to_cursor() if more else None
     )
+
+
+class ContextView(Value):
+    """A context: its `text`, the `lines` in it, those `left_out`, and the `results` that it is made of."""
+
+    text: str
+    tokens: int
+    lines: tuple[Line, ...] = ()
+    left_out: tuple[Explanation, ...] = ()
+    results: SearchResults
+
+
+def view_context(context: Context) -> ContextView:
+    """Return *context* with its contents."""
+    return ContextView(
+        text=str(context),
+        tokens=context.tokens,
+        lines=context.lines,
+        left_out=context.left_out,
+        results=context.results,
+    )
+
+
+def json_response(request: Request, body: bytes, status: int = 200) -> Response:
+    """Return *body* with its tag, or 304 where the reader of a GET has it already."""
+    headers = {"Cache-Control": "private, no-cache"}
+    if request.method == "GET":
+        headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+    return Response(body, status, headers, "application/json")
