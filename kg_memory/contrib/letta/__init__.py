@@ -1,7 +1,6 @@
 """Letta's memory over the temporal graph: blocks, recall and archival memory, and the tools to use them."""
 
-from kg_memory.contrib.letta.block import Block, Version
-from kg_memory.contrib.letta.blocks import Blocks
+from kg_memory.contrib.letta.blocks import Block, Blocks, Version
 from kg_memory.contrib.letta.files import Files, file_tools
 from kg_memory.contrib.letta.sleep_time import (
     adecide_proposal,

@@ -16,10 +16,8 @@ from pydantic import Field
 
 from kg_memory.adapters.rendering import DATA, NOTHING
 from kg_memory.adapters.tools import Answer, CallContext, most_of, search, tool
-from kg_memory.contrib.letta.block import Block, Version
-from kg_memory.contrib.letta.blocks import Blocks
+from kg_memory.contrib.letta.blocks import Block, Blocks, Version, visible
 from kg_memory.contrib.letta.patterns import MOST, match_lines
-from kg_memory.contrib.letta.render import visible
 from kg_memory.errors import NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.arguments import Arguments

@@ -11,8 +11,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.contrib.letta.block import Block, Version
-from kg_memory.contrib.letta.blocks import PROPOSAL, Blocks
+from kg_memory.contrib.letta.blocks import PROPOSAL, Block, Blocks, Version
 from kg_memory.errors import InputError, NotFound
 from kg_memory.llm.prompts import TIDY
 from kg_memory.memory.open import model as open_model

@@ -16,9 +16,8 @@ from langchain_core.tools import BaseTool
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.rendering import render_episode, section
 from kg_memory.adapters.tools import Answer, CallContext, answer_results, most_of, remember, search, tool
-from kg_memory.contrib.letta import arguments, edits
-from kg_memory.contrib.letta.block import Version
-from kg_memory.contrib.letta.blocks import Blocks
+from kg_memory.contrib.letta import arguments
+from kg_memory.contrib.letta.blocks import Blocks, Version, append_line, insert_lines, replace_all, replace_one
 from kg_memory.errors import InputError, renaming
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeKind
@@ -64,21 +63,21 @@ def letta_tools(
 
 
 def _append(here: CallContext, label: str, content: str, *, core: Blocks) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(edits.append, content=content)))
+    return (yield from _edit(here, core, label, partial(append_line, content=content)))
 
 
 def _replace_all(here: CallContext, label: str, old_content: str, new_content: str, *, core: Blocks) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(edits.replace_all, old=old_content, new=new_content)))
+    return (yield from _edit(here, core, label, partial(replace_all, old=old_content, new=new_content)))
 
 
 def _replace_one(here: CallContext, label: str, old_string: str, new_string: str, *, core: Blocks) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(edits.replace_one, old=old_string, new=new_string)))
+    return (yield from _edit(here, core, label, partial(replace_one, old=old_string, new=new_string)))
 
 
 def _insert_line(
     here: CallContext, label: str, new_string: str, insert_line: int = -1, *, core: Blocks
 ) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(edits.insert, text=new_string, line=insert_line)))
+    return (yield from _edit(here, core, label, partial(insert_lines, text=new_string, line=insert_line)))
 
 
 def _rethink(here: CallContext, label: str, new_memory: str, *, core: Blocks) -> Flow[Answer]:

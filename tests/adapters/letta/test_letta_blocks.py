@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.letta import Block, Blocks, edits
+from kg_memory.contrib.letta import Block, Blocks
+from kg_memory.contrib.letta.blocks import insert_lines, replace_all, replace_one
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.graph import EpisodeStatus
@@ -310,15 +311,15 @@ def test_a_core_memory_needs_blocks_with_labels_of_their_own(memory, blocks, use
 
 
 def test_edits_are_exact():
-    assert edits.insert("a\nb", "x\ny", 1) == "a\nx\ny\nb"
-    assert (edits.insert("", "x", -1), edits.insert("a", "x", 0)) == ("x", "x\na")
-    assert edits.replace_one("a &lt; b", "a &lt; b", "c") == "c"
-    assert edits.replace_all("tea, tea", "tea", "") == ", "
+    assert insert_lines("a\nb", "x\ny", 1) == "a\nx\ny\nb"
+    assert (insert_lines("", "x", -1), insert_lines("a", "x", 0)) == ("x", "x\na")
+    assert replace_one("a &lt; b", "a &lt; b", "c") == "c"
+    assert replace_all("tea, tea", "tea", "") == ", "
     for line in (3, -2):
         with pytest.raises(InputError, match="insert_line must be from 0 to 2, or -1"):
-            edits.insert("a\nb", "x", line)
+            insert_lines("a\nb", "x", line)
     with pytest.raises(InputError, match="says 'tea' 2 times"):
-        edits.replace_one("tea, tea", "tea", "x")
+        replace_one("tea, tea", "tea", "x")
 
 
 def test_the_graph_of_a_block_has_no_words_of_it(blocks, user, rows, namespace, database):
