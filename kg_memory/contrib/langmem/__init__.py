@@ -16,9 +16,14 @@ from kg_memory.contrib.langmem.manager import (
     create_memory_searcher,
     create_memory_store_manager,
 )
-from kg_memory.contrib.langmem.prompts import Prompt, create_multi_prompt_optimizer, create_prompt_optimizer
+from kg_memory.contrib.langmem.prompts import (
+    Prompt,
+    arender_rules,
+    create_multi_prompt_optimizer,
+    create_prompt_optimizer,
+    render_rules,
+)
 from kg_memory.contrib.langmem.reflection import ReflectionExecutor
-from kg_memory.contrib.langmem.rules import arender_rules, render_rules
 from kg_memory.contrib.langmem.short_term import (
     RunningSummary,
     SummarizationNode,

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, MessageLikeRepresentation
+from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel
 
 from kg_memory.adapters.messages import messages_of, text_of
-from kg_memory.contrib.langmem.items import Record
+from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, MissingExtra, SettingsError
 from kg_memory.llm.chat import ChatModel
-from kg_memory.runtime.effects import Ask, Prompt, call
+from kg_memory.runtime.effects import Ask, Prompt, both, call
 from kg_memory.runtime.flow import Flow
 
 Answer = TypeVar("Answer", bound=BaseModel)
+Output = TypeVar("Output")
+Config = RunnableConfig | None
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
@@ -25,6 +29,20 @@ class AnnotatedTrajectory(NamedTuple):
 
     messages: Sequence[AnyMessage]
     feedback: Mapping[str, str | int | bool] | str | None = None
+
+
+class FlowRunnable(Runnable[Any, Output]):
+    """A runnable that is written once, as the flow `_run`, for `invoke` and `ainvoke`."""
+
+    @abstractmethod
+    def _run(self, given: Any, config: Config) -> Flow[Output]:
+        """Return the output for the input *given*."""
+
+    def _invoke(self, input: Any, config: Config = None, **kwargs: Any) -> Flow[Output]:  # noqa: A002 - LangChain's name
+        del kwargs
+        return self._run(input, config)
+
+    invoke, ainvoke = both(_invoke)
 
 
 def open_model(model: BaseChatModel | str) -> ChatModel:

@@ -8,19 +8,17 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from kg_memory.contrib.langmem.asking import ask, open_model, write_messages
-from kg_memory.contrib.langmem.items import Record
+from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_messages
+from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.prompts import EXTRACT_THREAD, MANAGE_MEMORIES, strict_schema
 from kg_memory.llm.prompts.answers import MOST, Changes, Records
-from kg_memory.runtime.effects import Prompt, both
+from kg_memory.runtime.effects import Prompt
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
-Config = RunnableConfig | None
 Schema = type[BaseModel]
 Kept = TypeVar("Kept", bound=BaseModel)
 NEW, CHANGED, REMOVED = "new_", "changed_", "removed"
@@ -60,7 +58,7 @@ class Existing(NamedTuple):
     content: Any
 
 
-class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
+class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     """Reads a conversation, compares it with existing memories, and returns how all of them should be.
 
     The input has ``messages``, and may have ``existing`` memories and ``max_steps``, how often the model may look at
@@ -86,16 +84,11 @@ class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
         self._inserts, self._updates, self._deletes = enable_inserts, enable_updates, enable_deletes
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
-    def _invoke(
-        self,
-        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
-        config: Config = None,
-        **kwargs: Any,
-    ) -> Flow[list[ExtractedMemory]]:
-        del config, kwargs
-        messages = write_messages(_require_messages(input))
-        state = _State(list(self.read_existing(input.get("existing"))))
-        for _ in range(validate_count("max_steps", input.get("max_steps") or 1)):
+    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
+        del config
+        messages = write_messages(_require_messages(given))
+        state = _State(list(self.read_existing(given.get("existing"))))
+        for _ in range(validate_count("max_steps", given.get("max_steps") or 1)):
             form = self._forms[bool(state.existing)]
             if form is None or not (messages or state.existing):
                 break
@@ -104,8 +97,6 @@ class MemoryManager(Runnable[Any, list[ExtractedMemory]]):
             if not state.apply(changes):
                 break
         return state.memories(self.schemas)
-
-    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, messages: Sequence[Any], existing: Sequence[Any] | None = None) -> list[ExtractedMemory]:
         """`ainvoke` of *messages* and *existing*."""
@@ -199,7 +190,7 @@ create_memory_manager = MemoryManager
 """The name by which LangMem makes a `MemoryManager`."""
 
 
-class ThreadExtractor(Runnable[Any, BaseModel]):
+class ThreadExtractor(FlowRunnable[BaseModel]):
     """Fills in one record about a whole conversation."""
 
     def __init__(self, model: BaseChatModel | str, schema: Schema, instructions: str) -> None:
@@ -208,22 +199,15 @@ class ThreadExtractor(Runnable[Any, BaseModel]):
         records = Annotated[list[self._schema], Field(min_length=1, max_length=1)]  # type: ignore[name-defined]
         self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
 
-    def _invoke(
-        self,
-        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
-        config: Config = None,
-        **kwargs: Any,
-    ) -> Flow[BaseModel]:
-        del config, kwargs
-        messages = write_messages(_require_messages(input))
+    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
+        del config
+        messages = write_messages(_require_messages(given))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
         kind, instructions = self._schema.model_json_schema(), self._instructions
         answer: Any = yield from ask(self._model, self._form, kind=kind, messages=messages, instructions=instructions)
         record: BaseModel = answer.records[0]
         return record
-
-    invoke, ainvoke = both(_invoke)
 
 
 def create_thread_extractor(

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from typing import Any, TypedDict, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import Runnable, ensure_config
+from langchain_core.runnables import ensure_config
 from langgraph.store.base import BaseStore, Item, SearchItem
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.adapters.messages import messages_of, text_of
-from kg_memory.contrib.langmem.asking import ask, open_model, write_messages
+from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_messages
 from kg_memory.contrib.langmem.extraction import (
-    Config,
     Existing,
     Memory,
     MemoryManager,
@@ -23,8 +22,8 @@ from kg_memory.contrib.langmem.extraction import (
     to_model,
     to_plain,
 )
-from kg_memory.contrib.langmem.items import FACT, Record
 from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
+from kg_memory.contrib.langmem.store import FACT, Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.prompts import RECALL_QUERIES
@@ -53,7 +52,7 @@ class MemoryPhase(TypedDict, total=False):
     enable_deletes: bool
 
 
-class MemoryStoreManager(Runnable[Any, list[Record]]):
+class MemoryStoreManager(FlowRunnable[list[Record]]):
     """Reads a conversation and updates the memories in a store; returns what it put there.
 
     Its input is that of a `MemoryManager`, without ``existing``: it searches for these itself. The *store* is a memory
@@ -104,26 +103,18 @@ class MemoryStoreManager(Runnable[Any, list[Record]]):
         """The store that it was made with, or that of the graph that runs. Errors: `SettingsError`."""
         return store_here(self._store)
 
-    def _invoke(
-        self,
-        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
-        config: Config = None,
-        **kwargs: Any,
-    ) -> Flow[list[Record]]:
-        del kwargs
+    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
         store, namespace = self.store, self.namespace(config)
-        if not isinstance(input, Mapping) or "messages" not in input:
-            raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input!r:.80}')
-        before = yield from self._related(store, namespace, input["messages"])
+        if not isinstance(given, Mapping) or "messages" not in given:
+            raise InputError(f'the given must be a dict such as {{"messages": [...]}}, got {given!r:.80}')
+        before = yield from self._related(store, namespace, given["messages"])
         try:
             if not before and self._default is not None:
                 before = [(yield from self._put_default(store, namespace, config))]
-            after = yield from self._manage(input, before)
+            after = yield from self._manage(given, before)
             return (yield from _store_changes(store, namespace, before, after))
         except MemoryPaused:
             return []
-
-    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, messages: Sequence[Any]) -> list[Record]:
         """`ainvoke` of *messages*."""
@@ -230,25 +221,17 @@ create_memory_store_manager = MemoryStoreManager
 """The name by which LangMem makes a `MemoryStoreManager`."""
 
 
-class MemorySearcher(Runnable[Any, list[SearchItem]]):
+class MemorySearcher(FlowRunnable[list[SearchItem]]):
     """Searches a store for what bears on a conversation, by queries that a model writes."""
 
     def __init__(self, model: BaseChatModel | str, prompt: str, namespace: Labels | str, store: Store | None) -> None:
         self.namespace = Namespace(namespace)
         self._model, self._prompt, self._store = open_model(model), prompt, validate_store(store)
 
-    def _invoke(
-        self,
-        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
-        config: Config = None,
-        **kwargs: Any,
-    ) -> Flow[list[SearchItem]]:
-        del kwargs
+    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[SearchItem]]:
         store, namespace = store_here(self._store), self.namespace(config)
-        queries = yield from write_queries(self._model, input["messages"], self._prompt)
+        queries = yield from write_queries(self._model, given["messages"], self._prompt)
         return (yield from search_all(store, namespace, queries, 10))
-
-    invoke, ainvoke = both(_invoke)
 
 
 def create_memory_searcher(

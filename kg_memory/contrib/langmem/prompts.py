@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, Required, cast, get_args
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
-from kg_memory.contrib.langmem.asking import ask, open_model, write_trajectories
-from kg_memory.contrib.langmem.extraction import Config
-from kg_memory.contrib.langmem.items import Labels, Record
-from kg_memory.contrib.langmem.rules import Rules
-from kg_memory.errors import InputError, SettingsError
+from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
+from kg_memory.adapters.store.facts import graph_namespace
+from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_trajectories
+from kg_memory.contrib.langmem.place import Namespace
+from kg_memory.contrib.langmem.store import Labels, Record
+from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.prompts import CHOOSE_PROMPTS, REVIEW, REWRITE
 from kg_memory.llm.prompts.answers import Lesson
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
+from kg_memory.models.operations import AddResult
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import instant, iso_or_text
+from kg_memory.text.identity import LONGEST_NAME
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
+logger = logging.getLogger("kg_memory")
+
+FOLLOWS = "FOLLOWS"
+SOURCE = "optimizer"
+MOST = 1000
+LONGEST_RULE = 150
+"""Characters of a rule that is cut, of up to three bytes each."""
+_SAYS = " follows the rule: "
+MAPPING = {
+    "subject": "$.agent",
+    "predicate": FOLLOWS,
+    "object": "$.rule",
+    "sentence": "$.sentence",
+    "valid_at": "$.at",
+}
+"""The fact that the record of a trajectory states."""
 Kind = Literal["gradient", "metaprompt", "prompt_memory"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 STEPS = {"min_reflection_steps": 1, "max_reflection_steps": 3}
@@ -42,7 +64,7 @@ class Prompt(TypedDict, total=False):
     when_to_update: str | None
 
 
-class PromptOptimizer(Runnable[Any, str]):
+class PromptOptimizer(FlowRunnable[str]):
     """Takes ``{"trajectories": [...], "prompt": ...}`` and returns the improved prompt."""
 
     def __init__(self, model: ChatModel, kind: Kind, config: Mapping[str, Any] | None, rules: Rules | None) -> None:
@@ -58,14 +80,8 @@ class PromptOptimizer(Runnable[Any, str]):
         self._most = validate_count("max_reflection_steps", steps["max_reflection_steps"])
         self._model, self._kind, self._rules = model, kind, rules
 
-    def _invoke(
-        self,
-        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
-        config: Config = None,
-        **kwargs: Any,
-    ) -> Flow[str]:
-        del kwargs
-        trajectories, prompt = write_trajectories(_field(input, "trajectories")), _read_prompt(_field(input, "prompt"))
+    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
+        trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
         if not trajectories:
             return prompt["prompt"]
         followed = [] if self._rules is None else (yield from self._rules.current(prompt["name"], config))
@@ -74,8 +90,6 @@ class PromptOptimizer(Runnable[Any, str]):
         if lessons and self._rules is not None:
             yield from self._rules.learn(prompt["name"], trajectories, lessons, followed, config)
         return text
-
-    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, trajectories: Any, prompt: str | Prompt) -> str:
         """`ainvoke` of *trajectories* and *prompt*."""
@@ -138,21 +152,15 @@ def create_prompt_optimizer(
     return PromptOptimizer(open_model(model), kind, config, rules)
 
 
-class MultiPromptOptimizer(Runnable[Any, list[Prompt]]):
+class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
     """Takes ``{"trajectories": [...], "prompts": [...]}``; returns all prompts, those improved that caused problems."""
 
     def __init__(self, model: ChatModel, optimizer: PromptOptimizer) -> None:
         self._model, self._optimizer = model, optimizer
 
-    def _invoke(
-        self,
-        input: Mapping[str, Any],  # noqa: A002 - as LangChain calls it
-        config: Config = None,
-        **kwargs: Any,
-    ) -> Flow[list[Prompt]]:
-        del kwargs
-        trajectories = _field(input, "trajectories")
-        prompts = [_read_prompt(prompt) for prompt in _field(input, "prompts")]
+    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
+        trajectories = _field(given, "trajectories")
+        prompts = [_read_prompt(prompt) for prompt in _field(given, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
             raise InputError("prompts must have different names")
         chosen = yield from self._choose(prompts, write_trajectories(trajectories))
@@ -165,8 +173,6 @@ class MultiPromptOptimizer(Runnable[Any, list[Prompt]]):
             else:
                 improved.append(prompt)
         return improved
-
-    invoke, ainvoke = both(_invoke)
 
     async def __call__(self, trajectories: Any, prompts: Sequence[Prompt]) -> list[Prompt]:
         """`ainvoke` of *trajectories* and *prompts*."""
@@ -229,3 +235,100 @@ def _escape(text: str, variables: set[str]) -> str:
         return piece.replace("{", "{{").replace("}", "}}")
 
     return _BRACE.sub(double, text)
+
+
+# Procedural memory: the rules that an agent follows, as facts, with when and from what each was learned
+
+
+class Rules:
+    """The rules of agents in one namespace of a memory."""
+
+    def __init__(self, memory: GraphMemory, namespace: Labels | str) -> None:
+        self._memory = validate_memory(memory)
+        self._namespace = NamespaceTemplate(namespace) if isinstance(namespace, str) else Namespace(namespace)
+
+    @staticmethod
+    def text_of(fact: Fact) -> str:
+        """Return the rule that *fact* says an agent follows."""
+        _, separator, rule = fact.sentence.partition(_SAYS)
+        return rule if separator else fact.objects[0]
+
+    def current(
+        self,
+        agent: str,
+        config: Mapping[str, Any] | None = None,
+        *,
+        as_of: datetime | str | None = None,
+        believed_at: datetime | str | None = None,
+    ) -> Flow[list[Fact]]:
+        """Return the rules that hold for *agent*, those learned first first."""
+        where = {"predicate": FOLLOWS, "name": agent}
+        times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
+        place = {"namespace": self._where(config), "limit": MOST}
+        rules: list[Fact] = yield from call(self._memory.facts, "list", where=where, **times, **place)
+        return list(reversed([rule for rule in rules if rule.reviewed]))
+
+    def learn(
+        self,
+        agent: str,
+        trajectories: Sequence[Record],
+        lessons: Sequence[Lesson],
+        followed: Sequence[Fact],
+        config: Mapping[str, Any] | None,
+    ) -> Flow[None]:
+        """State *lessons* as rules of *agent*: a record each, with the trajectory that taught it.
+
+        Where a lesson replaces one of the rules *followed*, that one ends. Nothing happens in a paused namespace.
+        """
+        place = {"source": SOURCE, "namespace": self._where(config)}
+        for lesson in lessons:
+            text = json.dumps(self._write(agent, trajectories, lesson), ensure_ascii=False, default=str)
+            try:
+                added: AddResult = yield from call(self._memory, "add", text, kind="json", mapping=MAPPING, **place)
+            except MemoryPaused:
+                return
+            if added.skipped:
+                logger.warning("the rule learned from episode %s is not kept: %s", added.episode, added.skipped)
+                continue
+            former = dict(enumerate(followed, 1)).get(lesson.replaces or 0)
+            if former is not None and self.text_of(former) != lesson.lesson:
+                decision = {"by": SOURCE, "reason": lesson.reason, "namespace": place["namespace"]}
+                yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
+
+    def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
+        """Return the record of *lesson*; its rule names an entity, so a long one is cut there."""
+        text = lesson.lesson
+        shown = [record for record in trajectories if record["trajectory"] == lesson.trajectory]
+        return {
+            "agent": agent,
+            "rule": text if len(text.encode()) <= LONGEST_NAME else f"{text[:LONGEST_RULE]}...",
+            "sentence": f"{agent}{_SAYS}{text}",
+            "reason": lesson.reason,
+            "at": iso_or_text(instant(self._memory.driver.today())),
+            "trajectories": shown or list(trajectories),
+        }
+
+    def _where(self, config: Mapping[str, Any] | None) -> str:
+        if isinstance(self._namespace, Namespace):
+            return graph_namespace(self._namespace(config))
+        return place_here(self._namespace, config or None).namespace
+
+
+def _render_rules(
+    memory: GraphMemory,
+    agent: str = "agent",
+    *,
+    namespace: Labels | str = DEFAULT_NAMESPACE,
+    as_of: datetime | str | None = None,
+    believed_at: datetime | str | None = None,
+) -> Flow[str]:
+    """Return the rules that *agent* follows, a line each, those learned first first; "" if there are none.
+
+    *agent* is the name of a `Prompt`, or "agent". With *as_of* they are those that held then, with *believed_at* those
+    believed then. Errors: `InputError`.
+    """
+    rules = yield from Rules(memory, namespace).current(agent, as_of=as_of, believed_at=believed_at)
+    return "\n".join(f"- {Rules.text_of(rule)}" for rule in rules)
+
+
+render_rules, arender_rules = both(_render_rules)

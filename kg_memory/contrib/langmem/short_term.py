@@ -21,12 +21,12 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
 from kg_memory.adapters.messages import text_of
-from kg_memory.contrib.langmem.items import Record
+from kg_memory.contrib.langmem.asking import Config, FlowRunnable
+from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import AnswerError, InputError
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
@@ -154,7 +154,7 @@ def _summarize_messages(
 summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
-class SummarizationNode(Runnable[Any, Record]):
+class SummarizationNode(FlowRunnable[Record]):
     """A node that writes the messages for the model, by `summarize_messages`, into *output_messages_key*.
 
     The running summary is in the state's ``context``, a dict, as ``running_summary``. With the same key for input and
@@ -190,14 +190,9 @@ class SummarizationNode(Runnable[Any, Record]):
         }
         self._read, self._written = input_messages_key, output_messages_key
 
-    def _invoke(
-        self,
-        input: Record | BaseModel,  # noqa: A002 - as LangChain calls it
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Flow[Record]:
-        del config, kwargs
-        messages, context = _get(input, self._read), _get(input, "context") or {}
+    def _run(self, given: Record | BaseModel, config: Config) -> Flow[Record]:
+        del config
+        messages, context = _get(given, self._read), _get(given, "context") or {}
         if messages is None:
             raise InputError(f"the state must have {self._read!r}; set input_messages_key to where its messages are")
         running = context.get("running_summary")
@@ -207,8 +202,6 @@ class SummarizationNode(Runnable[Any, Record]):
         replaces = self._read == self._written
         kept = [RemoveMessage(REMOVE_ALL_MESSAGES), *result.messages] if replaces else result.messages
         return {self._written: kept, "context": {**context, "running_summary": result.running_summary}}
-
-    invoke, ainvoke = both(_invoke)
 
 
 def _limits(most: int, before: int | None, summary: int, count: TokenCounter) -> _Limits:

@@ -12,8 +12,8 @@ from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore, SearchItem
 from pydantic import BaseModel, Field, create_model
 
-from kg_memory.contrib.langmem.items import Record
 from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
+from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.models.arguments import Arguments
 from kg_memory.runtime.effects import both, call
