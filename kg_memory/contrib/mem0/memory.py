@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, NoReturn, Self
 
 from kg_memory.adapters.namespace import validate_memory
-from kg_memory.contrib.mem0 import deleting, looking
-from kg_memory.contrib.mem0.adding import UNSET, Note, add, update
+from kg_memory.contrib.mem0 import changing, looking
+from kg_memory.contrib.mem0.changing import UNSET, Note, add, update
 from kg_memory.contrib.mem0.config import COLLECTION, open_config
 from kg_memory.contrib.mem0.filters import parse_filters
 from kg_memory.contrib.mem0.items import to_history
@@ -194,7 +194,7 @@ def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
 
     Errors: `InputError`.
     """
-    deleted = yield from deleting.delete(self.view, memory_id)
+    deleted = yield from changing.delete(self.view, memory_id)
     return {"message": "Memory deleted successfully!", "deleted": deleted}
 
 
@@ -203,13 +203,13 @@ def _delete_all(
 ) -> Flow[dict[str, str]]:
     """Forget all memories of a user, an agent or a run, or of all that are named together. Errors: `InputError`."""
     ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
-    yield from deleting.delete_all(self.view, parse_filters(None, ids))
+    yield from changing.delete_all(self.view, parse_filters(None, ids))
     return {"message": "Memories deleted successfully!"}
 
 
 def _reset(self: Verbs) -> Flow[None]:
     """Forget all memories of the collection."""
-    return deleting.reset(self.view)
+    return changing.reset(self.view)
 
 
 # Their two forms

@@ -1,8 +1,9 @@
-"""Add messages and update memories, and tell what became of which memory."""
+"""Add messages, update memories and delete them, and tell what became of which memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
@@ -10,24 +11,49 @@ from typing import Any
 from uuid import uuid4
 
 from kg_memory.contrib.importers.from_mem0 import IDS, SOURCE, read_expiration, to_labels
+from kg_memory.contrib.mem0.filters import EVERYTHING, AllOf, Node, to_where
 from kg_memory.contrib.mem0.items import find_ended, to_events
-from kg_memory.contrib.mem0.messages import Message, cut, read_messages
 from kg_memory.contrib.mem0.scopes import Entries, Ids, Item, Owner, read_ids, to_metadata
-from kg_memory.contrib.mem0.view import View
-from kg_memory.errors import InputError, ModelError
-from kg_memory.models.graph import Fact
-from kg_memory.models.operations import AddResult
+from kg_memory.contrib.mem0.view import PAGE, View
+from kg_memory.errors import InputError, ModelError, NotFound
+from kg_memory.models.graph import Episode, Fact
+from kg_memory.models.operations import AddResult, ForgetReceipt
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.message_fields import ROLES, USER, parse_time
+from kg_memory.text.identity import name_of_speaker
+from kg_memory.text.message_fields import ROLES, USER, parse_time, plain_text
 from kg_memory.validation import validate_text
 
 NOTED = "NOTED"
 """The predicate of what is kept word for word."""
 PROCEDURAL = "procedural_memory"
+SYSTEM = "system"
+LONGEST_NOTE = 2000
+"""Characters of a text that is kept word for word as one memory."""
+_BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?])\s|(?<=[。！？])", r"\s")
+"""The ends of paragraphs, lines, sentences and words."""
 UNSET: Any = object()
 """An argument that was left out, where None means something."""
 AT_ONCE = 500
 """The source ids that one filter has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message: its role, the name of who speaks if it has one, and its words."""
+
+    role: str
+    name: str | None
+    text: str
+
+    @property
+    def speaker(self) -> str:
+        """The name under which the graph knows who speaks."""
+        return name_of_speaker(self.name) or ROLES.get(self.role, self.role)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels that say who spoke."""
+        return {"role": self.role, **({"actor_id": self.name} if self.name else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +189,112 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
     last_day, expires_at = read_expiration(before if expiration is UNSET else expiration)
     about = {"memory_type": labels.pop("memory_type", None), "expiration_date": last_day}
     return Message(role, name, words), Note(ids, {**to_metadata(labels), **(metadata or {})}, about, None, expires_at)
+
+
+# The messages that Mem0 takes: a text, a dict with a role and a content, or a list of these
+
+
+def read_messages(messages: object) -> list[Message]:
+    """Return *messages* that have words, without those of the system. Errors: `InputError`."""
+    listed = messages if isinstance(messages, list | tuple) else [messages]
+    if not listed:
+        raise InputError("messages must have at least one message, got none")
+    read = [_read_message(message) for message in listed]
+    return [message for message in read if message.role != SYSTEM and message.text.strip()]
+
+
+def _read_message(message: Any) -> Message:
+    if isinstance(message, str):
+        return Message(USER, None, message)
+    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str) or "content" not in message:
+        what = "a text, or a dict with a role and a content, or a list of these"
+        raise InputError(f"messages must be {what}, got {message!r:.100}")
+    name = message.get("name")
+    if not isinstance(name, str | None):
+        raise InputError(f"the name of a message must be a text, got {name!r:.100}")
+    return Message(message["role"].strip().lower(), name or None, plain_text(message["content"]))
+
+
+def cut(text: str) -> Iterator[str]:
+    """Yield *text* in pieces of at most `LONGEST_NOTE` characters, cut at ends of paragraphs, lines or sentences."""
+    rest = text.strip()
+    while len(rest) > LONGEST_NOTE:
+        place = _find_cut(rest)
+        yield rest[:place].strip()
+        rest = rest[place:].strip()
+    if rest:
+        yield rest
+
+
+def _find_cut(text: str) -> int:
+    """Return where to cut *text*, as late as it may be: behind a paragraph, a line, a sentence, or a word."""
+    for pattern in _BREAKS:
+        places = [match.end() for match in re.finditer(pattern, text[:LONGEST_NOTE])]
+        if places and places[-1] > LONGEST_NOTE // 2:
+            return places[-1]
+    return LONGEST_NOTE
+
+
+# Deleting
+
+
+def delete(view: View, memory_id: str) -> Flow[list[str]]:
+    """Forget the memory with that id and what it took the place of; return the ids of all memories that went.
+
+    Errors: `NotFound`.
+    """
+    owner = yield from view.require(memory_id)
+    fact = yield from view.current(owner, memory_id)
+    chain = [memory_id] if fact is None else (yield from _find_chain(view, owner, fact))
+    deleted: list[str] = []
+    for id_ in chain:
+        deleted += yield from _forget(view, owner, {"fact": id_}, search=id_ == chain[-1])
+    return deleted
+
+
+def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
+    """Return the ids of *fact* and of all that it took the place of, the latest last."""
+    evolution: list[Fact] = yield from view.call("facts.evolution", owner, fact.id)
+    before: dict[str, set[str]] = {}
+    for period in evolution:
+        before.setdefault(period.id, set()).update(period.supersedes)
+    chain, edge = [fact.id], [fact.id]
+    while edge:
+        edge = [id_ for last in edge for id_ in sorted(before.get(last, ())) if id_ not in chain]
+        chain += edge
+    return list(dict.fromkeys(reversed(chain)))
+
+
+def delete_all(view: View, node: AllOf) -> Flow[None]:
+    """Forget all that the namespaces have of what *node* names."""
+    for owner, rest in (yield from view.matching(node)):
+        if rest == EVERYTHING:
+            yield from _forget(view, owner, {"everything": True}, search=True)
+        else:
+            yield from _forget_matching(view, owner, rest)
+
+
+def reset(view: View) -> Flow[None]:
+    """Forget all memories of the collection."""
+    for owner in (yield from view.owners()):
+        yield from _forget(view, owner, {"everything": True}, search=True)
+
+
+def _forget_matching(view: View, owner: Owner, node: Node) -> Flow[None]:
+    """Forget the messages whose labels pass *node*."""
+    where = to_where(node)
+    while True:
+        episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
+        for place, episode in enumerate(episodes, start=1):
+            yield from _forget(view, owner, {"episode": episode.id}, search=place == len(episodes))
+        if len(episodes) < PAGE:
+            return
+
+
+def _forget(view: View, owner: Owner, target: Entries, *, search: bool) -> Flow[list[str]]:
+    """Forget *target*, unless it went with another one already; return the ids of the facts that went."""
+    try:
+        receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target, search=search)
+    except NotFound:
+        return []
+    return list(receipt.facts)
