@@ -8,8 +8,18 @@ from html.parser import HTMLParser
 from typing import Any
 
 from kg_memory.contrib.chats.formats import is_langchain, is_openai, read_messages
-from kg_memory.contrib.chats.records import Item, is_message
-from kg_memory.contrib.chats.threads import Chat, Json, Thread, branch, first, name_role, objects, select
+from kg_memory.contrib.chats.records import (
+    Chat,
+    Item,
+    Json,
+    Thread,
+    branch,
+    first,
+    is_message,
+    name_role,
+    objects,
+    select,
+)
 from kg_memory.errors import InputError
 
 # ChatGPT wraps citations and links to its own widgets in characters of the private use area.

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kg_memory.contrib.chats.records import Item
-from kg_memory.contrib.chats.threads import Chat, Json, Thread, first, objects, read_moment, select
+from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, first, objects, read_moment, select
 
 
 def _is_telegram(value: Json) -> bool:

@@ -14,10 +14,22 @@ from typing import Any
 from kg_memory.cli.files import File, check, files_of, is_archive, lines_of, whole_text
 from kg_memory.contrib.chats import formats
 from kg_memory.contrib.chats.assistants import ASSISTANTS
-from kg_memory.contrib.chats.doubt import holds_words, looks_like_chat
 from kg_memory.contrib.chats.messengers import MESSENGERS
-from kg_memory.contrib.chats.records import Item, build, from_record, is_message, place, to_json
-from kg_memory.contrib.chats.threads import Chat, Json, Thread, date_beginning, first, objects, read_moment
+from kg_memory.contrib.chats.records import (
+    Chat,
+    Item,
+    Json,
+    Thread,
+    build,
+    date_beginning,
+    first,
+    from_record,
+    is_message,
+    objects,
+    place,
+    read_moment,
+    to_json,
+)
 from kg_memory.contrib.chats.whatsapp import DateOrder, is_whatsapp, read_whatsapp
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
@@ -101,7 +113,7 @@ class Reading:
     @property
     def is_doubtful(self) -> bool:
         """Whether records were read that have texts, and so may be another kind of chat."""
-        return any(part.format == "json" and holds_words(part.document) for part in self.parts)
+        return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
         """Yield the episodes in the file's order."""
@@ -208,7 +220,7 @@ def _chat_of(document: Any) -> Chat | None:
 def _refuse_unknown(part: _Part, records: list[Any]) -> None:
     """Raise `InputError` for records that look like those of a chat, in a form that no reader knows."""
     for record in records[:_LOOKED_AT]:
-        if not (isinstance(record, dict) and _is_readable(record)) and looks_like_chat(record):
+        if not (isinstance(record, dict) and _is_readable(record)) and formats.looks_like_chat(record):
             raise InputError(
                 f"{part.path} looks like a conversation, in none of the known formats: {_LISTED}. Write it as "
                 'JSON Lines, as in {"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1"}, '
@@ -345,30 +357,26 @@ def _read_whatsapp(part: _Part) -> Iterable[Item]:
     return read_whatsapp(lines_of(part.file), part.path, part.date_order)
 
 
-def _read_messages(part: _Part) -> Iterable[Item]:
-    if not formats.messages_of(part.document):
-        raise _not_of(part, "list of messages")
-    return formats.read_messages(part.document, part.thread)
+def _read_documents(
+    is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[Item]], name: str
+) -> Callable[[_Part], Iterable[Item]]:
+    """Return a reader of whole documents, which refuses those that are not valid as having no *name*."""
+
+    def read_part(part: _Part) -> Iterable[Item]:
+        if not is_valid(part.document):
+            raise _not_of(part, name)
+        return read_document(part.document, part.thread)
+
+    return read_part
 
 
-def _read_locomo(part: _Part) -> Iterable[Item]:
-    if not formats.samples(part.document):
-        raise _not_of(part, "LoCoMo conversation")
-    return formats.read_locomo(part.document, part.thread)
-
-
-def _read_beam(part: _Part) -> Iterable[Item]:
-    if not formats.is_beam(part.document):
-        raise _not_of(part, "BEAM chat")
-    return formats.read_beam(part.document, part.thread)
-
-
+_read_messages = _read_documents(formats.messages_of, formats.read_messages, "list of messages")
 _READ: dict[str, Callable[[_Part], Iterable[Item]]] = {
     "jsonl": _read_lines,
     "openai": _read_messages,
     "langchain": _read_messages,
-    "locomo": _read_locomo,
-    "beam": _read_beam,
+    "locomo": _read_documents(formats.samples, formats.read_locomo, "LoCoMo conversation"),
+    "beam": _read_documents(formats.is_beam, formats.read_beam, "BEAM chat"),
     "json": _read_json,
     "chat": _read_chat,
     "text": _read_text,
