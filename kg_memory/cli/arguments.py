@@ -349,14 +349,13 @@ def _add_set_up(command: Command) -> None:
     export.add_argument("--store", metavar="NAME", help="the items of the KGStore of that name, instead of a namespace")
     export.add_argument("--no-embeddings", action="store_true", help="leave the vectors out: an import makes them anew")
     about = "bring in an export, or the memory of another library"
-    origins = ("kg-memory", "graphiti", *plugin_names("importers"))
+    origins = ("kg-memory", *plugin_names("importers"))
     made = command("import", "maintenance:import_", about, texts.IMPORT)
     made.add_argument("file", metavar="FILE", help="the file, - for standard input, or the URL of Graphiti's server")
     made.add_argument("--from", dest="origin", choices=origins, default=origins[0], help="what it is of")
     made.add_argument("--replace", action="store_true", help="let go of what the namespace holds")
     about = "do not take the vectors of the file: make them anew"
     made.add_argument("--no-embeddings", action="store_true", help=about)
-    made.add_argument("--graph", metavar="NAME", help="what Graphiti calls its graph (default: default_db)")
     about = "the user, graph or namespace (a/b) of the other memory that is meant, where there are several"
     made.add_argument("--group", metavar="NAME", help=about)
     made.add_argument("--no-read", action="store_true", help="save sentences, and let the next ingest read them")

@@ -285,17 +285,17 @@ examples:
   kg-memory export ann.graphml --format graphml
 """
 IMPORT = """\
-An export, or a graph of Graphiti, is there at once, or not at all. A namespace that holds something is refused, unless
+An export is there at once, or not at all. A namespace that holds something is refused, unless
 --replace lets it go. Without --namespace it is that of the export.
 
-From zep, memvara, mem0, langmem, letta and csv, records are added to what is there; the same command again adds
-only what is missing. Facts are declared, and no model is asked. Sentences are read as messages are, or saved with
+From zep, graphiti, memvara, mem0, langmem, letta and csv, records are added to what is there; the same command again
+adds only what is missing. Facts are declared, and no model is asked. Sentences are read as messages are, or saved with
 --no-read. docs/moving_in.md describes the files.
 
 examples:
   kg-memory import ann.jsonl.gz
   kg-memory import ann.jsonl.gz --namespace copy
-  kg-memory import falkor://localhost:6379 --from graphiti --graph default_db
+  kg-memory import falkor://localhost:6379#default_db --from graphiti
   kg-memory import neo4j.json --from graphiti --group ann
   kg-memory import zep.jsonl --from zep --namespace ann
   kg-memory import mem0.json --from mem0 --group ann --namespace ann

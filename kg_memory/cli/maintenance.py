@@ -209,9 +209,8 @@ def import_(arguments: Namespace, screen: Screen) -> int:
         screen.note("-n NAME imports into another namespace")
     if done.embedded:
         screen.note(f"{count_noun(done.embedded, 'vector')} made anew")
-    why = ", which say nothing or belong to nothing" if arguments.origin == "graphiti" else ""
     for what, number in done.left_out.items():
-        screen.note(f"left out: {number} of {what}{why}")
+        screen.note(f"left out: {number} of {what}")
     if done.unread:
         screen.note(f"{count_noun(len(done.unread), 'message')} saved but not read: {done.unread[0]}")
     return bool(done.unread)
@@ -226,11 +225,8 @@ def _bring(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
             arguments.file, **target, replace=arguments.replace, embeddings=embeddings, progress=progress
         )
     where = {"namespace": namespace_of(arguments), "group": arguments.group, "progress": progress}
-    if arguments.origin == "graphiti":
-        named = {"graph": arguments.graph} if arguments.graph else {}
-        return memory.data.import_graphiti(arguments.file, replace=arguments.replace, **where, **named)
     if arguments.replace:
-        raise InputError("--replace is for graphs: records are added to what is there")
+        raise InputError("--replace is for exports of kg-memory: records of other memories are added to what is there")
     return memory.data.import_from(arguments.origin, arguments.file, read=not arguments.no_read, **where)
 
 

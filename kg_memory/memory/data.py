@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Form = Literal["jsonl", "graphml", "cytoscape"]
 Exporter = Callable[[Database, "ExportOptions", "Target", "Progress | None"], ExportResult]
-GRAPHITI_GRAPH = "default_db"
-"""Graphiti's default name of its graph."""
 FROM_EXPORT = ""
 """The namespace of an import that names none: that of the export."""
 
@@ -92,33 +90,6 @@ class Data(Group):
 
     import_, aimport_ = verb(_import_)
 
-    def _import_graphiti(
-        self,
-        source: str | Path,
-        *,
-        graph: str = GRAPHITI_GRAPH,
-        group: str | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
-        replace: bool = False,
-        progress: Progress | None = None,
-    ) -> Flow[ImportResult]:
-        """Import a graph of Graphiti without asking a model: facts with both clocks, evidence and what ended what.
-
-        *source* is the URL of its FalkorDB (``falkor://host:6379``), where its graph is called *graph*, or a file that
-        ``apoc.export.json.all`` made of its Neo4j. *group* is the ``group_id`` to import, where there are several.
-        Embeddings are made anew. For the rest see `import_`.
-        """
-        from kg_memory.maintenance.transfer.imports import ImportOptions, import_converted  # noqa: PLC0415
-
-        def bring() -> ImportResult:
-            options = ImportOptions(namespace, replace, embeddings=False)
-            conversion = load_plugin("graphs", "graphiti")(source, graph, group, namespace)
-            return import_converted(self._engine.driver, conversion, options, progress)
-
-        return work(bring)
-
-    import_graphiti, aimport_graphiti = verb(_import_graphiti)
-
     def _import_from(
         self,
         origin: str,
@@ -131,11 +102,13 @@ class Data(Group):
     ) -> Flow[ImportResult]:
         """Add to *namespace* what another memory exported to the file *source*; see ``docs/moving_in.md``.
 
-        *origin* is ``zep``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``. Facts are declared: no
-        model is asked about them. Sentences are read as messages, or only saved without *read*: `episodes.resume` reads
-        them. *group* is the owner whose memory it is, where there are several. All records are checked before the first
-        is stored. Each keeps the id of its source, so after an interruption the same call goes on where it stopped.
-        *progress* is called with how many records of how many are stored. Errors: `InputError` names a wrong record.
+        *origin* is ``zep``, ``graphiti``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``. The *source* of
+        ``graphiti`` may be the URL of its database and the name of its graph: ``falkor://host:6379#default_db``. Facts
+        are declared: no model is asked about them. Sentences are read as messages, or only saved without *read*:
+        `episodes.resume` reads them. *group* is the owner whose memory it is, where there are several. All records are
+        checked before the first is stored. Each keeps the id of its source, so after an interruption the same call goes
+        on where it stopped. *progress* is called with how many records of how many are stored. Errors: `InputError`
+        names a wrong record.
         """
         where = {"group": group, "namespace": namespace}
         return run_plugin("import_from", self._engine, origin, source, **where, read=read, progress=progress)

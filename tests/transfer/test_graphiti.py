@@ -1,4 +1,4 @@
-"""Graphiti's graph comes with both clocks, evidence and what ended what; no model is asked."""
+"""Graphiti's edges become declared facts and its episodes messages; no model is asked about the edges."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.embedded import Server
+from kg_memory.models.operations import ImportResult
 from tests.faults.whole import flaws
-from tests.transfer import exported, graphiti_graph, left_aside
+from tests.transfer import graphiti_graph
 
 GRAPH = "of graphiti"
 
@@ -29,6 +30,10 @@ def there(memory: GraphMemory) -> Iterator[GraphMemory]:
     database.delete(GRAPH)
 
 
+def bring(memory: GraphMemory, source: Any, namespace: str, **options: Any) -> ImportResult:
+    return memory.data.import_from("graphiti", source, namespace=namespace, read=False, **options)
+
+
 def told(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, Any, Any]]:
     found = memory.facts.about("Ann", namespace=namespace, **when)
     return [
@@ -37,82 +42,67 @@ def told(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, An
     ]
 
 
-def test_facts_come_with_both_clocks_and_evidence(there: GraphMemory, server: Server, namespace: str):
+def test_edges_come_with_their_dates_and_types(there: GraphMemory, server: Server, namespace: str):
     asked = len(there.driver.model.asked)
-    done = there.data.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
+    done = bring(there, f"{server.url}#{GRAPH}", namespace)
     assert len(there.driver.model.asked) == asked
-    assert done.left_out == {"Entity": 1}
-    assert (done.records["entity"], done.records["fact"], done.records["verdict"]) == (4, 4, 1)
+    assert done.records == {"message": 3, "declared fact": 6}
     assert told(there, namespace) == [
         ("Ann works at Acme", None, None),
         ("Ann lives in Paris", 2, None),
         ("Ann lives in Oslo", 1, 2),
     ]
-    before = datetime(2025, 1, 1, 10, 0, 30, tzinfo=UTC)
-    assert told(there, namespace, believed_at=before) == [("Ann lives in Oslo", 1, None)]
-    oslo = next(each for each in there.facts.about("Ann", namespace=namespace) if "Oslo" in each.sentence)
-    assert (oslo.created_at, oslo.sources[0].quote) == (
-        datetime(2025, 1, 1, 10, 1, tzinfo=UTC),
-        "I live in Oslo, undated",
-    )
-    assert oslo.sources[0].speaker == "Ann"
+    assert there.entities.card("Ann", namespace=namespace).entity.type == "Person"
     [was] = there.facts.about("Acme", namespace=namespace, as_of="2020-06-01")
-    assert (was.sentence, was.sources[0].quote) == ("Acme was in Oslo", "Acme was in Oslo")
-    assert [each.name for each in there.communities.list(namespace=namespace)] == ["Ann's places"]
+    assert (was.sentence, was.sources[0].at) == ("Acme was in Oslo", datetime(2025, 1, 1, 10, 3, tzinfo=UTC))
+    first = there.episodes.list(namespace=namespace, where={"kind": "message"})[-1]
+    assert (first.speaker, first.content, first.source_id) == ("Ann", "I live in Oslo, undated", "e1")
     found = there.search("Where does Ann live?", namespace=namespace)
     assert found.facts[0].sentence == "Ann lives in Paris"
     assert flaws(lambda cypher: there.driver.store.database.query(graph_key(namespace), cypher, {}, write=False)) == []
 
 
-def test_what_ended_a_fact_can_be_forgotten_and_a_new_one_ends_it_too(
-    there: GraphMemory, server: Server, namespace: str
-):
-    there.data.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
+def test_a_new_statement_ends_an_imported_fact(there: GraphMemory, server: Server, namespace: str):
+    bring(there, f"{server.url}#{GRAPH}", namespace)
     there.add("I moved to Rome", speaker="Ann", at="2024-06-01", namespace=namespace)
     assert ("Ann lives in Paris", 2, 6) in told(there, namespace)
-    [paris] = [each for each in there.episodes.list(namespace=namespace) if each.content == "I moved to Paris"]
-    there.privacy.forget(episode=paris.id, namespace=namespace)
-    assert ("Ann lives in Oslo", 1, 6) in told(there, namespace), "it had been ended by what is forgotten"
 
 
 def test_a_dump_of_neo4j_says_the_same_as_the_graph(there: GraphMemory, server: Server, namespace: str, tmp_path: Path):
-    there.data.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
-    data = exported(there, namespace)
+    bring(there, f"{server.url}#{GRAPH}", namespace)
+    facts = told(there, namespace)
     graphiti_graph.dump(tmp_path / "neo4j.json")
-    there.data.import_graphiti(tmp_path / "neo4j.json", namespace=namespace, replace=True)
-    assert exported(there, namespace) == data
-    assert left_aside(there.driver.store.database) == []
+    again = bring(there, tmp_path / "neo4j.json", namespace)
+    assert again.repeated == sum(again.records.values()) == 9
+    assert told(there, namespace) == facts
 
 
-async def test_it_comes_as_well_on_an_event_loop(there: GraphMemory, server: Server, namespace: str):
-    done = await there.data.aimport_graphiti(server.url, graph=GRAPH, namespace=namespace, progress=lambda *_: None)
-    assert done.records["episode"] == 4
-
-
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ('"created_at": "2025', '"created_at": "last year', r"neo4j.json:7: created_at is not a time"),
+        ('"name": "Ann"', '"name": ["Ann"]', r"neo4j.json:1: name must be a text"),
+        ("", "nonsense\n", r"neo4j.json:1: the line must be a node or relationship in JSON; use apoc.export.json.all"),
+        (None, "", "no entities and no episodes of Graphiti's; check"),
+        ('"group_id": "ann"', '"group_id": "bob"', r"2 groups; choose one of them with --group, such as \['ann', 'bob"),
+    ],
+)
 def test_a_wrong_dump_changes_nothing_and_says_what_to_do(
-    there: GraphMemory, server: Server, namespace: str, tmp_path: Path
+    memory: GraphMemory, namespace: str, tmp_path: Path, right: str | None, wrong: str, said: str
 ):
     path = tmp_path / "neo4j.json"
     graphiti_graph.dump(path)
     good = path.read_text("utf-8")
-    for wrong, said in (
-        (
-            good.replace('"created_at": "2025', '"created_at": "last year', 1),
-            r"neo4j.json:1: created_at: .*fix or remove",
-        ),
-        (good.replace('"name": "Ann"', '"name": ["Ann"]', 1), r"neo4j.json:1: name: .*fix or remove"),
-        (
-            f"{good}nonsense\n",
-            r"neo4j.json:\d+: the line must be a node or relationship in JSON; use apoc.export.json.all",
-        ),
-        ("", "no entities and no episodes of Graphiti's; check"),
-        (good.replace('"group_id": "ann"', '"group_id": "bob"', 1), r"2 groups, such as \['ann', 'bob'\]; choose one"),
-    ):
-        path.write_text(wrong, "utf-8")
-        with pytest.raises(InputError, match=said):
-            there.data.import_graphiti(path, namespace=namespace)
+    path.write_text("" if right is None else f"{wrong}{good}" if not right else good.replace(right, wrong), "utf-8")
+    if right == '"group_id": "ann"':
+        path.write_text(good.replace(right, wrong, 1), "utf-8")
+    with pytest.raises(InputError, match=said):
+        bring(memory, path, namespace)
+    assert namespace not in memory.data.namespaces()
+
+
+def test_a_group_or_graph_that_is_not_there_is_refused(there: GraphMemory, server: Server, namespace: str):
     with pytest.raises(InputError, match="no group 'eve'"):
-        there.data.import_graphiti(server.url, graph=GRAPH, group="eve", namespace=namespace)
+        bring(there, f"{server.url}#{GRAPH}", namespace, group="eve")
     with pytest.raises(InputError, match="no graph 'none' on that server"):
-        there.data.import_graphiti(server.url, graph="none", namespace=namespace)
-    assert namespace not in there.data.namespaces()
+        bring(there, f"{server.url}#none", namespace)

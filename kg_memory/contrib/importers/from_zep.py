@@ -7,7 +7,7 @@ so it can be imported again when more edges have ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -29,18 +29,31 @@ from kg_memory.maintenance.transfer.moving import (
 )
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
-SOURCE = "zep"
+SOURCE, NOUN = "zep", "graph"
 LIST_NAMES = ("nodes", "edges", "episodes", "messages", "items")
 ANY_PREDICATE = "RELATES_TO"
 HINT = "pass records as Zep's API returns them"
+ANY_TYPE = "Entity"
+"""The label of all nodes, beside that of their own type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph of Zep's form: its `source`, the `noun` of its owners, and its records with their places, read anew."""
+
+    source: str
+    noun: str
+    records: Callable[[], Iterator[tuple[str, Row]]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The owner whose records are read, the names of nodes, and when episodes were said, by their ids."""
+    """The owner whose records are read, and the names of nodes, their types, and times of episodes by their ids."""
 
+    source: str
     owner: str
     names: Lookup
+    types: Lookup
     said: Lookup
 
 
@@ -49,23 +62,34 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 
     The order of the records does not matter. Errors: `InputError`.
     """
+
+    def records() -> Iterator[tuple[str, Row]]:
+        return ((f"{path}, record {number}", record) for number, _, record in read_json_records(path, LIST_NAMES))
+
+    return read_graph(Graph(SOURCE, NOUN, records), group)
+
+
+def read_graph(graph: Graph, group: str | None) -> Reading:
+    """Read the part of *graph* that *group* owns, by default its only owner. Errors: `InputError`."""
     owners: set[str] = set()
-    names, said = Lookup(), Lookup()
-    for number, _, record in read_json_records(path, LIST_NAMES):
-        place = f"{path}, record {number}"
+    names, types, said = Lookup(), Lookup(), Lookup()
+    for place, record in graph.records():
         owners.add(_owner(record))
         kind, uuid = _kind(place, record), _uuid(place, record)
         if kind == "node" and (name := read_text(place, record, "name")):
             names.put(uuid, name)
+            for label in record.get("labels") or ():
+                if label != ANY_TYPE:
+                    types.put(uuid, str(label))
         elif kind == "episode" and (time := read_time(place, record, "reference_time", "created_at")):
             said.put(uuid, time.isoformat())
-    return partial(_records, path, _Index(choose_owner(owners - {""}, group, "graph"), names, said))
+    owner = choose_owner(owners - {""}, group, graph.noun)
+    return partial(_records, graph, _Index(graph.source, owner, names, types, said))
 
 
-def _records(path: Path, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
+def _records(graph: Graph, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
     episodes = Lookup()
-    for number, _, record in read_json_records(path, LIST_NAMES):
-        place = f"{path}, record {number}"
+    for place, record in graph.records():
         kind = _kind(place, record)
         if _owner(record) not in ("", index.owner):
             continue
@@ -76,7 +100,7 @@ def _records(path: Path, index: _Index, left_out: Counter[str]) -> Iterator[Reco
                 yield Record(place, fact)
         elif kind == "episode":
             if episodes.put(_uuid(place, record), ""):
-                yield Record(place, _episode(place, record))
+                yield Record(place, _episode(place, record, index.source))
             else:
                 left_out["messages that are there as episodes too"] += 1
 
@@ -99,7 +123,7 @@ def _uuid(place: str, record: Row) -> str:
     return require_text(place, record, "uuid", "uuid_", hint=HINT)
 
 
-def _episode(place: str, record: Row) -> EpisodeInput:
+def _episode(place: str, record: Row, source: str) -> EpisodeInput:
     kind = record.get("source")
     return EpisodeInput(
         content=read_text(place, record, "content") or "",
@@ -107,7 +131,7 @@ def _episode(place: str, record: Row) -> EpisodeInput:
         speaker=read_text(place, record, "role_name", "name", "role", "role_type"),
         at=read_time(place, record, "reference_time", "created_at"),
         thread=read_text(place, record, "thread_uuid", "thread_id"),
-        source=SOURCE,
+        source=source,
         source_id=_uuid(place, record),
     )
 
@@ -124,11 +148,13 @@ def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
     said = [time for uuid in _episode_ids(place, record) if (time := index.said.get(uuid))]
     fact = {
         "subject": subject,
+        "subject_type": index.types.get(record.get("source_node_uuid")),
+        "object_type": index.types.get(record.get("target_node_uuid")),
         "predicate": read_text(place, record, "name") or ANY_PREDICATE,
         "object": name_objects(subject, target),
         "sentence": read_text(place, record, "fact"),
         "valid_at": start_before(begins, ends),
-        "source": SOURCE,
+        "source": index.source,
     }
     uuid = _uuid(place, record)
     yield {**fact, "at": min(said, key=datetime.fromisoformat, default=None) or created, "source_id": uuid}

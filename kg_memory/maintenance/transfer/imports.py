@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema
@@ -82,41 +82,6 @@ def import_export(
                 driver.store.database.query(shadow.key, cypher.SET_CONTENTS, {"rows": contents}, write=True)
                 _write_meta(driver, shadow, header)
     return ImportResult(namespace=target, records=dict(writer.counts), embedded=writer.embedded, replaced=replaced)
-
-
-class Conversion(Protocol):
-    """A graph of another memory as records of ours; `left_out` counts elements without a counterpart."""
-
-    left_out: Mapping[str, int]
-
-    def records(self) -> Iterator[Record]:
-        """Yield the records, in the order in which they are written."""
-
-
-def import_converted(
-    driver: FalkorDriver, conversion: Conversion, options: ImportOptions, progress: Progress | None = None
-) -> ImportResult:
-    """Import the graph of another memory, and return what it held; *progress* gets (records written, 0).
-
-    Errors: `InputError` for a namespace that is not empty and not to be replaced.
-    """
-    target = validate_namespace(options.namespace)
-    with _replace_graph(driver, target, graph_key(target), replace=options.replace) as (shadow, replaced):
-        writer = _prepare_memory(driver, shadow, Renaming(target, target), None, options)
-        for count in writer.write(enumerate(conversion.records(), start=1), _converted_error):
-            if progress:
-                progress(count, 0)
-    return ImportResult(
-        namespace=target,
-        records=dict(writer.counts),
-        embedded=writer.embedded,
-        replaced=replaced,
-        left_out={name: count for name, count in conversion.left_out.items() if count},
-    )
-
-
-def _converted_error(number: int, problem: str) -> InputError:
-    return InputError(f"record {number} of the other graph: {problem}")
 
 
 @contextmanager
