@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
@@ -18,6 +18,7 @@ from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.llm.prompts import SCORE
 from kg_memory.llm.rate_limit import RateLimiter, shared_limiter
 from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries, within
+from kg_memory.runtime.driver import to_number
 from kg_memory.runtime.effects import Ask, Call, Model, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
 from kg_memory.settings import hide_password
@@ -35,50 +36,6 @@ SERVER_BATCH = 32
 """Texts per request to a server: by default TEI accepts no more."""
 WRONG_WIRE = frozenset({400, 422})
 """The statuses of servers that do not understand a request."""
-
-
-@runtime_checkable
-class CrossEncoder(Protocol):
-    """Scores texts for a question: one number per text from 0 to 1, higher is better."""
-
-    @property
-    def name(self) -> str: ...
-
-    def scores(self, question: str, texts: Sequence[str]) -> list[float]: ...
-
-    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]: ...
-
-
-def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
-    """Return *scores* as numbers from 0 to 1, one per text.
-
-    Raises: `ModelError`, which names the position of the text but never the text itself.
-    """
-    if len(scores) != len(texts):
-        raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts: check that it scores each text")
-    numbers = [to_number(score) for score in scores]
-    for place, number in enumerate(numbers):
-        if not 0 <= number <= 1:  # rejects a NaN too
-            raise ModelError(f"{name} scored text {place} with {scores[place]!r:.50}: scores must be from 0 to 1")
-    return numbers
-
-
-class CheckedCrossEncoder:
-    """A cross-encoder whose scores are checked; see `check_scores`."""
-
-    def __init__(self, encoder: CrossEncoder) -> None:
-        self.encoder = encoder
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        encoder = self.encoder
-        scores = yield Call(partial(encoder.scores, question, texts), partial(encoder.ascores, question, texts))
-        return check_scores(scores, texts, self.name)
-
-    scores, ascores = both(_score)
 
 
 class Scale:
@@ -99,14 +56,6 @@ class Scale:
 def _logistic(score: float) -> float:
     small = math.exp(-abs(score))
     return (1.0 if score >= 0 else small) / (1.0 + small)
-
-
-def to_number(value: Any) -> float:
-    """Return *value* as a number; NaN if it is not one."""
-    try:
-        return math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 class ModelCrossEncoder:

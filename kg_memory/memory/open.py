@@ -17,12 +17,12 @@ from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.replica import Replicated
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.budget import make_meter
-from kg_memory.llm.cross_encoders import CheckedCrossEncoder, CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
+from kg_memory.llm.cross_encoders import LangChainCrossEncoder, ModelCrossEncoder
 from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, unwrap, vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.driver import Driver, Embedder
-from kg_memory.runtime.effects import Ask, Model, both
+from kg_memory.runtime.effects import Ask, CrossEncoder, Model, both
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow
 from kg_memory.settings import LOCAL_EMBEDDINGS, OFFLINE, Settings
 
@@ -275,8 +275,8 @@ def open_driver(
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
     if dimension := getattr(unwrap(embeddings), "dimension", None):  # known before the first text
         embedder.length = dimension
-    store, checked = GraphStore(database, embedder), CheckedCrossEncoder(scorer or ModelCrossEncoder(model))
-    return Driver(model, embedder, store, checked, meter=meter, clock=clock, side_by_side=side_by_side)
+    store, scorer = GraphStore(database, embedder), scorer or ModelCrossEncoder(model)
+    return Driver(model, embedder, store, scorer, meter=meter, clock=clock, side_by_side=side_by_side)
 
 
 def plan(settings: Settings, model: Model) -> Settings:

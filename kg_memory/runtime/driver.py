@@ -6,6 +6,7 @@ It knows the model, the database and the cross-encoder only by protocols; `kg_me
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -15,11 +16,12 @@ from weakref import WeakMethod
 
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.errors import DatabaseClosed, EmbeddingError
+from kg_memory.errors import DatabaseClosed, EmbeddingError, ModelError
 from kg_memory.runtime.effects import (
     Ask,
     Call,
     Command,
+    CrossEncoder,
     Embed,
     EmbeddingModel,
     Model,
@@ -59,17 +61,6 @@ class Store(Protocol):
 
     def command(self, *words: str | int, at: str, replica: bool) -> Flow[Any]:
         """Run a command of the server that holds the key *at*, or of its *replica*, by calls, and return its reply."""
-
-
-class Scorer(Protocol):
-    """A cross-encoder: scores texts for a question, one number per text from 0 to 1."""
-
-    @property
-    def name(self) -> str: ...
-
-    def scores(self, question: str, texts: Sequence[str]) -> list[float]: ...
-
-    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]: ...
 
 
 class Meter(Protocol):
@@ -170,7 +161,7 @@ class Driver(Generic[S]):
         model: Model,
         embedder: Embedder,
         store: S,
-        scorer: Scorer,
+        scorer: CrossEncoder,
         *,
         meter: Meter = without_meter,
         clock: Callable[[], int] | None = None,
@@ -301,6 +292,28 @@ class Driver(Generic[S]):
         missing = [text for text in dict.fromkeys(texts) if text not in by_text]
         if missing:
             scores = yield Call(partial(scorer.scores, question, missing), partial(scorer.ascores, question, missing))
-            by_text |= dict(zip(missing, scores, strict=True))
+            by_text |= dict(zip(missing, check_scores(scores, missing, scorer.name), strict=True))
             self.scores.put({(scorer.name, question, text): by_text[text] for text in missing})
         return [by_text[text] for text in texts]
+
+
+def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
+    """Return *scores* as numbers from 0 to 1, one per text.
+
+    Raises: `ModelError`, which names the position of the text but never the text itself.
+    """
+    if len(scores) != len(texts):
+        raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts: check that it scores each text")
+    numbers = [to_number(score) for score in scores]
+    for place, number in enumerate(numbers):
+        if not 0 <= number <= 1:  # rejects a NaN too
+            raise ModelError(f"{name} scored text {place} with {scores[place]!r:.50}: scores must be from 0 to 1")
+    return numbers
+
+
+def to_number(value: Any) -> float:
+    """Return *value* as a number; NaN if it is not one."""
+    try:
+        return math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -79,6 +79,18 @@ class Model(Protocol):
     async def aanswer(self, ask: Ask) -> BaseModel: ...
 
 
+@runtime_checkable
+class CrossEncoder(Protocol):
+    """Scores texts for a question: one number per text from 0 to 1, higher is better."""
+
+    @property
+    def name(self) -> str: ...
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]: ...
+
+    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Embed:
     """Embed *texts*; answered by one vector a text."""

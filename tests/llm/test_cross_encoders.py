@@ -22,14 +22,14 @@ from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.cross_encoders import (
     MAX_TEXT,
     SERVER_BATCH,
-    CrossEncoder,
     LangChainCrossEncoder,
     ModelCrossEncoder,
     RerankServer,
-    check_scores,
 )
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import scorer
+from kg_memory.runtime.driver import check_scores
+from kg_memory.runtime.effects import CrossEncoder
 from kg_memory.settings import Settings
 from tests.openai_wire import body
 from tests.scripted import Scripted
