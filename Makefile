@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance coverage test-cluster test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
+.PHONY: help demo test test-system conformance coverage test-cluster test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,9 +18,12 @@ help:  ## say what there is to make
 demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: offline, no key
 	@$(BIN)/kg-memory demo
 
-test: .venv/.dev  ## all checks and all tests
+test: .venv/.dev  ## all checks, and all tests but those of test-system
 	@$(MAKE) --no-print-directory --jobs 2 check conformance
-	@$(RUN_TESTS)
+	@$(RUN_TESTS) -m "not system"
+
+test-system: .venv/.dev  ## tests that kill processes, or start several servers or clients
+	@$(RUN_TESTS) -m system
 
 # Then all tests are collected, once: each of several processes would compile them all, where that was not done.
 # What cannot be collected is told where the tests are run.

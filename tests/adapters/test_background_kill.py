@@ -7,6 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.runtime.flow import NO_THREADS_AT_EXIT
@@ -47,6 +49,7 @@ def begin(url: str, namespace: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
+@pytest.mark.system
 def test_nothing_is_lost_however_the_process_ends(server, memory, namespace):
     killed, ended = begin(server.url, namespace + "killed"), begin(server.url, namespace + "ended")
     for child in (killed, ended):

@@ -26,6 +26,8 @@ from tests.cluster.nodes import Cluster, free_ports, until
 from tests.cluster.test_cluster import SAID, found, opened
 from tests.falkor.test_replica import running
 
+pytestmark = pytest.mark.system
+
 # --- TLS ---
 
 

@@ -28,6 +28,8 @@ from kg_memory.memory.memory import GraphMemory
 from tests.cluster.nodes import SLOTS, Cluster, Node, slot_of, until
 from tests.scripted import HashEmbeddings, Scripted
 
+pytestmark = pytest.mark.system
+
 SAID = "Ann lives in Oslo"
 
 

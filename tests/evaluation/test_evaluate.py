@@ -99,6 +99,7 @@ def test_the_plot(command: Command, model: locomo.Model, tmp_path: Path) -> None
     assert (tmp_path / "out" / "accuracy.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.system
 def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     data, out = locomo.write(tmp_path / "locomo.json", "c1", "c2"), tmp_path / "out"
     model, reached = locomo.Model(), threading.Event()

@@ -217,6 +217,7 @@ def test_a_record_with_any_keys_and_values_is_kept_to_the_letter(memory, namespa
     assert episode.status == "done"
 
 
+@pytest.mark.system
 def test_a_large_graph_is_written_and_searched_by_broad_words_within_a_second_a_query(tmp_path):
     """#1592, #1272, #1506, #1819; FalkorDB#1826: queries that grow with hits and nodes, and are ended after a second."""
     with running(tmp_path / "server") as node:

@@ -16,6 +16,8 @@ from tests.faults.nursery import MESSAGES, Nursery
 from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import Tenant
 
+pytestmark = pytest.mark.system
+
 
 class World:
     """A database and models over HTTP, each of whose effects may be the last of the child that asks for it."""

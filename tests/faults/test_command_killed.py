@@ -10,12 +10,15 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import redis
 
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from tests.faults.whole import flaws
 from tests.scripted import At
+
+pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = 40

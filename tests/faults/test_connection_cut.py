@@ -14,6 +14,8 @@ from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import Tenant
 from tests.scripted import HashEmbeddings, Scripted
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def proxy(server: Server) -> Iterator[Proxy]:

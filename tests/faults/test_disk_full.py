@@ -15,6 +15,8 @@ from kg_memory.falkor.embedded import Fsync
 from kg_memory.memory import open as opening
 from tests.scripted import HashEmbeddings, Scripted
 
+pytestmark = pytest.mark.system
+
 SETTINGS = Settings(merge_threshold=0.98, ask_threshold=0.6, idle_seconds=0)
 
 

@@ -35,6 +35,8 @@ from tests.faults.test_embedding_failures import Vectors, gone, refusing
 from tests.scripted import HashEmbeddings, Scripted
 from tests.server.conftest import Serving
 
+pytestmark = pytest.mark.system
+
 SAID, FACT = "I moved to Oslo.", "Ann lives in Oslo"
 GIVEN: dict[str, Any] = {"content": SAID, "speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
 TIMEOUT = 1.0

@@ -18,6 +18,8 @@ from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import Tenant
 from tests.scripted import At, HashEmbeddings, Scripted
 
+pytestmark = pytest.mark.system
+
 
 class Behind:
     """The embedded server of a folder, behind a proxy; each command may be its last."""

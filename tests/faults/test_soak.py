@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.faults.soak import Soak
+
+pytestmark = pytest.mark.system
 
 
 def test_what_several_writers_add_under_random_faults_is_there_once_and_whole(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Command, Query
 from tests.faults import whole
 
+pytestmark = pytest.mark.system
+
 READING = {"GET", "HGET", "HMGET", "HGETALL", "HLEN", "HEXISTS", "EXISTS", "INFO", "GRAPH.RO_QUERY", "GRAPH.CONFIG"}
 MESSAGES: list[dict[str, Any]] = [
     {"content": "I moved to Oslo.", "speaker": "Ann", "at": "2024-01-01", "thread": "t", "source_id": "m0"},

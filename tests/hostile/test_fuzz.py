@@ -44,6 +44,8 @@ from tests.hostile.messages import MESSAGES
 from tests.hostile.places import all_in_place
 from tests.retrieval.findings import hostile
 
+pytestmark = pytest.mark.system
+
 PROMPTS = [each for each in vars(prompts).values() if isinstance(each, Prompt)]
 ODD = st.sampled_from([each for each in MESSAGES if len(each) < 500])
 PIECES = st.sampled_from(

@@ -24,6 +24,8 @@ from tests.hostile.places import all_in_place
 from tests.hostile.reader import echo
 from tests.scripted import HashEmbeddings
 
+pytestmark = pytest.mark.system
+
 NEIGHBOUR = "hostile neighbour"
 READERS = ("by rules", "by a model")
 ROOM = 4000

@@ -115,6 +115,7 @@ async def test_odd_arguments_are_answered_with_what_to_do(launch: Launch) -> Non
         assert (await use(client, "status"))["episodes"] == 0
 
 
+@pytest.mark.system
 async def test_two_servers_lose_nothing(launch: Launch) -> None:
     async def write(client: Client, name: str) -> None:
         for number in range(20):

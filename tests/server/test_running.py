@@ -92,6 +92,7 @@ def wait_until_read(url: str, locations: list[str]) -> None:
                 time.sleep(0.2)
 
 
+@pytest.mark.system
 async def test_what_is_accepted_from_two_hundred_clients_outlasts_a_stop_in_the_middle(run, port):
     url = f"http://127.0.0.1:{port}"
     with serve(port) as process:
@@ -108,6 +109,7 @@ async def test_what_is_accepted_from_two_hundred_clients_outlasts_a_stop_in_the_
         await asyncio.to_thread(wait_until_read, url, accepted[-CLIENTS:])
 
 
+@pytest.mark.system
 async def test_a_stop_waits_for_what_is_being_read_and_not_for_what_waits(offline):
     said = [{"content": f"I like dish {number}.", "speaker": "Ann"} for number in range(120)]
     await offline.episodes.asave(said, namespace="stopped")

@@ -19,6 +19,8 @@ from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole
 from tests.transfer.lives import KEPT, NEW, SERVE
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def scripted(server: Server):

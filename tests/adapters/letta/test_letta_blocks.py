@@ -127,6 +127,7 @@ with GraphMemory.open(url, model="offline") as memory:
 """
 
 
+@pytest.mark.system
 def test_no_edit_is_lost_between_processes(memory, server, namespace):
     with GraphMemory.open(server.url, model="offline") as offline:
         offline.stats(namespace=namespace)  # the schema is there, with the embedding model of the writers
