@@ -13,8 +13,8 @@ from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.files import check, lines_of, whole_text
 from kg_memory.cli.output import ProgressBar, Screen, count_noun
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.facts_table import identify_rows, read_table
 from kg_memory.models.operations import AddResult
+from kg_memory.plugins import load_plugin
 
 _OPTIONS = "valid_at invalid_at sentence source source_id confidence trust at subject_type object_type rests_on".split()
 _SHOWN = 10
@@ -56,13 +56,14 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
     if arguments.mapping:
         return rows
     numbered = enumerate({**options, **row} for row in rows)
+    identify_rows = load_plugin("readers", "facts").identify_rows
     return [row for _, row in identify_rows(numbered, arguments.file)]
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
     check(path)
     if path.suffix.lower() in (".csv", ".tsv"):
-        yield from (row for _, row in read_table(path))
+        yield from (row for _, row in load_plugin("readers", "facts").read_table(path))
         return
     if path.suffix.lower() == ".json":
         document = _read_json(path)

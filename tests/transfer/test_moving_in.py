@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.importers.json_records import read_json_records
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.json_records import read_json_records
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.plugins import load_plugin

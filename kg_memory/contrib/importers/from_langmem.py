@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from kg_memory.contrib.importers.json_records import read_json_records
+from kg_memory.contrib.importers.moving import LIST_NAMES, Reading, Record, choose_owner, read_time
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.json_records import read_json_records
-from kg_memory.maintenance.transfer.moving import LIST_NAMES, Reading, Record, choose_owner, read_time
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
 

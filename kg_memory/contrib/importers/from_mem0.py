@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kg_memory.contrib.importers.json_records import read_json_records
+from kg_memory.contrib.importers.moving import LIST_NAMES, Lookup, Reading, Record, choose_owner, read_time
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.json_records import read_json_records
-from kg_memory.maintenance.transfer.moving import LIST_NAMES, Lookup, Reading, Record, choose_owner, read_time
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.labels import LONGEST_LABEL, Labels, check_label, read_labels
 from kg_memory.text.identity import name_of_speaker

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from kg_memory.contrib.importers.moving import Reading, Record, choose_owner, name_objects
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.moving import Reading, Record, choose_owner, name_objects
 from kg_memory.models.graph import EpisodeInput
 
 SOURCE = "memvara"

@@ -13,10 +13,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from kg_memory.errors import InputError
-from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.json_records import read_json_records
-from kg_memory.maintenance.transfer.moving import (
+from kg_memory.contrib.importers.json_records import read_json_records
+from kg_memory.contrib.importers.moving import (
     Lookup,
     Reading,
     Record,
@@ -27,6 +25,8 @@ from kg_memory.maintenance.transfer.moving import (
     require_text,
     start_before,
 )
+from kg_memory.errors import InputError
+from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
 SOURCE, NOUN = "zep", "graph"

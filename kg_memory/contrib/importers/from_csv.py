@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+from kg_memory.contrib.importers.moving import Lookup, Reading, Record
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer.moving import Lookup, Reading, Record
 
 NUMBERS = ("confidence", "trust")
 
