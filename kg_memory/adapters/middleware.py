@@ -32,8 +32,7 @@ from kg_memory.errors import InputError, KGMemoryError, MemoryPaused, MissingExt
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.models.profile import Profile
-from kg_memory.models.results import Context
+from kg_memory.models.results import Context, Profile
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe

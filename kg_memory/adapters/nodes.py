@@ -74,21 +74,16 @@ def recall_node(
     validate_search_options(believed_at=believed_at)
     retrieval = validate_memory(memory).graphs.retrieval
 
-    def build_question(state: Any) -> dict[str, Any] | None:
-        place, question = place_here(place_template), last_question(_messages(state, messages_key))
-        if question is None:
-            return None
-        times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
-        how = {**options, "asker": last_asker(_messages(state, messages_key))}
-        asked = ask(question, limits, times, place.thread, how)
-        return {**asked.as_state(), "namespace": place.namespace}
-
     def recall(state: Any) -> Flow[dict[str, str]]:
-        question = build_question(state)
-        if question is None:
+        messages = _messages(state, messages_key)
+        place, text = place_here(place_template), last_question(messages)
+        if text is None:
             return {key: ""}
-        found = yield from call(retrieval.copy(UNKEPT), "invoke", question)
-        return {key: found["context"]}
+        times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
+        question = ask(text, limits, times, place.thread, {**options, "asker": last_asker(messages)})
+        given = {**question.as_state(), "namespace": place.namespace}
+        end = yield from call(retrieval.copy(UNKEPT), "invoke", given)
+        return {key: end["context"]}
 
     return _GraphNode(recall, "recall", retrieval)
 

@@ -36,8 +36,7 @@ from kg_memory.memory.usage import UsageReports
 from kg_memory.models.budget import Budget
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.operations import AddResult, Stats
-from kg_memory.models.profile import Profile
-from kg_memory.models.results import Context, SearchResults
+from kg_memory.models.results import Context, Profile, SearchResults
 from kg_memory.plugins import load_plugin, plugin_names
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.question import ask, lines_within

@@ -12,7 +12,7 @@ from kg_memory.falkor.queries import profiles as queries
 from kg_memory.falkor.rows import Row, find_links
 from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
 from kg_memory.models.graph import Precision
-from kg_memory.models.profile import Profile
+from kg_memory.models.results import Profile
 from kg_memory.retrieval.context.profile import HeldState, ProfileLimits, build_profile, topics_of
 from kg_memory.retrieval.standing import point_of, read_grounds
 from kg_memory.runtime.effects import read

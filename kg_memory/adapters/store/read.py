@@ -133,7 +133,7 @@ def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row
         matching = yield from _filter_ids(ids, selection.rest, enough)
         ranked = yield from _fetch_in_order(matching, selection.rest, cypher.GET_RANKED, vector=vector)
         return ranked
-    depth, found = FIRST, list[Row]()
+    depth, nearest = FIRST, list[Row]()
     share = None if selection.rare else (yield from _share(selection.prefix))
     while True:
         if share is not None and depth / share <= DEEPEST:
@@ -142,9 +142,9 @@ def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row
             limit = depth = max(depth, enough * GROWTH)  # some items may have several vectors
             query = cypher.COMPARE if selection.rare is None else cypher.COMPARE_MARKED
         rows = yield from read(query, **selection.params(), vector=vector, limit=limit)
-        found = _items([*found, *rows])
-        if len(found) >= enough or (query != cypher.NEAREST and len(rows) < depth):
-            return found[:enough]
+        nearest = _items([*nearest, *rows])
+        if len(nearest) >= enough or (query != cypher.NEAREST and len(rows) < depth):
+            return nearest[:enough]
         depth *= GROWTH
 
 

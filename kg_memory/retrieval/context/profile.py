@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kg_memory.models.graph import FactKind, Precision
-from kg_memory.models.profile import Profile, ProfileSlot, ProfileSubTopic, ProfileTopic
+from kg_memory.models.results import Profile, ProfileSlot, ProfileSubTopic, ProfileTopic
 from kg_memory.retrieval.context.lines import escape_brackets, period_in_words
 from kg_memory.retrieval.context.packing import token_cost
 from kg_memory.text.context_markers import PROFILE
