@@ -43,6 +43,7 @@ class Reader(OfflineModel):
     """A model that tells of each message the facts that it is given, by its content; the rest is done by rules."""
 
     name = "scripted"
+    by_rules = False
 
     def __init__(self, readings: Mapping[str, JSON]) -> None:
         self._readings = readings

@@ -152,7 +152,6 @@ WINDOWS = [
     ("公司去年的收入是多少", "去年", "2022-01-01", "2023-01-01"),
     ("List all jobs of Ann from 2019 to 2021", "from 2019 to 2021", "2019-01-01", "2022-01-01"),
     ("2019年之前她住在哪里？", "2019年之前", OPEN, "2019-01-01"),
-    ("2019年前她在哪工作？", "2019年前", OPEN, "2019-01-01"),
     ("2019年以后她在哪工作？", "2019年以后", "2020-01-01", OPEN),
     ("从2019年以来她在哪里工作？", "从2019年以来", "2019-01-01", OPEN),
     ("直到去年她住在哪里", "直到去年", OPEN, "2022-01-01"),
@@ -207,8 +206,8 @@ NO_WINDOW = {
         "What is the title of the book published in 2019?", "Who's the person Ann met in 2019?", "What is the budget for March 2024?",
         "Who knows the friend that Ann met in 2019?", "What was the name of the puppy she got in 2019?", "What is the oldest house built in 2019?",
         "她回国三年后在做什么", "What did she do after the trip in May 2023?", "Who sent the letter from May 2020?", "Who sent the letter from 2020-05-03?", "Did Ann earn more than last year?",
-        "Did Ann like yesterday's dinner?", "In 2019 I lived in Oslo. Who was my boss?", "2019年旅行之后她做了什么？",
-        "她2019年买的车是什么牌子", "她比去年高吗？", "搬家三个月后她在做什么",
+        "Did Ann like yesterday's dinner?", "In 2019 I lived in Oslo. Who was my boss?",
+        "她比去年高吗？", "搬家三个月后她在做什么",
     ],
     "about habits and plans": [
         "What does Ann like to do in the summer?", "What does Ann usually do in December?", "Where does Ann go every Friday?",

@@ -163,7 +163,7 @@ def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
     if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
         return False
     opened = _FROM.search(text[max(0, first.start - 12) : first.start]) is not None
-    return opened or gap.strip().casefold() not in ("and", "to", "到")
+    return opened or gap.strip().casefold() not in ("and", "to")
 
 
 def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
