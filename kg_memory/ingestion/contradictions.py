@@ -20,7 +20,6 @@ from typing import Any
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.asking import ask_in_batches
-from kg_memory.ingestion.codec import from_plain
 from kg_memory.ingestion.comparable import farthest, is_comparable, most_rivals, nearest
 from kg_memory.ingestion.records import JSON, CandidateFact, Grounds, PairVerdict, Span, StatedFact, pick
 from kg_memory.ingestion.state import Draft
@@ -39,6 +38,10 @@ Shown = dict[str, Any]
 
 Each of these has the `KEY` of the pair, which is not shown.
 """
+_FIRST = {
+    "valid_at": None, "invalid_at": None, "precision": "instant", "end_precision": "instant", "arrived_at": 0,
+}  # fmt: skip
+"""The values of a candidate by its first statement, and what they are where there is none."""
 KEY = "key"
 Judged = Mapping[str, PairVerdict | None]
 """Verdicts by the keys of pairs; ``None`` where the two are unrelated."""
@@ -53,8 +56,8 @@ def find_related(
     """Return, for each new fact, the known ones that share an end and are of its family or near in meaning.
 
     The nearest of the whole graph are among them, whatever their ends. Of *declared* facts, which no model compares,
-    only those of the same pair, and of a single-valued family. With them come the revisions of the entities that it is
-    about, by which changes until it is saved are noticed, and the histories of facts that are known in the same words.
+    only those of the same pair, and of a single-valued family. With them come their histories, and the revisions of the
+    entities that the new ones are about, by which changes until these are saved are noticed.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
@@ -80,16 +83,26 @@ def find_related(
         value = record["value"]
         if record["kind"] == "revision":
             revisions[value["id"]] = value["revision"]
-        elif record["kind"] == "history":
-            histories.append(value)
         elif value["id"] not in candidates[record["new"]]:
-            candidate = from_plain(CandidateFact, value)
+            candidate = _to_candidate(value)
             if not declared and not is_comparable(facts[record["new"]], candidate, settings):
                 continue
             candidates[record["new"]][value["id"]] = candidate
+            histories.append(value["history"])
             if revisions.keys().isdisjoint((candidate.subject_id, *candidate.object_ids)):
                 revisions[candidate.subject_id] = candidate.revision
     return list[Candidates](candidates), Grounds(revisions, histories)
+
+
+def _to_candidate(row: Row) -> CandidateFact:
+    """Return the candidate of *row*: its times are those of the statement in whose words it is stored."""
+    history = row["history"]
+    first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
+    times = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
+    fields = {name: value for name, value in row.items() if name != "history"}
+    fields |= {"objects": tuple(row["objects"]), "object_ids": tuple(row["object_ids"])}
+    beliefs = tuple(Span(belief["valid_at"], belief["invalid_at"]) for belief in history["beliefs"])
+    return CandidateFact(**fields, **times, beliefs=beliefs)
 
 
 def _search_rows(facts: Sequence[StatedFact], *, declared: bool = False) -> list[JSON]:

@@ -337,7 +337,7 @@ class NewPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """The basis of a judgement: revisions of entities, and histories of facts known in the same words."""
+    """The basis of a judgement: revisions of entities, and histories of the facts that new ones were compared with."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()

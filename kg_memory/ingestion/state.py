@@ -260,10 +260,21 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
     return cache_in_episode(state["episode"]["id"], model, state.get("answers") or {}, done=bool(state.get("done")))
 
 
+_READING = (
+    *(prompts.READ, prompts.READ_WINDOW, prompts.REFLECT, prompts.FACTS),
+    *(prompts.EXTRACT_MESSAGE, prompts.EXTRACT_TEXT, prompts.EXTRACT_JSON),
+)
+_KEPT = frozenset(prompt.name for prompt in _READING)
+"""The names of the prompts whose answers are stored with an episode."""
+
+
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
-    """Return the answers of *model* that are stored with *episode*; once it is *done*, none is added."""
+    """Return the answers of *model* that are stored with *episode*; once it is *done*, none is added.
+
+    Only answers to reading questions are stored: these are dear, and the others cost less than storing them.
+    """
 
     def store(key: str, answer: str) -> Flow[Any]:
         return write(KEEP_ANSWER, id=episode, key=key, answer=answer, **NO_USAGE)
 
-    return GraphCache(episode, model, answers, None if done else store)
+    return GraphCache(episode, model, answers, None if done else store, _KEPT)

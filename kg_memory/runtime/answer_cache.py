@@ -54,12 +54,14 @@ class GraphCache:
     """The answers of *model* that are stored in the graph, as JSON by their keys; *store* adds one.
 
     They are about *episode*, if they are about one. Without *store* none is added any more, as nobody would read it.
+    Only answers to the prompts called *kept* are stored; an empty set stores all.
     """
 
     episode: str | None
     model: str
     answers: Mapping[str, str]
     store: StoreAnswer | None
+    kept: frozenset[str] = frozenset()
 
     def take(self, ask: Ask) -> BaseModel | None:
         """Return the stored answer to *ask*, if there is one."""
@@ -68,7 +70,7 @@ class GraphCache:
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
         """Store *answer*."""
-        if self.store is not None:
+        if self.store is not None and (not self.kept or ask.prompt.name in self.kept):
             yield from self.store(self.key(ask), answer.model_dump_json())
 
     def key(self, ask: Ask) -> str:

@@ -331,6 +331,22 @@ def test_writing_the_same_again_changes_nothing(database, namespace, writes):
     assert everything(database, key) == before
 
 
+def save_params(**given: Any) -> dict[str, Any]:
+    """Return parameters of `ingestion.SAVE` that close no belief."""
+    names = re.findall(r"\$(\w+)", ingestion.SAVE)
+    return {**{name: PARAMS[name] for name in names}, "episode": ID, "closed": [], **given}
+
+
+@pytest.mark.parametrize(("expired_at", "saved"), [(OPEN_END, True), (1, False)])
+def test_saving_closes_only_open_beliefs(driver, database, settings, namespace, expired_at, saved):
+    key = graph_key(namespace)
+    build(driver, settings).compile().invoke({"content": "I live in Oslo.", "namespace": namespace})
+    database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
+    database.query(key, "CREATE (:Belief {id: 'b', expired_at: $at})", {"at": expired_at}, write=True)
+    rows = database.query(key, ingestion.SAVE, save_params(closed=["b"]), write=True)
+    assert bool(rows) is saved
+
+
 def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database, settings, namespace, rows):
     key = graph_key(namespace)
     graph = build(driver, settings).compile()
@@ -357,7 +373,7 @@ def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database,
             "begun_at": 1,
             **usage.NO_LEDGER,
         },
-        ingestion.SAVE: {**{each: PARAMS[each] for each in re.findall(r"\$(\w+)", ingestion.SAVE)}, "episode": ID},
+        ingestion.SAVE: save_params(),
     }
     for query, params in arguments.items():
         if query == ingestion.SAVE:

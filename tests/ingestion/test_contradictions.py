@@ -49,13 +49,16 @@ def fact(id_: str = "new", objects: tuple[int, ...] = (1,), **given: Any) -> dic
 
 def stored(id_: str = "old", place: int = 0, objects: tuple[str, ...] = ("Oslo",), **given: Any) -> dict[str, Any]:
     """Return a known fact as the queries tell it, found for the fact at *place*."""
+    dates = {"valid_at": 5, "invalid_at": OPEN_END, "precision": "instant", "end_precision": "instant", "arrived_at": 0}
+    dates |= {name: given.pop(name) for name in dates.keys() & given.keys()}
+    beliefs = given.pop("beliefs", [{"valid_at": 5, "invalid_at": OPEN_END}])
     value = {
         "id": id_, "subject": "Ann", "subject_id": "id Ann", "predicate": "LIVES_IN", "sentence": f"Of {id_}.",
-        "objects": list(objects), "object_ids": [f"id {name}" for name in objects], "stated_at": 0, "stated_by": "",
-        "only_ends": False, "revision": 0, "valid_at": 5, "invalid_at": OPEN_END,
-        "beliefs": [{"valid_at": 5, "invalid_at": OPEN_END}],
+        "objects": list(objects), "object_ids": [f"id {name}" for name in objects], "stated_at": 0, "stated_by": "e0",
+        "only_ends": False, "revision": 0, "distance": 0.0, **given,
     }  # fmt: skip
-    return {"kind": "candidate", "new": place, "value": {**value, **given}}
+    history = {"fact": id_, "statements": [{"id": value["stated_by"], **dates}], "beliefs": beliefs}
+    return {"kind": "candidate", "new": place, "value": {**value, "history": history}}
 
 
 def verdict(kind: str, known: int = 0, *, new: int = 0, sure: float = 0.95, **given: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import ModelUnavailable
+from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.ingestion.asking import BATCH, ask_in_batches
 from kg_memory.llm.prompts import PREDICATES
@@ -15,6 +16,15 @@ from kg_memory.runtime.flow import run
 from tests.ingestion.conftest import Open
 from tests.ingestion.test_plans import AT, read
 from tests.scripted import Scripted, raising
+
+SUPERSEDES = {
+    "fact": 0,
+    "known": 0,
+    "verdict": "supersedes",
+    "confidence": 1.0,
+    "holds": "new",
+    "reason": "It says so.",
+}
 
 
 def told(same_as: int | None = None) -> Callable[[Any], Any]:
@@ -90,7 +100,7 @@ def test_many_items_are_asked_about_in_batches(model):
     assert run(ask_in_batches(PREDICATES, "predicates", [], {"known": []}), model.answer) == []
 
 
-def test_related_facts_are_read_once(memory, model, namespace, monkeypatch):
+def test_a_message_that_contradicts_takes_seven_queries(memory, model, namespace, monkeypatch):
     asked = []
     query = memory.driver.store.database.query_flow
 
@@ -98,9 +108,15 @@ def test_related_facts_are_read_once(memory, model, namespace, monkeypatch):
         asked.append(cypher)
         return query(key, cypher, params, write=write)
 
+    model.rules["judge"] = lambda _: {"verdicts": [SUPERSEDES]}
     monkeypatch.setattr(memory.driver.store.database, "query_flow", note)
-    memory.add("Ann knows Robert", at=AT, namespace=namespace)
-    assert asked.count(RELATED_FACTS) == 1
+    added = memory.add("Ann knows Robert", at="2024-06-01T10:00:00Z", namespace=namespace)
+    assert names(model)[-3:] == ["read", "resolve", "judge"]
+    assert added.ended == ("Ann knows ['Robert Chen']",)
+    assert asked == [
+        *(episodes.NEIGHBOURS, episodes.SAVE_EPISODE, episodes.KEEP_ANSWER, ingestion.SIMILAR_ENTITIES),
+        *(RELATED_FACTS, ingestion.SAVE, ingestion.SAVE_SUMMARIES),
+    ]
 
 
 def test_what_another_writer_adds_while_the_question_is_asked_is_judged_too(standard, memory, model, namespace):
@@ -129,5 +145,5 @@ def test_where_the_model_is_away_the_message_waits_and_is_read_from_there(memory
     model.rules["judge"] = rule
     model.asked.clear()
     memory.episodes.resume(namespace=namespace)
-    assert names(model) == ["judge"]
+    assert names(model) == ["resolve", "judge"]
     assert memory.stats(namespace=namespace).waiting == 0

@@ -5,8 +5,8 @@ Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and 
 
 from __future__ import annotations
 
-from kg_memory.falkor.queries.facts import HISTORY_MAP, TOLD_HISTORY
-from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.falkor.queries.facts import HISTORY_MAP, tell_history
+from kg_memory.temporal.interval import OPEN_START
 
 _FACTS_OF_PAIRS = """
 UNWIND $pairs AS row
@@ -68,43 +68,24 @@ _SAME_FACTS = """
 UNWIND $facts AS row MATCH (f:Fact {id: row.id}) RETURN row.new AS new, f, 0.0 AS distance
 """
 
-_HISTORIES = f"""
-UNWIND $facts AS row
-MATCH (f:Fact {{id: row.id}})
-WITH DISTINCT f
-{TOLD_HISTORY}RETURN 'history' AS kind, NULL AS new, {HISTORY_MAP} AS value
-"""
-
-# As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH.
-_CANDIDATE = f"""
-OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b)
-WITH new, f, distance, collect(CASE WHEN b.expired_at = {OPEN_END} THEN b {{.valid_at, .invalid_at}} END) AS beliefs
-OPTIONAL MATCH (x)-[st:STATES]->(f)
-WITH new, f, distance, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS valid_at,
-  min(CASE WHEN x.id = f.told_by THEN st.invalid_at END) AS invalid_at,
-  min(CASE WHEN x.id = f.told_by THEN st.precision END) AS precision,
-  min(CASE WHEN x.id = f.told_by THEN st.end_precision END) AS end_precision,
-  min(CASE WHEN x.id = f.told_by THEN x.created_at END) AS arrived_at
-MATCH (s)-[:SUBJECT_OF]->(f)
+_CANDIDATE = f"""{tell_history("new, distance, ")}MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
-WITH new, f, distance, s, beliefs, valid_at, invalid_at, precision, end_precision, arrived_at,
+WITH new, f, distance, s, verdicts, statements, beliefs,
   collect(CASE WHEN o.id <> s.id THEN o.name END) AS objects,
   collect(CASE WHEN o.id <> s.id THEN o.id END) AS object_ids
 RETURN 'candidate' AS kind, new, f {{.id, .kind, .predicate, .sentence, subject: s.name, subject_id: s.id,
-  distance: distance, revision: coalesce(s.revision, 0),
-  stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''),
-  only_ends: coalesce(f.told_end, false), arrived_at: coalesce(arrived_at, 0),
-  precision: coalesce(precision, 'instant'), end_precision: coalesce(end_precision, 'instant'),
-  valid_at: valid_at, invalid_at: invalid_at, beliefs: beliefs, objects: objects, object_ids: object_ids}} AS value
+  distance: distance, revision: coalesce(s.revision, 0), stated_at: coalesce(f.told_at, f.said_at),
+  stated_by: coalesce(f.told_by, ''), only_ends: coalesce(f.told_end, false),
+  objects: objects, object_ids: object_ids, history: {HISTORY_MAP}}} AS value
 """
 
-RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
+RELATED_FACTS = f"""{_REVISIONS}UNION ALL
 CALL {{{_SAME_FACTS}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS}UNION{_NEAR_FACTS}}}
 WITH new, f, min(distance) AS distance
 {_CANDIDATE}"""
 """The stored facts to compare new ones with: the same, those of the same two entities, those that share an end in any
 role, and the nearest in meaning that share none: an entity may have another name.
 
-Rows of `kind` ``candidate`` are those facts. A ``revision`` is how often facts about an entity among the ends were
-changed, a ``history`` is the row of `HISTORY` for a fact that is stored in the same words.
+Rows of `kind` ``candidate`` are those facts, each with the row of `HISTORY` as its `history`. A ``revision`` is how
+often facts about an entity among the ends were changed.
 """

@@ -8,30 +8,35 @@ from __future__ import annotations
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
-TOLD_HISTORY = f"""
+
+def tell_history(carried: str = "") -> str:
+    """Return the clauses for the verdicts, statements and present beliefs of each ``f``, beside *carried* columns."""
+    return f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
-WITH f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .refused_at, .edited, .edited_from,
+WITH {carried}f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .refused_at, .edited, .edited_from,
     .edited_until, .edited_precision, .edited_end_precision, .kind, .decided}}) AS verdicts
 OPTIONAL MATCH (e:Episode)-[s:STATES]->(f)<-[:SUBJECT_OF]-(subject:Entity)
-WITH f, verdicts, collect({{
+WITH {carried}f, verdicts, collect({{
     id: e.id, speaker: e.speaker, own: {part.of_speaker("e", "subject")},
     said_at: e.at, arrived_at: coalesce(e.created_at, 0),
     valid_at: s.valid_at, invalid_at: s.invalid_at, precision: s.precision, trust: e.trust, confidence: s.confidence,
     corrects: s.corrects, refuted: s.refuted, end_precision: coalesce(s.end_precision, 'instant')
   }}) AS said
-WITH f, verdicts, [one IN said WHERE one.id IS NOT NULL] AS statements
+WITH {carried}f, verdicts, [one IN said WHERE one.id IS NOT NULL] AS statements
 OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
-WITH f, verdicts, statements, collect(b {{.id, .valid_at, .invalid_at, .said_at, .known_from, .precision,
+WITH {carried}f, verdicts, statements, collect(b {{.id, .valid_at, .invalid_at, .said_at, .known_from, .precision,
     end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'}}) AS beliefs
 """
+
+
 HISTORY_MAP = """{fact: f.id, sentence: f.sentence, evicted: f.evicted, evicted_at: f.evicted_at, verdicts: verdicts,
     statements: statements, beliefs: beliefs}"""
 
 HISTORY = f"""
 UNWIND $facts AS id
 MATCH (f:Fact {{id: id}})
-{TOLD_HISTORY}RETURN {HISTORY_MAP} AS history
+{tell_history()}RETURN {HISTORY_MAP} AS history
 """
 """The statements about some facts, the present beliefs, and the verdicts that link them to others."""
 

@@ -54,9 +54,12 @@ SAVE = (
 UNWIND $based_on AS row
 OPTIONAL MATCH (n:Entity {id: row.id})
 WITH sum(CASE WHEN coalesce(n.revision, 0) = row.revision THEN 0 ELSE 1 END) AS changed
+UNWIND CASE WHEN size($closed) = 0 THEN [NULL] ELSE $closed END AS id
+OPTIONAL MATCH (b:Belief {id: id})
+WITH changed, sum(CASE WHEN id IS NULL OR b.expired_at > $now THEN 0 ELSE 1 END) AS revised
 MATCH (m:Meta {id: 'schema'})
 MATCH (e:Episode {id: $episode})
-WHERE NOT e.status IN ['done', 'skipped'] AND changed = 0 AND coalesce(m.forgotten, 0) = $forgotten
+WHERE NOT e.status IN ['done', 'skipped'] AND changed + revised = 0 AND coalesce(m.forgotten, 0) = $forgotten
 SET e.status = $status, e.reason = $reason, e.plan = $plan, e.took = $took, e.answers = NULL,
   e.reader = NULL, e.reading_since = NULL, e.interrupted = NULL,
   e.embedding = vecf32($embedding)
