@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib import residue
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
-from kg_memory.maintenance.forgetting import audit, cypher, delete, residue, selection
+from kg_memory.maintenance.forgetting import cypher, selection
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.memory.open import open_driver
@@ -17,7 +18,7 @@ from kg_memory.settings import Settings
 from tests.queries import queries
 from tests.scripted import HashEmbeddings, Scripted
 
-ELSEWHERE = {"WHOLE_EPISODE", "EPISODE_ID", "EVERYTHING"}
+ELSEWHERE = {"WHOLE_EPISODE", "EPISODE_ID", "EVERYTHING", "TERMS_LEFT"}
 QUERIES = {
     text: name
     for name, text in vars(cypher).items()
@@ -65,13 +66,13 @@ SCANNED = {
 """What is kept by no index, and looked through where somebody forgets."""
 PARAMETERS: dict[str, Any] = {
     "source": "session summary",
-    **dict.fromkeys(("id", "key", "alias", "target", "note", "receipt"), "a"),
+    **dict.fromkeys(("id", "key", "alias", "target"), "a"),
     **{name: ["a"] for name in ("ids", "keys", "words", "facts", "entities", "gone", "coded")},
-    "first": 0, "end": 10, "shortest": 32, "since": 0, "limit": 3, "same": 0.1, "vectors": [[0.1] * 64],
+    "first": 0, "end": 10, "shortest": 32, "since": 0, "until": 1, "limit": 3, "same": 0.1, "vectors": [[0.1] * 64],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [selection, audit, residue, delete, cypher], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [selection, residue, cypher], ids=lambda module: module.__name__)
 def test_each_query_of_finding_and_searching_uses_an_index_or_pages(memory, database, namespace, module):
     memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     constants = [(name, text) for name, text in vars(module).items() if name.isupper()]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib import residue
 from kg_memory.falkor import schema
-from kg_memory.maintenance.forgetting import cypher, delete, residue
+from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.text.identity import alias_key
 
@@ -132,13 +133,11 @@ def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
     assert world.privacy.forget(episode=added.episode).residue == ()
 
 
-def test_it_is_searched_in_pages_and_in_parts(world, monkeypatch):
+def test_it_is_searched_in_pages(world, monkeypatch):
     monkeypatch.setattr(forgetting, "AT_ONCE", 2)
-    monkeypatch.setattr(forgetting, "MOST_TRACES", 10)
     monkeypatch.setattr(residue, "PAGE", 40)
     monkeypatch.setattr(residue, "VECTORS_AT_ONCE", 2)
     for day in range(1, 8):
         world.add(f"I know Zebulon{day}.", speaker="Ann", at=f"2024-01-0{day}", thread="t" if day % 2 else "u")
     done = world.privacy.forget(thread="t")
     assert (done.parts, done.residue, len(done.episodes)) == (2, (), 4)
-    assert delete.ATTEMPTS > 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
+from typing import Any, Protocol
 
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor import schema
@@ -14,16 +14,13 @@ from kg_memory.ingestion.postings import is_block, line
 from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.forgetting import cypher
-from kg_memory.maintenance.forgetting.look import Impact, read_impact, split_name
+from kg_memory.maintenance.forgetting.look import Impact, read_impact
 from kg_memory.maintenance.forgetting.plan import Plan, plan_removal
-from kg_memory.maintenance.forgetting.residue import Traces, find_quotes
+from kg_memory.models.operations import Residue
 from kg_memory.runtime.effects import embedding_model, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant
-from kg_memory.text import predicates
-from kg_memory.text.identity import alias_key
-from kg_memory.text.tokenise import terms
 
 ATTEMPTS = 50
 """The most tries to write while others write about the same things."""
@@ -39,9 +36,25 @@ class Batch:
     redactions: Mapping[str, Row] = field(default_factory=dict)
 
 
+class Searcher(Protocol):
+    """Searches a namespace for what is left of forgotten messages: a plug-in of the kind `searches`."""
+
+    def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
+        """Return the traces of what is about to be deleted by a query with *parameters*."""
+
+    def add(self, traces: Any) -> None:
+        """Add the *traces* of what was deleted."""
+
+    def search(self) -> Flow[tuple[list[Residue], int]]:
+        """Return the traces that are left, and the number of properties that were searched."""
+
+
 @dataclass(slots=True)
 class Deleted:
-    """The ids of what went, or changed, in all batches so far, and the words of the messages that went."""
+    """The ids of what went, or changed, in all batches so far, and the words of the messages that went.
+
+    `ids` are those of all nodes that went, and the keys of entities.
+    """
 
     episodes: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
@@ -53,6 +66,7 @@ class Deleted:
     texts: dict[str, str] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
         """Add what *plan* does at that *time*."""
@@ -69,6 +83,7 @@ class Deleted:
         self.redacted += new_ids
         self.times.append(time)
         self.words |= impact.forgotten.words
+        self.ids |= find_gone_ids(impact, parameters)
         gone = {*self.facts, *self.entities, *(set(self.episodes) - set(new_ids))}
         for ids in (self.restored, self.changed, self.unread):
             ids.difference_update(gone)
@@ -109,8 +124,10 @@ def check_model() -> Flow[str]:
     return model
 
 
-def delete_batch(batch: Batch, settings: Settings, namespace: str, deleted: Deleted, *, search: bool) -> Flow[Traces]:
-    """Delete the messages of *batch*, add what went to *deleted*, and return its ids, or to *search* all its traces.
+def delete_batch(
+    batch: Batch, settings: Settings, namespace: str, deleted: Deleted, searcher: Searcher | None
+) -> Flow[None]:
+    """Delete the messages of *batch*, and add what went to *deleted*, and its traces to *searcher*.
 
     It is planned again where others changed something of it meanwhile.
     Errors: `EmbeddingMismatch` while the graph is being re-embedded, before anything is deleted.
@@ -119,15 +136,15 @@ def delete_batch(batch: Batch, settings: Settings, namespace: str, deleted: Dele
         model = yield from check_model()
         planned = yield from plan_batch(batch, settings, namespace)
         if planned is None:
-            return Traces()
+            return
         impact, plan, time = planned
-        traces = Traces(ids=_find_gone_ids(impact, plan.parameters))
-        if search:
-            yield from _gather_traces(traces, impact, plan.parameters)
+        traces = (yield from searcher.gather(impact, plan.parameters)) if searcher else None
         if (yield from write(cypher.FORGET, **plan.parameters, model=model, now=time)):
             yield from revive(plan.beliefs.revision.revived)
             deleted.add(impact, plan, time)
-            return traces
+            if searcher:
+                searcher.add(traces)
+            return
     raise _gave_up()
 
 
@@ -162,10 +179,7 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
     return {id_: {"new_id": redacted.id, "content": redacted.content, "flags": redacted.flags}}
 
 
-# Traces
-
-
-def _find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
+def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
     """Return the ids and keys of what is about to go."""
     kinds = ("episodes", "facts", "entities", "beliefs", "verdicts", "decisions")
     ids = set(chain.from_iterable(parameters[f"gone_{kind}"] for kind in kinds))
@@ -173,103 +187,3 @@ def _find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
     ids.update(impact.entities[id_]["key"] for id_ in impact.gone_entities)
     ids.difference_update(row["new_id"] for row in parameters["redacted"])
     return ids
-
-
-def _gather_traces(traces: Traces, impact: Impact, parameters: Row) -> Flow[None]:
-    """Add to *traces* the words, names, quotes and vectors of what is about to go, except those that others have."""
-    lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
-    texts = [terms(line(episode)) for episode in impact.episodes]
-    words = {word for word in chain.from_iterable(texts) if not _may_be_of_date(word)}
-    shared = yield from _find_shared(words, lost, impact, parameters)
-    traces.words = words - shared
-    traces.names = {key: tuple(terms(name)) for key, name in lost.items() if key not in shared}
-    traces.texts = {row["new_id"]: row["content"] for row in parameters["redacted"]}
-    for text in texts:
-        traces.quotes |= find_quotes(text)
-    episodes = [*parameters["gone_episodes"], *(row["id"] for row in parameters["redacted"])]
-    gone_ids = {"Episode": episodes, "Fact": parameters["gone_facts"], "Entity": parameters["gone_entities"]}
-    for label, of_label in gone_ids.items():
-        rows = (yield from read(VECTORS[label], ids=of_label)) if of_label else []
-        traces.vectors += [row["vector"] for row in rows]
-
-
-def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return which of *words* and *keys* others have too: in names, sentences, reasons and relations."""
-    affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
-    communities = parameters["gone_communities"]
-    shared_words = yield from read(SHARED_WORDS, words=sorted(words), gone=communities, **affected)
-    shared_names = yield from read(SHARED_NAMES, keys=sorted(keys), **affected)
-    reasons = yield from read(OTHER_REASONS, facts=affected["facts"])
-    wordings = {row["id"]: row["wording"] for row in parameters["evidence"]}
-    relations = yield from read(RELATIONS, gone=[*parameters["gone_facts"], *wordings])
-    names = [row["name"] for row in relations]
-    names += [*wordings.values(), *(impact.facts[id_]["predicate"] for id_ in wordings)]
-    names += [row["text"] for row in reasons]
-    shared = {row["word"] for row in shared_words}
-    shared.update(row["key"] for row in shared_names)
-    return shared.union(_vocabulary(), *map(split_name, names))
-
-
-@cache
-def _vocabulary() -> frozenset[str]:
-    """Return the words of the built-in relations."""
-    return frozenset(chain.from_iterable(map(split_name, predicates.canonical_predicates())))
-
-
-def _may_be_of_date(word: str) -> bool:
-    """Return whether *word* is a number as dates have them: summaries have dates that nobody said."""
-    return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
-
-
-SHARED_WORDS = "UNION".join(
-    f"""
-UNWIND $words AS word
-MATCH (t:Term {{s: word}})
-WITH t
-MATCH (t)-[:{posting}]->(n:{label})
-WHERE NOT n.id IN ${touched}
-RETURN DISTINCT t.s AS word
-"""
-    for posting, label, touched in (
-        ("IN_FACT", "Fact", "facts"),
-        ("IN_ENTITY", "Entity", "entities"),
-        ("IN_COMMUNITY", "Community", "gone"),
-    )
-)
-"""The words that other facts, entities and communities have too."""
-
-SHARED_NAMES = """
-UNWIND $keys AS key
-MATCH (a:Alias {key: key})
-WITH a
-MATCH (a)-[:NAMES]->(n:Entity)
-WHERE NOT n.id IN $entities
-RETURN DISTINCT a.key AS key
-"""
-
-OTHER_REASONS = """
-MATCH (v:Verdict)
-WHERE NOT (v.new IN $facts OR v.known IN $facts) AND size(coalesce(v.reason, '')) > 0
-RETURN DISTINCT v.reason AS text
-"""
-
-RELATIONS = """
-MATCH (f:Fact)
-WHERE NOT f.id IN $gone
-UNWIND [f.predicate, f.wording] AS name
-WITH DISTINCT name
-WHERE name IS NOT NULL
-RETURN name
-"""
-
-VECTORS = {
-    label: f"""
-UNWIND $ids AS id
-MATCH (n:{label} {{id: id}})
-{on}
-WHERE v.embedding IS NOT NULL
-RETURN v.embedding AS vector
-"""
-    for label, on in (("Episode", "WITH n AS v"), ("Fact", "WITH n AS v"), ("Entity", "MATCH (n)-[:MEANS]->(v)"))
-}
-"""The vectors of what goes, by labels."""

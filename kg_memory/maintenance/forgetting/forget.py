@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from kg_memory.errors import EmbeddingMismatch
-from kg_memory.falkor import rows
 from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.rows import to_datetime
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.forgetting import audit, cypher
 from kg_memory.maintenance.forgetting.delete import (
     Batch,
     Deleted,
+    Searcher,
     check_model,
     delete_batch,
     describe,
@@ -33,9 +34,9 @@ from kg_memory.maintenance.forgetting.erase import (
     erase_leftovers,
     find_stale_replicas,
 )
-from kg_memory.maintenance.forgetting.residue import Traces, find_ids, search_residue
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, select_episodes
 from kg_memory.models.operations import ForgetReceipt, Residue
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.effects import now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -44,8 +45,6 @@ from kg_memory.text.tokenise import terms
 
 AT_ONCE = 50
 """The messages that go in one batch."""
-MOST_TRACES = 500_000
-"""The most traces that are gathered before they are searched for."""
 MOST_RESIDUE = 100
 """The most findings that a receipt lists."""
 LEFT_OUT = "(left out: it has words of what was forgotten)"
@@ -87,7 +86,7 @@ class Run:
             "namespace": self.mask(self.namespace),
             "messages": list(map(self.mask, messages[: audit.LISTED])),
             "episodes": len(messages),
-            "at": rows.to_datetime(time).isoformat(),
+            "at": to_datetime(time).isoformat(),
         }
 
 
@@ -117,15 +116,12 @@ def forget(
         return _build_receipt(run)
     yield from check_model()
     yield from _begin(run, ids)
-    traces = Traces()
+    searcher: Searcher | None = load_plugin("searches", "residue")() if request.search else None
     for start in range(0, len(ids), AT_ONCE):
         batch = Batch(ids[start : start + AT_ONCE], redactions)
-        traces.add((yield from delete_batch(batch, settings, namespace, run.deleted, search=request.search)))
+        yield from delete_batch(batch, settings, namespace, run.deleted, searcher)
         on_progress(min(start + AT_ONCE, len(ids)), len(ids))
-        if len(traces) > MOST_TRACES:
-            yield from _search(run, traces)
-            traces = Traces()
-    yield from _search(run, traces)
+    yield from _search(run, searcher)
     receipt = yield from _finish(run)
     if not run.deleted.episodes:  # somebody else was first
         raise not_found(request.kind, request.target)
@@ -163,16 +159,19 @@ def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
-def _search(run: Run, traces: Traces) -> Flow[None]:
-    """Look for the ids of what went, and on request for its words, names, quotes and vectors too."""
-    yield from clear_process_caches()
-    with suppress(EmbeddingMismatch):  # not while the graph is being re-embedded
-        if not run.request.search:
-            run.residue += yield from find_ids(traces.ids, run.deleted.times)
-            return
-        search = yield from search_residue(traces)
-        run.residue += (residue for residue, _ in search.findings)
-        run.searched += search.searched
+def _search(run: Run, searcher: Searcher | None) -> Flow[None]:
+    """Look for the ids of what went, or by *searcher* for all traces of it; not while the graph is being re-embedded.
+
+    What was added again since the first of it went is not found by its id.
+    """
+    deleted = run.deleted
+    with suppress(EmbeddingMismatch):
+        if searcher:
+            yield from clear_process_caches()
+            run.residue, run.searched = yield from searcher.search()
+        elif deleted.ids:
+            rows = yield from read(cypher.IDS_LEFT, ids=sorted(deleted.ids), since=0, until=min(deleted.times))
+            run.residue = [Residue(label=row["label"], name=row["name"], id="", trace="id") for row in rows]
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
@@ -227,7 +226,7 @@ def _build_receipt(run: Run) -> ForgetReceipt:
         redacted=tuple(deleted.redacted),
         parts=len(deleted.times),
         dry_run=request.dry_run,
-        at=rows.to_datetime(deleted.times[-1]),
+        at=to_datetime(deleted.times[-1]),
         by=replace_unstorable(request.by),
         reason=replace_unstorable(request.reason),
         texts=deleted.texts,

@@ -8,18 +8,24 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
 from operator import mul
 from typing import Any
 
 from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import date_words, line
 from kg_memory.maintenance.forgetting import cypher
+from kg_memory.maintenance.forgetting.delete import find_gone_ids
+from kg_memory.maintenance.forgetting.look import Impact, split_name
 from kg_memory.models.operations import Residue
 from kg_memory.runtime.effects import embed, in_step, now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END
+from kg_memory.text import predicates
+from kg_memory.text.identity import alias_key
 from kg_memory.text.tokenise import terms
 
 PAGE = 1000
@@ -44,8 +50,8 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Traces:
     """The traces to search for: ids, words and names that only forgotten messages had, quotes, and vectors.
 
-    `quotes` are hashes. `names` have their words by their keys. `texts` are those that
-    redacted messages must have, by their ids.
+    `quotes` are hashes. `names` have their words by their keys. `texts` are those that redacted messages must have, by
+    their ids.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -70,9 +76,6 @@ class Traces:
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
 
-    def __len__(self) -> int:
-        return len(self.ids) + len(self.words) + len(self.quotes)
-
 
 def find_quotes(words: Sequence[str]) -> set[int]:
     """Return the hashes of the runs of `QUOTE` *words*."""
@@ -83,6 +86,26 @@ def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
     """Return whether *words* have those of *name*, if it has any, in a row."""
     size = len(name)
     return size > 0 and any(tuple(words[start : start + size]) == tuple(name) for start in range(len(words) - size + 1))
+
+
+@dataclass(slots=True)
+class ResidueSearch:
+    """The search for what is left of all messages that one call forgets, a `Searcher`."""
+
+    traces: Traces = field(default_factory=Traces)
+
+    def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
+        """Return the traces of what is about to be deleted by a query with *parameters*."""
+        return gather_traces(impact, parameters)
+
+    def add(self, traces: Traces) -> None:
+        """Add the *traces* of what was deleted."""
+        self.traces.add(traces)
+
+    def search(self) -> Flow[tuple[list[Residue], int]]:
+        """Return the traces that are left, and the number of properties that were searched."""
+        search = yield from search_residue(self.traces)
+        return [residue for residue, _ in search.findings], search.searched
 
 
 @dataclass(slots=True)
@@ -133,12 +156,52 @@ class Search:
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
 
 
-def find_ids(ids: Collection[str], times: Sequence[int]) -> Flow[list[Residue]]:
-    """Return what still has one of *ids* and was made before the first of the *times* of deletion."""
-    if not ids or not times:
-        return []
-    found = yield from read(cypher.IDS_LEFT, ids=sorted(ids), since=0, until=min(times))
-    return [Residue(label=row["label"], name=row["name"], id="", trace="id") for row in found]
+def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
+    """Return the ids, words, names, quotes and vectors of what is about to go, except those that others have."""
+    traces = Traces(ids=find_gone_ids(impact, parameters))
+    lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
+    texts = [terms(line(episode)) for episode in impact.episodes]
+    words = {word for word in chain.from_iterable(texts) if not _may_be_of_date(word)}
+    shared = yield from _find_shared(words, lost, impact, parameters)
+    traces.words = words - shared
+    traces.names = {key: tuple(terms(name)) for key, name in lost.items() if key not in shared}
+    traces.texts = {row["new_id"]: row["content"] for row in parameters["redacted"]}
+    for text in texts:
+        traces.quotes |= find_quotes(text)
+    episodes = [*parameters["gone_episodes"], *(row["id"] for row in parameters["redacted"])]
+    gone_ids = {"Episode": episodes, "Fact": parameters["gone_facts"], "Entity": parameters["gone_entities"]}
+    for label, of_label in gone_ids.items():
+        rows = (yield from read(VECTORS[label], ids=of_label)) if of_label else []
+        traces.vectors += [row["vector"] for row in rows]
+    return traces
+
+
+def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
+    """Return which of *words* and *keys* others have too: in names, sentences, reasons and relations."""
+    affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
+    communities = parameters["gone_communities"]
+    shared_words = yield from read(SHARED_WORDS, words=sorted(words), gone=communities, **affected)
+    shared_names = yield from read(SHARED_NAMES, keys=sorted(keys), **affected)
+    reasons = yield from read(OTHER_REASONS, facts=affected["facts"])
+    wordings = {row["id"]: row["wording"] for row in parameters["evidence"]}
+    relations = yield from read(RELATIONS, gone=[*parameters["gone_facts"], *wordings])
+    names = [row["name"] for row in relations]
+    names += [*wordings.values(), *(impact.facts[id_]["predicate"] for id_ in wordings)]
+    names += [row["text"] for row in reasons]
+    shared = {row["word"] for row in shared_words}
+    shared.update(row["key"] for row in shared_names)
+    return shared.union(_vocabulary(), *map(split_name, names))
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    """Return the words of the built-in relations."""
+    return frozenset(chain.from_iterable(map(split_name, predicates.canonical_predicates())))
+
+
+def _may_be_of_date(word: str) -> bool:
+    """Return whether *word* is a number as dates have them: summaries have dates that nobody said."""
+    return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
 
 
 def search_residue(traces: Traces) -> Flow[Search]:
@@ -205,6 +268,59 @@ def _texts_in(value: Any) -> Iterable[str]:
     elif isinstance(value, Mapping):
         yield json.dumps(value, ensure_ascii=False)
 
+
+SHARED_WORDS = "UNION".join(
+    f"""
+UNWIND $words AS word
+MATCH (t:Term {{s: word}})
+WITH t
+MATCH (t)-[:{posting}]->(n:{label})
+WHERE NOT n.id IN ${touched}
+RETURN DISTINCT t.s AS word
+"""
+    for posting, label, touched in (
+        ("IN_FACT", "Fact", "facts"),
+        ("IN_ENTITY", "Entity", "entities"),
+        ("IN_COMMUNITY", "Community", "gone"),
+    )
+)
+"""The words that other facts, entities and communities have too."""
+
+SHARED_NAMES = """
+UNWIND $keys AS key
+MATCH (a:Alias {key: key})
+WITH a
+MATCH (a)-[:NAMES]->(n:Entity)
+WHERE NOT n.id IN $entities
+RETURN DISTINCT a.key AS key
+"""
+
+OTHER_REASONS = """
+MATCH (v:Verdict)
+WHERE NOT (v.new IN $facts OR v.known IN $facts) AND size(coalesce(v.reason, '')) > 0
+RETURN DISTINCT v.reason AS text
+"""
+
+RELATIONS = """
+MATCH (f:Fact)
+WHERE NOT f.id IN $gone
+UNWIND [f.predicate, f.wording] AS name
+WITH DISTINCT name
+WHERE name IS NOT NULL
+RETURN name
+"""
+
+VECTORS = {
+    label: f"""
+UNWIND $ids AS id
+MATCH (n:{label} {{id: id}})
+{on}
+WHERE v.embedding IS NOT NULL
+RETURN v.embedding AS vector
+"""
+    for label, on in (("Episode", "WITH n AS v"), ("Fact", "WITH n AS v"), ("Entity", "MATCH (n)-[:MEANS]->(v)"))
+}
+"""The vectors of what goes, by labels."""
 
 LAST = """
 MATCH (n)
