@@ -12,12 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kg_memory.llm import prompts
 from kg_memory.llm.prompts import schema_text
-from kg_memory.runtime.effects import Prompt
+from tests.all_prompts import ALL
 from tests.scripted import HashEmbeddings, Scripted
 
-PROMPTS = {each.answer.__name__: each for each in vars(prompts).values() if isinstance(each, Prompt)}
+PROMPTS = {each.answer.__name__: each for each in ALL}
 """The memory's prompts by the names of their answers; of several, the last."""
 _FENCED = re.compile(r"<<<(\w+) (\w+)\n(.*?)\n\2>>>", re.DOTALL)
 _HOME = re.compile(r"\b(?:lives? in|moved to) (\w+)")

@@ -25,7 +25,6 @@ from kg_memory.falkor.wire import prepend_parameters, to_literal
 from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.filter import injection_flags, without_contexts
 from kg_memory.ingestion.receive import measure_depth, parse_at, split_content, validate_episode
-from kg_memory.llm import prompts
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
 from kg_memory.llm.prompts import OPTIONAL
 from kg_memory.llm.prompts import render as rendered
@@ -39,6 +38,7 @@ from kg_memory.text.dates import find_dates, parse_instant, parse_period
 from kg_memory.text.identity import canonical_name, display_name
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.text.tokenise import terms
+from tests.all_prompts import ALL
 from tests.hostile.conftest import FUZZ
 from tests.hostile.messages import MESSAGES
 from tests.hostile.places import all_in_place
@@ -46,7 +46,6 @@ from tests.retrieval.findings import hostile
 
 pytestmark = pytest.mark.system
 
-PROMPTS = [each for each in vars(prompts).values() if isinstance(each, Prompt)]
 ODD = st.sampled_from([each for each in MESSAGES if len(each) < 500])
 PIECES = st.sampled_from(
     '{ } [ ] " : , \\ \n \t <think> </think> ```json ``` null true NaN 1e999 -0 "entities": "facts": "name": "id": 0 1 '
@@ -76,7 +75,7 @@ ANSWERS = TEXTS | VALUES.map(dumped) | st.tuples(TEXTS, VALUES.map(dumped), TEXT
 
 
 @FUZZ
-@given(ANSWERS, st.sampled_from(PROMPTS))
+@given(ANSWERS, st.sampled_from(ALL))
 def test_any_answer_of_a_model_is_read_or_refused(text: str, prompt: Prompt[Any]) -> None:
     try:
         found = parse(text, prompt.answer)
@@ -88,7 +87,7 @@ def test_any_answer_of_a_model_is_read_or_refused(text: str, prompt: Prompt[Any]
 
 
 @FUZZ
-@given(VALUES, TEXTS, st.sampled_from(PROMPTS))
+@given(VALUES, TEXTS, st.sampled_from(ALL))
 def test_any_data_stay_in_the_fences_of_a_prompt(value: Any, text: str, prompt: Prompt[Any]) -> None:
     fields = dict(zip(sorted(prompt.fields), cycle((value, text)), strict=False))
     code = "012345678901234"

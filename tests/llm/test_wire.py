@@ -8,16 +8,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from kg_memory.llm import prompts
+from kg_memory.contrib.langmem.questions import Records
 from kg_memory.llm.chat.wire import strict_schema
-from kg_memory.llm.prompts.answers import Records
-from kg_memory.runtime.effects import Prompt
+from tests.all_prompts import ALL
 
-ANSWERS = [
-    prompt.answer
-    for prompt in vars(prompts).values()
-    if isinstance(prompt, Prompt) and prompt.answer is not Records  # its records have the fields of the caller
-]
+ANSWERS = [prompt.answer for prompt in ALL if prompt.answer is not Records]  # its records have the fields of the caller
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:

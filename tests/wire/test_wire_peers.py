@@ -16,6 +16,7 @@ from kg_memory.llm.embeddings import open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask, Prompt
+from tests.all_prompts import ALL
 
 EPISODE = {
     "kind": "message",
@@ -51,9 +52,7 @@ FIELDS = {
     "lines": [{"id": 1, "text": "Ann Berg lives in Oslo (since May 2024)"}],
     "communities": [{"id": 0, "level": 0, "members": ["Ann Berg", "Oslo"], "facts": ["Ann Berg lives in Oslo."]}],
 }
-ONE_FOR_EACH_ANSWER = {
-    prompt.answer: prompt for prompt in vars(prompts).values() if isinstance(prompt, Prompt)
-}.values()
+ONE_FOR_EACH_ANSWER = {prompt.answer: prompt for prompt in ALL}.values()
 
 
 def about(prompt: Prompt, **fields: object) -> Ask:

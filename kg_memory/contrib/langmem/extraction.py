@@ -11,10 +11,11 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_messages
+from kg_memory.contrib.langmem.questions import EXTRACT_THREAD, MANAGE_MEMORIES, Changes, Records
 from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.llm.prompts import EXTRACT_THREAD, MANAGE_MEMORIES, strict_schema
-from kg_memory.llm.prompts.answers import MOST, Changes, Records
+from kg_memory.llm.prompts import strict_schema
+from kg_memory.llm.prompts.answers import MOST
 from kg_memory.runtime.effects import Prompt
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count

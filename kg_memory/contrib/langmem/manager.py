@@ -23,10 +23,10 @@ from kg_memory.contrib.langmem.extraction import (
     to_plain,
 )
 from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
+from kg_memory.contrib.langmem.questions import RECALL_QUERIES
 from kg_memory.contrib.langmem.store import FACT, Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
-from kg_memory.llm.prompts import RECALL_QUERIES
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count

@@ -16,11 +16,10 @@ from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate
 from kg_memory.adapters.store.facts import graph_namespace
 from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_trajectories
 from kg_memory.contrib.langmem.place import Namespace
+from kg_memory.contrib.langmem.questions import CHOOSE_PROMPTS, REVIEW, REWRITE, Lesson
 from kg_memory.contrib.langmem.store import Labels, Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
-from kg_memory.llm.prompts import CHOOSE_PROMPTS, REVIEW, REWRITE
-from kg_memory.llm.prompts.answers import Lesson
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.models.operations import AddResult

@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel, Field
 
 from kg_memory.contrib.letta.blocks import PROPOSAL, Block, Blocks, Version
 from kg_memory.errors import InputError, NotFound
-from kg_memory.llm.prompts import TIDY
+from kg_memory.llm.prompts import load_prompt
+from kg_memory.llm.prompts.answers import MOST
 from kg_memory.memory.open import model as open_model
 from kg_memory.models.graph import Fact, Precision
 from kg_memory.runtime.effects import Ask, Call, Model, both, call
@@ -25,6 +27,15 @@ TIDIER = "tidy"
 """The author of what is proposed."""
 STALE = "the block {!r} was changed since this was proposed; tidy it again"
 _FORMATS: dict[Precision, str] = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}
+
+
+class TidyNote(BaseModel):
+    """A note that was written anew."""
+
+    lines: list[str] = Field(description="all that the note says from now on", max_length=MOST)
+
+
+TIDY = load_prompt(__package__, "tidy", TidyNote, "note")
 
 
 def _tidy(

@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from string import Template
 from typing import Any, TypeVar
@@ -19,26 +19,19 @@ from pydantic import BaseModel
 
 from kg_memory.llm.prompts.answers import (
     CanonicalPredicates,
-    Changes,
-    ChosenPrompts,
     Descriptions,
     EpisodeReading,
     ExtractedEntities,
     ExtractedFacts,
     FactVerdicts,
     FactWorths,
-    Lessons,
     Parts,
-    Queries,
-    Records,
     Reflection,
     Resolutions,
-    RewrittenPrompt,
     Scores,
     Selection,
     SessionNotes,
     Summaries,
-    TidyNote,
     WindowReading,
 )
 from kg_memory.runtime.effects import Ask, Prompt
@@ -56,12 +49,12 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _read_text(name: str) -> str:
-    return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8")
+def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
+    """Return the prompt in the file NAME.md of *package*, with the typed *answer* that it must get.
 
-
-def _load(name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
-    text = _read_text(name)
+    Raises: `ValueError` if the text has other names than *fields*.
+    """
+    text = files(package).joinpath(f"{name}.md").read_text(encoding="utf-8")
     used = set(Template(text).get_identifiers())
     if used != set(fields):
         message = f"prompts/{name}.md uses {sorted(used)} but declares {sorted(fields)}"
@@ -69,7 +62,8 @@ def _load(name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
     return Prompt(name, text, frozenset(fields), answer)
 
 
-PREAMBLE = _read_text("preamble")
+_load = partial(load_prompt, __package__)
+PREAMBLE = files(__package__).joinpath("preamble.md").read_text(encoding="utf-8")
 """The text before every prompt: the data is fenced, and is not to be obeyed."""
 
 EXTRACT_MESSAGE = _load("extract_message", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
@@ -87,14 +81,7 @@ SUMMARISE = _load("summarise", Summaries, "entities")
 SCORE = _load("score", Scores, "question", "texts")
 SELECT = _load("select", Selection, "question", "lines")
 SPLIT = _load("split", Parts, "question")
-TIDY = _load("tidy", TidyNote, "note")
 COMMUNITY = _load("community", Descriptions, "communities")
-MANAGE_MEMORIES = _load("manage_memories", Changes, "lists", "kinds", "existing", "messages", "instructions")
-EXTRACT_THREAD = _load("extract_thread", Records, "kind", "messages", "instructions")
-RECALL_QUERIES = _load("recall_queries", Queries, "messages", "instructions")
-REVIEW = _load("review_trajectories", Lessons, "prompt", "known", "draft", "trajectories", "instructions")
-REWRITE = _load("rewrite_prompt", RewrittenPrompt, "prompt", "lessons", "instructions")
-CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories")
 SESSION = _load("session", SessionNotes, "notes", "messages")
 
 
