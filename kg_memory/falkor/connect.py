@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -14,10 +16,16 @@ from urllib.parse import quote, unquote
 
 import redis
 
-from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, KGMemoryError
+from kg_memory.errors import (
+    DatabaseClosed,
+    DatabaseUnavailable,
+    DatabaseVersionError,
+    EmbeddingMismatch,
+    KGMemoryError,
+    QueryError,
+)
 from kg_memory.falkor.binaries import OLDEST_MODULE
-from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers
-from kg_memory.falkor.urls import redis_urls
+from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
     FORMER_PRIMARY,
     Params,
@@ -31,8 +39,11 @@ from kg_memory.falkor.wire import (
 )
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread
-from kg_memory.runtime.flow import Flow, run
+from kg_memory.runtime.flow import Flow, T, run
 from kg_memory.runtime.lifecycle import renew_in_children
+from kg_memory.runtime.telemetry import describe_error
+
+log = logging.getLogger("kg_memory")
 
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
@@ -40,6 +51,12 @@ MISSING_GRAPH = "empty key"
 WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL", "EVAL"))
 REDIRECTIONS = 8
 """The most times that a query follows a graph that moves between the servers of a cluster."""
+RETRY_AFTER = 30.0
+"""Seconds for which a replica that failed gets no queries."""
+ANSWERED_IN = 5.0
+"""Seconds in which a replica answers a read, else the primary does: it may be frozen."""
+REPLICA_ERRORS = (DatabaseUnavailable, QueryError, EmbeddingMismatch)
+"""The errors of a replica that is down, or behind in its indices or vectors: the primary answers then."""
 ADVICE = "check that the server runs and the URL is right, then try again"
 
 
@@ -67,6 +84,8 @@ class Database:
     It asks *host* for the URL at the first query, and again after a server went away. Once closed, it stays closed.
     *advice* returns what to do when a server cannot be reached. *timeout* is how many seconds an answer may take.
     Each write waits for *wait_replicas* replicas, or for all where its server has fewer, but at least *min_replicas*.
+    Reads that may be some moments old go to *replica*, which must be a replica of *host*, as by ``REPLICAOF``; this is
+    not checked.
     """
 
     def __init__(
@@ -78,8 +97,12 @@ class Database:
         timeout: float | None = None,
         wait_replicas: int = 0,
         min_replicas: int | None = None,
+        replica: Host | None = None,
     ) -> None:
         self._host = host
+        self.replica = None if replica is None else Database(replica, allow_old=allow_old, timeout=ANSWERED_IN)
+        self.stale: QueryRunner = self if self.replica is None else _ReplicaFirst(self, self.replica)
+        """Runs reads that may be some moments old."""
         self._timeout = timeout
         self.wait_replicas = wait_replicas
         self.min_replicas = wait_replicas if min_replicas is None else min_replicas
@@ -102,16 +125,6 @@ class Database:
         self._opening = threading.Lock()
         self._inherited += [self._servers, self._former]
         self._servers = self._former = None
-
-    @property
-    def stale(self) -> QueryRunner:
-        """The runner of reads that may be some moments old: the database itself where it has no replica."""
-        return self
-
-    @property
-    def replica(self) -> Database | None:
-        """The replica that answers such reads."""
-        return None
 
     def state(self, key: str) -> tuple[int, int]:
         """Return a value that changes when cached knowledge of the graph *key* may be outdated."""
@@ -365,6 +378,8 @@ class Database:
     def close(self) -> None:
         """Close the connections for good; `aclose` closes those of a running event loop."""
         self.closed = True
+        if self.replica is not None:
+            self.replica.close()
         with self._opening:
             servers = self._connected()
             self._servers = self._former = None
@@ -377,6 +392,8 @@ class Database:
     async def aclose(self) -> None:
         """Close the connections of the running event loop and the sync ones, for good."""
         self.closed = True
+        if self.replica is not None:
+            await self.replica.aclose()
         for server in self._connected():
             if (loop_client := server.loops.pop()) is not None:
                 await loop_client.aclose()
@@ -385,3 +402,43 @@ class Database:
     def _connected(self) -> list[Server]:
         servers = self._servers or self._former
         return [] if servers is None else list(servers.connected().values())
+
+
+class _ReplicaFirst:
+    """Runs queries on the replica, and on the primary what the replica cannot answer or does not have yet."""
+
+    def __init__(self, primary: Database, replica: Database) -> None:
+        self._primary = primary
+        self._replica = replica
+        self._retry_at = 0.0
+        """When the replica gets queries again, by the monotonic clock."""
+
+    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
+        if not write:
+            rows = yield from self._try_replica(key, self._replica.query_flow(key, cypher, params, write=False))
+            if rows is not None:
+                return rows
+        return (yield from self._primary.query_flow(key, cypher, params, write=write))
+
+    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
+        results = yield from self._try_replica(key, self._replica.read_all_flow(key, queries))
+        if results is not None:
+            return results
+        return (yield from self._primary.read_all_flow(key, queries))
+
+    def _try_replica(self, key: str, flow: Flow[T]) -> Flow[T | None]:
+        """Return the result of *flow* on the replica; None if it fails, or is not asked at present."""
+        if time.monotonic() < self._retry_at:
+            return None
+        state = self._replica.state(key)
+        try:
+            result = yield from flow
+        except REPLICA_ERRORS as error:
+            self._retry_at = time.monotonic() + RETRY_AFTER
+            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))
+            return None
+        return result if self._has_graph(key, state) else None
+
+    def _has_graph(self, key: str, before: tuple[int, int]) -> bool:
+        """Return whether the replica has the graph *key*: whether it was absent no oftener than in state *before*."""
+        return self._replica.state(key)[1] == before[1]

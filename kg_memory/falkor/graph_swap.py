@@ -17,8 +17,7 @@ import redis
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import ADVICE, Database
-from kg_memory.falkor.servers import LOST_CONNECTION
-from kg_memory.falkor.urls import OPENING
+from kg_memory.falkor.servers import LOST_CONNECTION, OPENING
 from kg_memory.falkor.wire import translate_error
 
 T = TypeVar("T")

@@ -14,7 +14,6 @@ from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsErr
 from kg_memory.falkor import binaries, embedded, schema, start_errors
 from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
-from kg_memory.falkor.replica import Replicated
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.budget import make_meter
 from kg_memory.llm.cross_encoders import LangChainCrossEncoder, ModelCrossEncoder
@@ -143,12 +142,12 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
     wait, least = settings.wait_replicas, settings.min_replicas
     if wait and settings.url is None:
         raise SettingsError("wait_replicas is set but url is not: the embedded server has no replicas")
-    if settings.replica_url is None:
-        return Database(primary, allow_old=old, advice=primary.advice, wait_replicas=wait, min_replicas=least)
-    if settings.url is None:
+    replica = None if settings.replica_url is None else NamedServer(settings.replica_url)
+    if replica is not None and settings.url is None:
         raise SettingsError("replica_url is set but url is not: set url to the server that it is a replica of")
-    replica = NamedServer(settings.replica_url)
-    return Replicated(primary, replica, allow_old=old, wait_replicas=wait, min_replicas=least)
+    return Database(
+        primary, allow_old=old, advice=primary.advice, wait_replicas=wait, min_replicas=least, replica=replica
+    )
 
 
 @cache

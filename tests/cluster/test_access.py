@@ -18,7 +18,7 @@ from kg_memory.contrib.server.worker import Outbox, Worker
 from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, SettingsError
 from kg_memory.falkor import binaries, replica, servers
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.urls import redis_urls
+from kg_memory.falkor.servers import redis_urls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
 from tests.cluster.access import COPIES, ERASING, FORGETTING, KEYS, USED, WAITING, WORKING, Certificates, secured

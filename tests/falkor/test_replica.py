@@ -16,8 +16,7 @@ import redis
 
 from kg_memory.errors import DatabaseClosed, QueryError
 from kg_memory.falkor import binaries
-from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.replica import RETRY_AFTER, Replicated
+from kg_memory.falkor.connect import RETRY_AFTER, Database, graph_key
 from kg_memory.maintenance.forgetting import erase
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
@@ -99,8 +98,8 @@ def replica(primary, tmp_path_factory) -> Iterator[Node]:
 
 
 @pytest.fixture
-def database(primary, replica) -> Iterator[Replicated]:
-    opened = Replicated(primary, replica)
+def database(primary, replica) -> Iterator[Database]:
+    opened = Database(primary, replica=replica)
     yield opened
     opened.close()
 
@@ -113,7 +112,7 @@ def drive(request, driver, database, namespace):
         try:
             return await driver.for_reads().arun(flow, namespace)
         finally:
-            for server in database._replica._connected():
+            for server in database.replica._connected():
                 if client := server.loops.pop():
                     await client.aclose()
 
@@ -265,7 +264,7 @@ def test_a_query_that_is_wrong_is_an_error_with_a_replica_too(drive):
 def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary, namespace, caplog):
     with socket.socket() as taken:  # bound, and does not listen
         taken.bind(("127.0.0.1", 0))
-        database = Replicated(primary, Node(taken.getsockname()[1]))
+        database = Database(primary, replica=Node(taken.getsockname()[1]))
         driver = open_driver(Scripted(), HashEmbeddings(), database)
         driver.run(write(MAKE), namespace)
         assert driver.for_reads().run(every([read(COUNT), in_step([read(COUNT)])]), namespace) == [
@@ -279,7 +278,7 @@ def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary,
 
 
 async def test_closing_closes_both(primary, replica, namespace):
-    database = Replicated(primary, replica)
+    database = Database(primary, replica=replica)
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     before = await asyncio.to_thread(lambda: len(replica.redis.client_list()))
     await driver.arun(write(MAKE), namespace)

@@ -17,7 +17,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.graph_swap import read_snapshot
 from kg_memory.falkor.rows import list_pages
-from kg_memory.falkor.urls import SCHEMES
+from kg_memory.falkor.servers import SCHEMES
 from kg_memory.falkor.wire import Row
 from kg_memory.memory.open import NamedServer
 from kg_memory.text.identity import replace_unstorable
