@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from inspect import signature
 from itertools import count
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -18,7 +17,6 @@ from urllib.parse import urlsplit
 
 import redis
 import redis.asyncio
-from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
@@ -40,10 +38,8 @@ _OPTIONS: dict[str, Any] = {
     "decode_responses": True,
     "socket_connect_timeout": OPENING,
     "retry": Retry(NoBackoff(), 0),
+    "driver_info": None,  # else redis-py reads its own version from disk at each connection, on the event loop
 }
-if "driver_info" in signature(AbstractConnection).parameters:
-    # Else redis-py reads its own version from disk at each connection, on the event loop.
-    _OPTIONS["driver_info"] = None
 _TCP: dict[str, Any] = {}
 if sys.platform == "linux":
     # Else a host that vanished would be noticed after a quarter of an hour: the network says nothing about it.

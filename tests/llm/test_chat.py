@@ -84,88 +84,54 @@ def test_a_model_that_takes_only_its_own_temperature_gets_none(asked, chat):
 # --- servers that fail for a while
 
 
-def test_a_rate_limit_is_waited_out_as_long_as_the_server_asks(asked, chat):
-    route = chat(failure(429, headers={"retry-after": "7"}), completion(GOOD))
+def limited(**headers: str) -> httpx.Response:
+    return failure(429, "slow down", headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def in_twenty_seconds() -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
+
+
+REFUSED = httpx.ConnectError("refused")
+RETRIED = {
+    "seconds": ([limited(retry_after="7")], 7, 7.5),
+    "milliseconds before seconds": ([limited(retry_after_ms="1500", retry_after="60")], 1.5, 2),
+    "a date": ([failure(503, headers={"retry-after": in_twenty_seconds()})], 0, 21),
+    **{f"{value!r} seconds": ([limited(retry_after=value)], 0, 1) for value in ("soon", "nan", "inf", "-3", "")},
+    **{f"{status} twice": ([failure(status)] * 2, 0.5, 2) for status in (500, 502, 503, 504, 529, 408)},
+    "no connection": ([REFUSED], 0.2, 0.5),
+}
+"""What a server gives before its answer, and between which seconds is waited in all."""
+
+
+@pytest.mark.parametrize("name", RETRIED)
+def test_a_server_that_fails_for_a_while_is_asked_again(asked, chat, name):
+    replies, least, most = RETRIED[name]
+    route = chat(*replies, completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
-    assert route.call_count == 2
-    assert 7 <= asked.slept[0] < 7.5
+    assert route.call_count == len(replies) + 1
+    assert least <= sum(asked.slept) <= most
 
 
-def test_milliseconds_are_preferred_to_seconds(asked, chat):
-    chat(failure(429, headers={"retry-after-ms": "1500", "retry-after": "60"}), completion(GOOD))
-    asked()
-    assert 1.5 <= asked.slept[0] < 2
+GIVEN_UP = {
+    "a rate limit for ever": (limited(), r"slow down.*try again later", range(8, 12), 30, 90),
+    "an hour": (limited(retry_after="3600"), "", range(1, 2), 0, 0),
+    "a minute again and again": (limited(retry_after="60"), "", range(2, 3), 60, 90),
+    "no quota": (failure(429, "quota", code="insufficient_quota"), "billing", range(1, 2), 0, 0),
+    "no connection": (REFUSED, "base_url", range(5, 6), 1, 10),
+    "a timeout": (httpx.ReadTimeout("too slow"), "model_timeout", range(2, 3), 0, 1),
+}
+"""What a server gives for ever: the error, how often it is asked, and between which seconds is waited in all."""
 
 
-def test_a_date_to_retry_after_is_understood(asked, chat):
-    when = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
-    chat(failure(503, headers={"retry-after": when}), completion(GOOD))
-    asked()
-    assert 15 < asked.slept[0] < 21
-
-
-@pytest.mark.parametrize("value", ["soon", "nan", "inf", "-3", ""])
-def test_a_nonsensical_retry_after_does_no_harm(asked, chat, value):
-    chat(failure(429, headers={"retry-after": value}), completion(GOOD))
-    asked()
-    assert 0 <= asked.slept[0] <= 1
-
-
-def test_a_rate_limit_for_ever_ends_in_a_clear_error(asked, chat):
-    route = chat(failure(429, "slow down"))
-    with pytest.raises(ModelUnavailable, match=r"slow down.*try again later"):
+@pytest.mark.parametrize("name", GIVEN_UP)
+def test_a_server_that_fails_for_ever_is_given_up(asked, chat, name):
+    reply, message, calls, least, most = GIVEN_UP[name]
+    route = chat(reply)
+    with pytest.raises(ModelUnavailable, match=message):
         asked()
-    assert 8 <= route.call_count <= 11
-    assert asked.slept[-1] > asked.slept[0]
-    assert 30 < sum(asked.slept) < 90  # a limit of a minute would have passed
-
-
-def test_a_server_that_wants_an_hour_is_given_up_at_once(asked, chat):
-    route = chat(failure(429, headers={"retry-after": "3600"}))
-    with pytest.raises(ModelUnavailable):
-        asked()
-    assert route.call_count == 1
-    assert asked.slept == []
-
-
-def test_a_server_that_asks_for_patience_again_and_again_is_given_up(asked, chat):
-    chat(failure(429, headers={"retry-after": "60"}))
-    with pytest.raises(ModelUnavailable):
-        asked()
-    assert 60 <= sum(asked.slept) < 90
-
-
-def test_a_spent_quota_is_not_retried(asked, chat):
-    route = chat(failure(429, "You exceeded your current quota", code="insufficient_quota"))
-    with pytest.raises(ModelUnavailable, match="billing"):
-        asked()
-    assert route.call_count == 1
-
-
-@pytest.mark.parametrize("status", [500, 502, 503, 504, 529, 408])
-def test_a_server_error_is_retried(asked, chat, status):
-    route = chat(failure(status), failure(status), completion(GOOD))
-    assert names(asked()) == ["Tom Hale", "Lisbon"]
-    assert route.call_count == 3
-
-
-def test_a_connection_error_is_retried(asked, chat):
-    route = chat(httpx.ConnectError("refused"), completion(GOOD))
-    assert names(asked()) == ["Tom Hale", "Lisbon"]
-    assert route.call_count == 2
-
-
-def test_a_server_that_is_not_there_ends_in_a_clear_error(asked, chat):
-    chat(httpx.ConnectError("refused"))
-    with pytest.raises(ModelUnavailable, match="base_url"):
-        asked()
-
-
-def test_a_timeout_is_tried_once_more_and_not_for_ever(asked, chat):
-    route = chat(httpx.ReadTimeout("too slow"))
-    with pytest.raises(ModelUnavailable, match="model_timeout"):
-        asked()
-    assert route.call_count == 2
+    assert route.call_count in calls
+    assert least <= sum(asked.slept) <= most
 
 
 def test_patience_can_be_set(asked, chat):
