@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import redis
 
@@ -15,7 +15,7 @@ from kg_memory.errors import DatabaseError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.wire import QueryRunner
-from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Query, Reads, in_thread
 from kg_memory.runtime.flow import Flow
 
@@ -26,19 +26,10 @@ REFUSALS = (QueryError, EmbeddingMismatch)
 """Errors of a query whose graph is not what it was when it was ready."""
 
 
-class VectorModel(Protocol):
-    """The embedding model that makes the vectors of the graphs."""
-
-    length: int
-
-    @property
-    def name(self) -> str: ...
-
-
 class GraphStore:
     """The graphs of *database*, with vectors of one model."""
 
-    def __init__(self, database: Database, vectors: VectorModel) -> None:
+    def __init__(self, database: Database, vectors: Embedder) -> None:
         self.database, self.vectors = database, vectors
         self.reads: QueryRunner = database
         """Runs the reads."""

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import redis
 
-from kg_memory.errors import DatabaseUnavailable
+from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.servers import LOST_CONNECTION, OPENING
 from kg_memory.falkor.wire import translate_error
@@ -29,10 +29,8 @@ COPY_ATTEMPTS = 600
 COPY_PAUSE = 0.05
 LOST_AFTER = 60.0
 """Seconds without an answer after which another copy is begun; then twice as many."""
-LONGEST_WAIT = 1800.0
-"""Seconds without an answer after which no other copy is begun."""
-LOOK = 0.5
-"""Seconds for which one of several copies is listened to before the next."""
+LONGEST_WAIT = 600.0
+"""Seconds without an answer to one copy after which no other is begun."""
 
 
 class ShadowGraph:
@@ -41,57 +39,40 @@ class ShadowGraph:
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key
         self.copies: list[str] = []
-        """The names of copies that were begun: `key` is one of them once it was answered."""
+        """The names of the copies that were begun: `key` is the last of them once it was answered."""
         self._connection = connection
 
     def copy(self, source: str) -> None:
         """Make it a copy of the graph *source* at one moment.
 
-        FalkorDB loses the answer to one copy in some thousand, and does not tell whether a copy still goes on. So where
-        no answer comes, another copy is begun beside the first, and the one that is answered first is taken.
+        FalkorDB loses the answer to one copy in some thousand, and does not tell whether a copy still goes on. Where no
+        answer comes in time, another copy is begun, and waited for twice as long.
 
-        Errors: `DatabaseUnavailable` when the server stays too busy, or answers none.
+        Errors: `DatabaseUnavailable` when the server stays too busy, or does not answer.
         """
-        under_way: dict[Any, str] = {}
-        try:
-            with _map_errors():
-                self.key = self._copy(source, under_way)
-        finally:
-            for connection in under_way:
-                connection.disconnect()  # or the next command on it would be given this answer
-                self._connection.connection_pool.release(connection)
-
-    def _copy(self, source: str, under_way: dict[Any, str]) -> str:
-        """Return the name of the copy that is answered first, and leave the others *under_way*, by connection."""
-        pool, refused = self._connection.connection_pool, 0
-        began = due = time.monotonic()
-        wait = LOST_AFTER
+        name, wait, refused = self.key, LOST_AFTER, 0
         while refused < COPY_ATTEMPTS:
-            if time.monotonic() >= due:
-                if due - began > LONGEST_WAIT:
-                    raise DatabaseUnavailable("the server answers no copy of a graph; restart it, and try again")
-                name = f"{self.key}.{len(self.copies)}" if self.copies else self.key
-                self.copies.append(name)
-                connection = pool.get_connection()
-                under_way[connection] = name
-                connection.send_command("GRAPH.COPY", source, name)
-                due, wait = time.monotonic() + wait, 2 * wait
-            for connection in [each for each in under_way if each.can_read(timeout=LOOK)]:
-                name = under_way.pop(connection)
-                try:
-                    connection.read_response()
-                except redis.ResponseError as error:
-                    if CANNOT_FORK not in str(error):
-                        raise
-                else:
-                    return name
-                finally:
-                    pool.release(connection)
-                self.copies.remove(name)
-                if not under_way:
-                    refused += 1
-                    time.sleep(COPY_PAUSE)
-                due, wait = time.monotonic() + LOOK * len(under_way), wait / 2
+            self.copies.append(name)
+            try:
+                with _map_errors(), closing(_pool_like(self._connection.connection_pool, socket_timeout=wait)) as pool:
+                    redis.Redis(connection_pool=pool).execute_command("GRAPH.COPY", source, name)
+            except DatabaseUnavailable as error:
+                if not isinstance(error.__cause__, redis.TimeoutError):
+                    raise
+                if wait > LONGEST_WAIT:
+                    raise DatabaseUnavailable(
+                        "FalkorDB did not answer GRAPH.COPY; restart the server, then try again"
+                    ) from error
+                name, wait = f"{self.key}.{len(self.copies)}", 2 * wait
+            except QueryError as error:
+                if CANNOT_FORK not in str(error):
+                    raise
+                self.copies.pop()
+                refused += 1
+                time.sleep(COPY_PAUSE)
+            else:
+                self.key = name
+                return
         raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
 
     def watch(self, key: str) -> None:

@@ -112,7 +112,6 @@ def unanswered(monkeypatch) -> list[str]:
         send(self, *words, **options)
 
     monkeypatch.setattr(graph_swap, "LOST_AFTER", 0.3)
-    monkeypatch.setattr(graph_swap, "LOOK", 0.1)
     monkeypatch.setattr(redis.UnixDomainSocketConnection, "send_command", send_command)
     return lost
 
