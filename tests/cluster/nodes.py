@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from redis.crc import key_slot
 
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import graph_key
+from tests.waiting import until
 
 SLOTS = 16384
 NODE_TIMEOUT = 1.5
@@ -169,13 +169,6 @@ def free_ports(number: int) -> list[int]:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
-
-
-def until(true: Callable[[], Any], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @contextmanager

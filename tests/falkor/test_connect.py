@@ -15,7 +15,9 @@ import redis
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
 from kg_memory.falkor import binaries, connect, embedded
 from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
+from kg_memory.memory.open import NamedServer
 from tests.children import ends_well_in_a_child
+from tests.waiting import until
 
 NAMESPACES = [
     "ann@example.com",
@@ -49,19 +51,6 @@ NAMESPACES = [
     "e\u0301",
     "\u00e9",
 ]
-
-
-class Fixed:
-    """A host at a fixed URL."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def url(self) -> str:
-        return self._url
-
-    def close(self) -> None:
-        pass
 
 
 class Embedded:
@@ -166,26 +155,26 @@ async def test_no_parameter_can_become_a_part_of_the_query(database, namespace):
 )
 def test_a_url_that_is_none_is_a_clear_settings_error(url):
     with pytest.raises(SettingsError, match="falkor://"):
-        Database(Fixed(url)).client()
+        Database(NamedServer(url)).client()
 
 
 def test_a_server_that_is_not_there_is_told(tmp_path):
     with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
-        Database(Fixed(f"unix://{tmp_path}/none")).client()
+        Database(NamedServer(f"unix://{tmp_path}/none")).client()
 
 
 async def test_a_server_that_is_not_there_is_told_to_asyncio_too(tmp_path):
     with pytest.raises(DatabaseUnavailable):
-        await Database(Fixed("falkor://127.0.0.1:1")).aquery("kg:x", "RETURN 1", {}, write=False)
+        await Database(NamedServer("falkor://127.0.0.1:1")).aquery("kg:x", "RETURN 1", {}, write=False)
 
 
 def test_a_falkordb_that_loses_data_is_refused_unless_it_is_asked_for(server, monkeypatch):
     monkeypatch.setattr(connect, "OLDEST_MODULE", 99_99_99)
-    refused = Database(Fixed(server.url))
+    refused = Database(NamedServer(server.url))
     for _ in range(2):
         with pytest.raises(DatabaseVersionError, match="upgrade"):
             refused.query("kg:x", "RETURN 1", {}, write=False)
-    asked_for = Database(Fixed(server.url), allow_old=True)
+    asked_for = Database(NamedServer(server.url), allow_old=True)
     assert asked_for.client()
     asked_for.close()
 
@@ -254,7 +243,7 @@ def falls_to(number: int, database: Database) -> None:
 
 
 def test_event_loops_that_ended_leave_neither_themselves_nor_a_connection_behind(server, namespace):
-    database = Database(Fixed(server.url))
+    database = Database(NamedServer(server.url))
     key = graph_key(namespace)
     loops = WeakSet()
 
@@ -272,7 +261,7 @@ def test_event_loops_that_ended_leave_neither_themselves_nor_a_connection_behind
 
 
 def test_connections_of_a_loop_that_was_closed_without_its_generators_go_too(server, namespace):
-    database = Database(Fixed(server.url))
+    database = Database(NamedServer(server.url))
 
     before = connected(database)
     for _ in range(6):
@@ -293,14 +282,14 @@ async def test_however_many_ask_first_there_is_one_client_for_a_loop(server, nam
             super().__init__(**given)
 
     monkeypatch.setattr(redis.asyncio, "Redis", Counted)
-    database = Database(Fixed(server.url))
+    database = Database(NamedServer(server.url))
     await asyncio.gather(*(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True) for _ in range(10)))
     assert len(made) == 1
     await database.aclose()
 
 
 async def test_an_asker_that_is_cancelled_while_it_connects_leaves_the_others_connected(server, namespace):
-    database = Database(Fixed(server.url))
+    database = Database(NamedServer(server.url))
     asking = [
         asyncio.create_task(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True)) for _ in range(4)
     ]
@@ -314,7 +303,7 @@ async def test_an_asker_that_is_cancelled_while_it_connects_leaves_the_others_co
 
 async def test_no_connection_is_left_after_aclose(server, database, namespace):
     before = await asyncio.to_thread(connected, database)
-    own = Database(Fixed(server.url))
+    own = Database(NamedServer(server.url))
     await asyncio.gather(*(own.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True) for _ in range(4)))
     await own.aclose()
     await own.aclose()
@@ -330,7 +319,7 @@ async def test_a_lost_connection_is_told_at_once_while_another_thread_looks_for_
 
 
 async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_alone(server, namespace):
-    database = Database(Fixed(server.url))
+    database = Database(NamedServer(server.url))
     key = graph_key(namespace)
     assert await database.aquery(key, "RETURN 1 AS one", {}, write=True) == [{"one": 1}]
 
@@ -348,10 +337,7 @@ async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_a
 
 
 def gone(folder: Path) -> None:
-    deadline = time.monotonic() + 60
-    while embedded.is_running(folder):
-        assert time.monotonic() < deadline, "the server did not end"
-        time.sleep(0.02)
+    until(lambda: not embedded.is_running(folder))
 
 
 def test_queries_of_one_database_from_several_event_loops_do_not_mix(database, namespace):

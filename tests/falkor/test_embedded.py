@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersio
 from kg_memory.falkor import binaries, embedded, watchdog
 from kg_memory.falkor.binaries import Binaries
 from kg_memory.falkor.embedded import Server
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,13 +61,6 @@ def folder(tmp_path: Path, found: Binaries) -> Iterator[Path]:
     if path.is_dir() and embedded.is_running(path):
         embedded.join(path, found, idle_seconds=0, allow_old=True).close()
         until(lambda: not embedded.is_running(path))
-
-
-def until(happened: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def connected(server: Server) -> redis.Redis:

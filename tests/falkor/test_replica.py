@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import embed, in_step, read, write
 from kg_memory.runtime.flow import every
 from tests.scripted import HashEmbeddings, Scripted
+from tests.waiting import until
 
 NEAR = "CALL db.idx.vector.queryNodes('Episode', 'embedding', 1, vecf32($v)) YIELD node RETURN node.id AS id"
 COUNT = "MATCH (n:Own) RETURN count(n) AS n"
@@ -73,13 +73,6 @@ def answers(node: Node) -> bool:
         return bool(node.redis.ping())
     except redis.ConnectionError:
         return False
-
-
-def until(true: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from kg_memory.ingestion.graph import build
 from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
 from tests.scripted import At, HashEmbeddings, Scripted
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 INDICES = (
@@ -249,10 +248,3 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
         database.close()
     driver.close()
     until(lambda: not embedded.is_running(tmp_path / "db"))
-
-
-def until(happened: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from kg_memory.errors import DatabaseMissing, DatabaseStartError
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.binaries import Binaries
 from kg_memory.falkor.embedded import Server
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +31,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "db"
     yield path
     until(lambda: not (path.is_dir() and embedded.is_running(path)))
-
-
-def until(happened: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def run(server: Server, cypher: str) -> list[list[Any]]:

@@ -1,0 +1,14 @@
+"""Wait for what another process or thread does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def until(true: Callable[[], object], seconds: float = 60) -> None:
+    """Return once *true* returns something true; fail the test after so many *seconds*."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
