@@ -55,7 +55,8 @@ class ShadowGraph:
             self.copies.append(name)
             try:
                 with _map_errors(), closing(_pool_like(self._connection.connection_pool, socket_timeout=wait)) as pool:
-                    redis.Redis(connection_pool=pool).execute_command("GRAPH.COPY", source, name)
+                    client: Any = redis.Redis(connection_pool=pool)
+                    client.execute_command("GRAPH.COPY", source, name)
             except DatabaseUnavailable as error:
                 if not isinstance(error.__cause__, redis.TimeoutError):
                     raise

@@ -16,7 +16,7 @@ import redis
 
 from kg_memory.contrib.server.worker import Outbox, Worker
 from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, SettingsError
-from kg_memory.falkor import binaries, replica, servers
+from kg_memory.falkor import binaries, connect, servers
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import redis_urls
 from kg_memory.memory.memory import GraphMemory
@@ -215,7 +215,7 @@ async def test_a_sentinel_is_asked_for_its_primary(sentinel, settings, namespace
 
 
 def test_a_replica_that_froze_is_left_alone(tmp_path, node, settings, namespace, monkeypatch):
-    monkeypatch.setattr(replica, "ANSWERED_IN", 0.3)
+    monkeypatch.setattr(connect, "ANSWERED_IN", 0.3)
     with running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port)) as copy:
         until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
         with opened(node.url(), settings.with_(replica_url=copy.url())) as memory:

@@ -232,7 +232,7 @@ def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, database, prima
         assert drive(in_step([read(NEAR, v=vector)])) == [[{"id": "a"}]]
         assert replica.calls()["RO_QUERY"] == sent + 1
         assert "the replica is not asked for 30 s" in caplog.text
-        database._stale._retry_at -= RETRY_AFTER
+        database.stale._retry_at -= RETRY_AFTER
         drive(read(COUNT))
         assert replica.calls()["RO_QUERY"] > sent + 1
     finally:

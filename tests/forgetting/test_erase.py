@@ -132,7 +132,7 @@ def test_where_no_copy_is_answered_that_is_an_error(memory, namespace, unanswere
     monkeypatch.setattr(graph_swap, "LONGEST_WAIT", 1.0)
     memory.add(SAID, speaker="Ann", namespace=namespace)
     database, key = memory.driver.store.database, graph_key(namespace)
-    with graph_swap.shadow_graph(database, key) as shadow, pytest.raises(DatabaseUnavailable, match="restart it"):
+    with graph_swap.shadow_graph(database, key) as shadow, pytest.raises(DatabaseUnavailable, match="did not answer"):
         shadow.copy(key)
     assert left_aside(database) == []
 
