@@ -42,7 +42,9 @@ class GraphStore:
         return self.database.closed
 
     def for_reads(self) -> Self:
-        """Return a store like this one by which reads may be some moments old, as of a replica."""
+        """Return a store like this one whose reads go to the replica; this one where there is none."""
+        if self.database.replica is None:
+            return self
         store = copy(self)
         store.reads = self.database.stale
         return store

@@ -213,8 +213,11 @@ class Driver(Generic[S]):
 
     def for_reads(self) -> Driver[S]:
         """Return the driver of flows whose reads may be some moments old, as of a replica; it shares all but that."""
+        store = self.store.for_reads()
+        if store is self.store:
+            return self
         reading = copy(self)
-        reading.store = self.store.for_reads()
+        reading.store = store
         renew_in_children(reading)
         return reading
 
