@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -20,11 +18,10 @@ from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
     DatabaseVersionError,
-    EmbeddingMismatch,
     KGMemoryError,
-    QueryError,
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
+from kg_memory.falkor.replica import ANSWERED_IN, ReplicaFirst
 from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
     FORMER_PRIMARY,
@@ -39,11 +36,8 @@ from kg_memory.falkor.wire import (
 )
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread
-from kg_memory.runtime.flow import Flow, T, run
+from kg_memory.runtime.flow import Flow, run
 from kg_memory.runtime.lifecycle import renew_in_children
-from kg_memory.runtime.telemetry import describe_error
-
-log = logging.getLogger("kg_memory")
 
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
@@ -51,12 +45,6 @@ MISSING_GRAPH = "empty key"
 WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL", "EVAL"))
 REDIRECTIONS = 8
 """The most times that a query follows a graph that moves between the servers of a cluster."""
-RETRY_AFTER = 30.0
-"""Seconds for which a replica that failed gets no queries."""
-ANSWERED_IN = 5.0
-"""Seconds in which a replica answers a read, else the primary does: it may be frozen."""
-REPLICA_ERRORS = (DatabaseUnavailable, QueryError, EmbeddingMismatch)
-"""The errors of a replica that is down, or behind in its indices or vectors: the primary answers then."""
 ADVICE = "check that the server runs and the URL is right, then try again"
 
 
@@ -101,7 +89,7 @@ class Database:
     ) -> None:
         self._host = host
         self.replica = None if replica is None else Database(replica, allow_old=allow_old, timeout=ANSWERED_IN)
-        self.stale: QueryRunner = self if self.replica is None else _ReplicaFirst(self, self.replica)
+        self.stale: QueryRunner = self if self.replica is None else ReplicaFirst(self, self.replica)
         """Runs reads that may be some moments old."""
         self._timeout = timeout
         self.wait_replicas = wait_replicas
@@ -402,43 +390,3 @@ class Database:
     def _connected(self) -> list[Server]:
         servers = self._servers or self._former
         return [] if servers is None else list(servers.connected().values())
-
-
-class _ReplicaFirst:
-    """Runs queries on the replica, and on the primary what the replica cannot answer or does not have yet."""
-
-    def __init__(self, primary: Database, replica: Database) -> None:
-        self._primary = primary
-        self._replica = replica
-        self._retry_at = 0.0
-        """When the replica gets queries again, by the monotonic clock."""
-
-    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
-        if not write:
-            rows = yield from self._try_replica(key, self._replica.query_flow(key, cypher, params, write=False))
-            if rows is not None:
-                return rows
-        return (yield from self._primary.query_flow(key, cypher, params, write=write))
-
-    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
-        results = yield from self._try_replica(key, self._replica.read_all_flow(key, queries))
-        if results is not None:
-            return results
-        return (yield from self._primary.read_all_flow(key, queries))
-
-    def _try_replica(self, key: str, flow: Flow[T]) -> Flow[T | None]:
-        """Return the result of *flow* on the replica; None if it fails, or is not asked at present."""
-        if time.monotonic() < self._retry_at:
-            return None
-        state = self._replica.state(key)
-        try:
-            result = yield from flow
-        except REPLICA_ERRORS as error:
-            self._retry_at = time.monotonic() + RETRY_AFTER
-            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))
-            return None
-        return result if self._has_graph(key, state) else None
-
-    def _has_graph(self, key: str, before: tuple[int, int]) -> bool:
-        """Return whether the replica has the graph *key*: whether it was absent no oftener than in state *before*."""
-        return self._replica.state(key)[1] == before[1]

@@ -22,7 +22,7 @@ from redis.crc import key_slot
 from redis.retry import Retry
 
 from kg_memory.errors import DatabaseUnavailable, SettingsError
-from kg_memory.falkor.wire import PipelinedReads, QueryBatch
+from kg_memory.falkor.wire import REPLICATED_IN, PipelinedReads, QueryBatch, fill_pipeline, settle_reply
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import PerLoop
@@ -53,8 +53,6 @@ if sys.platform == "linux":
 CONNECTIONS = 16
 COUNTED_FOR = 1.0
 """Seconds for which the number of replicas of a server is taken to be what it was."""
-REPLICATED_IN = 5.0
-"""Seconds in which replicas must have a write that waits for them."""
 SILENT = 5.0
 """Seconds without an answer after which a cluster is asked whether another server has taken the place of this one."""
 LOST_CONNECTION = (redis.ConnectionError, redis.TimeoutError, OSError)
@@ -162,7 +160,7 @@ class Server:
             commands.append(["WAIT", replicas, round(REPLICATED_IN * 1000)])
         if len(commands) > 1:
             return Call(
-                lambda: _settle(_fill(self.client, commands).execute(raise_on_error=False), replicas),
+                lambda: settle_reply(fill_pipeline(self.client, commands).execute(raise_on_error=False), replicas),
                 partial(self._execute_all, commands, replicas),
                 **options,
             )
@@ -181,8 +179,8 @@ class Server:
         return await self._await(client.execute_command(*words))
 
     async def _execute_all(self, commands: Sequence[Sequence[str | int]], replicas: int) -> Any:
-        pipeline = _fill(await self.loops.get().client(), commands)
-        return _settle(await self._await(pipeline.execute(raise_on_error=False)), replicas)
+        pipeline = fill_pipeline(await self.loops.get().client(), commands)
+        return settle_reply(await self._await(pipeline.execute(raise_on_error=False)), replicas)
 
     def read_all(self, key: str, queries: QueryBatch, **options: Any) -> Call:
         """Return the call that answers *queries* on the graph *key*; see `PipelinedReads`."""
@@ -233,29 +231,6 @@ class Server:
     def close(self) -> None:
         self.client.close()
         self.client.connection_pool.disconnect()
-
-
-def _fill(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
-    """Return a pipeline of *commands*, which go over one connection."""
-    pipeline = client.pipeline(transaction=False)
-    for words in commands:
-        pipeline.execute_command(*words)
-    return pipeline
-
-
-def _settle(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the command among *replies*, the last of which is to WAIT where it must have *replicas*."""
-    reply = replies[-2 if replicas else -1]
-    if isinstance(reply, Exception):
-        raise reply
-    if replicas and isinstance(replies[-1], Exception):
-        raise replies[-1]
-    if replicas and replies[-1] < replicas:
-        raise DatabaseUnavailable(
-            f"FalkorDB applied a write, but {replies[-1]} of {replicas} replicas had it within {REPLICATED_IN:g} s; "
-            "see that they run, or lower wait_replicas"
-        )
-    return reply
 
 
 class _LoopClient:

@@ -102,6 +102,33 @@ def _map_key(key: str) -> str:
     return f"`{key}`:"
 
 
+REPLICATED_IN = 5.0
+"""Seconds in which replicas must have a write that waits for them."""
+
+
+def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
+    """Return a pipeline of *commands*, which go over one connection."""
+    pipeline = client.pipeline(transaction=False)
+    for words in commands:
+        pipeline.execute_command(*words)
+    return pipeline
+
+
+def settle_reply(replies: list[Any], replicas: int) -> Any:
+    """Return the reply to the command among *replies*, the last of which is to WAIT where it must have *replicas*."""
+    reply = replies[-2 if replicas else -1]
+    if isinstance(reply, Exception):
+        raise reply
+    if replicas and isinstance(replies[-1], Exception):
+        raise replies[-1]
+    if replicas and replies[-1] < replicas:
+        raise DatabaseUnavailable(
+            f"FalkorDB applied a write, but {replies[-1]} of {replicas} replicas had it within {REPLICATED_IN:g} s; "
+            "see that they run, or lower wait_replicas"
+        )
+    return reply
+
+
 # Answers
 
 _Cell = tuple[int, Any]
@@ -235,7 +262,8 @@ class PipelinedReads:
     async def gather(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
         """`run` on the running event loop."""
         with self._deal(queries) as lanes:
-            pipelines = [_fill(client.pipeline(transaction=False), key, lane) for lane in lanes]
+            commands = ((query_command(key, *query) for query in lane) for lane in lanes)
+            pipelines = [fill_pipeline(client, each) for each in commands]
             if len(pipelines) == 1:  # without a task, which takes half as long again
                 answers: list[Any] = await pipelines[0].execute(raise_on_error=False)
                 return answers
@@ -257,12 +285,6 @@ class PipelinedReads:
             yield [queries[place::count] for place in range(count)]
         finally:
             self._batches.release()
-
-
-def _fill(pipeline: Any, key: str, queries: QueryBatch) -> Any:
-    for cypher, params in queries:
-        pipeline.execute_command(*query_command(key, cypher, params))
-    return pipeline
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
