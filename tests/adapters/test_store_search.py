@@ -156,10 +156,15 @@ def test_large_values_are_looked_through_a_few_at_a_time(make, monkeypatch, quer
     monkeypatch.setattr(read, "PAGE", 2)
     monkeypatch.setattr(read, "LARGEST_PAGE", 5_000)
     looked = []
-    matches = read.codec.matches
+    compile_filter = read.codec.compile_filter
     store = make(fields=["a"])
     store.batch(PutOp(("x",), str(each), {"a": "red", "n": each, "t": "y" * 1_000}) for each in range(30))
-    monkeypatch.setattr(read.codec, "matches", lambda *given: looked.append(1) or matches(*given))
+
+    def counting(conditions):
+        matches = compile_filter(conditions)
+        return lambda value: looked.append(1) or matches(value)
+
+    monkeypatch.setattr(read.codec, "compile_filter", counting)
     assert len(store.search(("x",), query=query, filter={"n": {"$gte": 0}}, limit=3)) == 3
     assert len(looked) <= 2 + 4 + 3
     assert len(store.search(("x",), query=query, filter={"n": {"$gte": 7}}, limit=50)) == 23

@@ -20,6 +20,7 @@ from langgraph.store.base import ListNamespacesOp, MatchCondition
 from kg_memory.errors import InputError
 
 Filter = Mapping[str, Any]
+Predicate = Callable[[Any], bool]
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,
@@ -34,44 +35,48 @@ JUNCTIONS: Mapping[str, Callable[[Iterable[bool]], bool]] = {"$and": all, "$or":
 NOT = "$not"
 
 
-def check(conditions: Any) -> None:
-    """Raise `InputError` for a filter that is none, or has an operator that does not exist."""
+def compile_filter(conditions: Any) -> Predicate:
+    """Return the function that tells whether a value matches *conditions*.
+
+    Errors: `InputError` for conditions that are no dict, or have an operator that does not exist.
+    """
     if not isinstance(conditions, Mapping):
         raise InputError(f"filter must be a dict of fields, got {type(conditions).__name__}")
-    for field, condition in conditions.items():
-        if field == NOT:
-            check(condition)
-        elif isinstance(field, str) and field.startswith("$"):
-            _check_junction(field, condition)
-        elif _is_operators(condition):
-            unknown = [name for name in condition if name not in OPERATORS]
-            if unknown:
-                raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
-        elif isinstance(condition, Mapping):
-            check(condition)
+    tests = [_compile_field(field, condition) for field, condition in conditions.items()]
+    return lambda value: all(test(value) for test in tests)
 
 
-def _check_junction(name: str, parts: Any) -> None:
-    if name not in JUNCTIONS:
-        raise InputError(f"a filter must name fields, or combine others by $and, $or or $not, got {name!r}")
-    if not isinstance(parts, list | tuple) or not parts:
-        raise InputError(f"{name} must be a list of filters, got {type(parts).__name__}; list at least one")
-    for part in parts:
-        check(part)
+def _compile_field(field: Any, condition: Any) -> Predicate:
+    if field == NOT:
+        negated = compile_filter(condition)
+        return lambda value: not negated(value)
+    if isinstance(field, str) and field.startswith("$"):
+        if field not in JUNCTIONS:
+            raise InputError(f"a filter must name fields, or combine others by $and, $or or $not, got {field!r}")
+        if not isinstance(condition, list | tuple) or not condition:
+            raise InputError(f"{field} must be a list of filters, got {type(condition).__name__}; list at least one")
+        join, parts = JUNCTIONS[field], [compile_filter(part) for part in condition]
+        return lambda value: join(part(value) for part in parts)
+    test = _compile_condition(condition)
+    return lambda value: test(_value_at(value, field))
 
 
-def matches(value: Mapping[str, Any], conditions: Filter) -> bool:
-    """Tell whether the item's *value* fits the filter; the field ``a.b`` is ``b`` in ``a``, if there is no ``a.b``."""
-    for field, condition in conditions.items():
-        if field in JUNCTIONS:
-            fits = JUNCTIONS[field](matches(value, part) for part in condition)
-        elif field == NOT:
-            fits = not matches(value, condition)
-        else:
-            fits = _fits(_value_at(value, field), condition)
-        if not fits:
-            return False
-    return True
+def _compile_condition(condition: Any) -> Predicate:
+    if _is_operators(condition):
+        if unknown := [name for name in condition if name not in OPERATORS]:
+            raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
+        return lambda value: all(_compare(value, name, operand) for name, operand in condition.items())
+    if isinstance(condition, Mapping):
+        inner = compile_filter(condition)
+        return lambda value: isinstance(value, Mapping) and inner(value)
+    if isinstance(condition, list | tuple):
+        tests = [_compile_condition(part) for part in condition]
+        return lambda value: (
+            isinstance(value, list)
+            and len(value) == len(tests)
+            and all(test(element) for test, element in zip(tests, value, strict=True))
+        )
+    return lambda value: _equal(value, condition)
 
 
 def _value_at(value: Mapping[str, Any], field: Any) -> Any:
@@ -114,20 +119,6 @@ def _is_scalar(value: Any) -> bool:
 
 def _is_operators(condition: Any) -> bool:
     return isinstance(condition, Mapping) and any(isinstance(name, str) and name.startswith("$") for name in condition)
-
-
-def _fits(value: Any, condition: Any) -> bool:
-    if _is_operators(condition):
-        return all(_compare(value, name, operand) for name, operand in condition.items())
-    if isinstance(condition, Mapping):
-        return isinstance(value, Mapping) and matches(value, condition)
-    if isinstance(condition, list | tuple):
-        return (
-            isinstance(value, list)
-            and len(value) == len(condition)
-            and all(_fits(element, expected) for element, expected in zip(value, condition, strict=True))
-        )
-    return _equal(value, condition)
 
 
 def _compare(value: Any, name: str, operand: Any) -> bool:

@@ -85,9 +85,10 @@ def widen(op: SearchOp) -> SearchOp:
 def fact_items(op: SearchOp, facts: Iterable[Fact]) -> list[SearchItem]:
     """Return those of *facts* that fit the filter, as items in the namespace that was searched."""
     items: list[SearchItem] = []
+    matches = codec.compile_filter(op.filter or {})
     for fact in facts:
         value = {"kind": "fact", "fact": fact.sentence, **fact.model_dump(mode="json", include=FACT_FIELDS)}
-        if codec.matches(value, op.filter or {}):
+        if matches(value):
             stamps = (fact.created_at, fact.created_at)
             items.append(SearchItem(tuple(op.namespace_prefix), FACT + fact.id, value, *stamps))
     return items

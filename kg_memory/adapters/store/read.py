@@ -174,6 +174,7 @@ def _ids(rows: Sequence[Row]) -> list[str]:
 def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]]:
     """Return the first of *ids*, *enough* or all there are, whose values match *rest*."""
     matching: list[str] = []
+    matches = codec.compile_filter(rest)
     begin, length = 0, PAGE
     while begin < len(ids) and len(matching) < enough:
         rows = yield from read(cypher.VALUES, ids=ids[begin : begin + length])
@@ -181,7 +182,7 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
         if stored:
             values = rows[0]["values"].split("\n")
             pairs = zip(stored, values, strict=True)
-            matching += [id_ for id_, value in pairs if codec.matches(codec.read(value), rest)]
+            matching += [id_ for id_, value in pairs if matches(codec.read(value))]
             fitting = LARGEST_PAGE * len(stored) // len(rows[0]["values"])
             begin, length = begin + length, max(1, min(length * GROWTH, LONGEST_PAGE, fitting))
         else:  # all were deleted meanwhile
@@ -192,7 +193,8 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
 def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any) -> Flow[list[Row]]:
     """Return the rows of *ids* in their order, without items that were changed meanwhile and no longer match."""
     rows = (yield from read(query, ids=ids, **params)) if ids else []
-    by_id = {row["id"]: row for row in rows if not rest or codec.matches(codec.read(row["value"]), rest)}
+    matches = codec.compile_filter(rest)
+    by_id = {row["id"]: row for row in rows if not rest or matches(codec.read(row["value"]))}
     return [by_id[id_] for id_ in ids if id_ in by_id]
 
 
@@ -326,7 +328,7 @@ def _score(row: Row) -> float | None:
 
 def _check_filter(conditions: Any) -> None:
     try:
-        codec.check(conditions)
+        codec.compile_filter(conditions)
     except RecursionError as error:
         raise InputError("filter is nested too deeply or contains itself; give a flatter one") from error
 

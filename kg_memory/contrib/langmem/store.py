@@ -185,13 +185,13 @@ class EpisodeStore(BaseStore):
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
         end = validate_count("offset", op.offset, 0) + validate_count("limit", op.limit)
-        codec.check(op.filter or {})
+        matches = codec.compile_filter(op.filter or {})
         query = (op.query or "").strip()
         items: list[SearchItem] = []
         for namespace in (yield from self._under(op.namespace_prefix)):
-            page = self._rank(namespace, query, end) if query else self._newest(namespace, op.filter or {}, end)
+            page = self._rank(namespace, query, end) if query else self._newest(namespace, matches, end)
             items += yield from page
-        passing = [item for item in items if codec.matches(item.value, op.filter or {})]
+        passing = [item for item in items if matches(item.value)]
         if query:
             passing.sort(key=lambda item: -(item.score or 0.0))
         else:
@@ -223,7 +223,7 @@ class EpisodeStore(BaseStore):
         items = [to_item(labels, key, versions[key], scores[key]) for key in scores if _is_shown(versions.get(key))]
         return items + [fact_item(labels, fact) for fact in results.facts]
 
-    def _newest(self, namespace: str, filter_: Mapping[str, Any], end: int) -> Flow[list[SearchItem]]:
+    def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
         """Return the first items that fit the filter, those put last first."""
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
@@ -233,7 +233,7 @@ class EpisodeStore(BaseStore):
             keys = dict.fromkeys(key for key in map(key_of_episode, episodes) if key is not None)
             versions |= yield from self._versions(namespace, [key for key in keys if key not in versions])
             shown = [to_item(labels, key, versions[key]) for key in versions if _is_shown(versions[key])]
-            items = [item for item in shown if codec.matches(item.value, filter_)]
+            items = [item for item in shown if matches(item.value)]
             if len(items) >= end or len(episodes) < PAGE:
                 return items
             skip += PAGE
