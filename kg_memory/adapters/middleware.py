@@ -332,10 +332,6 @@ def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
     if not text:
         return request
-    if not hasattr(request, "system_message"):  # langchain 1.0
-        prompt = request.system_prompt
-        [system] = with_memory([SystemMessage(prompt)] if prompt else [], text)
-        return request.override(system_prompt=system.content)  # type: ignore[call-arg]
     [system] = with_memory([request.system_message] if request.system_message else [], text)
     return request.override(system_message=SystemMessage.model_validate(system))
 
