@@ -265,9 +265,8 @@ examples:
   kg-memory audit verify --head HASH
 """
 EVICT = """\
-Nothing goes that is not asked for. What is so now, or was in the last N days, is told as before, unless
---max-entities lets it go. Messages stay as they were said; what is evicted is not found any more, and comes back
-when it is told anew.
+Nothing goes that is not asked for. Messages stay as they were said. What is evicted loses its words and vectors: it is
+still told where it is asked for by name, and searches find it again once it is stated or mentioned anew.
 
 examples:
   kg-memory evict --expired-days 90 --orphans --dry-run

@@ -123,7 +123,7 @@ class ResolvedEntity:
     """An entity that the episode mentions; `key` and `id` are those of the stored one, unless it `is_new`.
 
     `called` are the names by which this episode mentions it; where it is stored under another, `name` is not among
-    them. One that was `evicted` comes back once it is mentioned. A new one is surely another than those that it is
+    them. A new one is surely another than those that it is
     `apart_from` (ids), which have its name; `doubt` is about one that it may be.
     """
 
@@ -135,7 +135,6 @@ class ResolvedEntity:
     is_new: bool = True
     renamed: bool = False
     aliases: tuple[str, ...] = ()
-    evicted: bool = False
     apart_from: tuple[str, ...] = ()
     doubt: Identity | None = None
 

@@ -337,7 +337,6 @@ def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> Res
         is_new=False,
         renamed=name != stored,
         aliases=aliases,
-        evicted=bool(same.get("evicted")),
     )
 
 

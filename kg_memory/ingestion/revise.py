@@ -5,29 +5,25 @@ The step `invalidate`, reviews, forgetting and eviction use it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from operator import itemgetter
 
 from kg_memory.falkor.queries.facts import HISTORY
-from kg_memory.falkor.queries.ingestion import EVICTED, REVIVE
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.records import JSON
 from kg_memory.models.graph import Precision
-from kg_memory.runtime.effects import embed, read, write
+from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.beliefs import Belief, Edit, Eviction, History, compare_beliefs
+from kg_memory.temporal.beliefs import Belief, Edit, History, compare_beliefs
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.temporal.policy import ConflictPolicy, Contradiction, Verdict
 from kg_memory.temporal.statements import Statement, Teller
 from kg_memory.temporal.truth import Period
-from kg_memory.text import tokenise
 from kg_memory.text.identity import belief_id, is_assistant
 
 MOST_LINKED = 2000
 """The most facts that are read as verdicts link them to one another."""
-
 PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_precision")
 """The columns of a belief that make up its period."""
 _PERIOD = itemgetter(*PERIOD)
@@ -62,7 +58,6 @@ class Revision:
     """The changes to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
 
     `ended` are the sentences of the facts that hold no longer, `waiting` of those that are in review from now on.
-    `revived` are the ids of the facts that were evicted and are believed again.
     """
 
     touched: list[str] = field(default_factory=list)
@@ -70,7 +65,6 @@ class Revision:
     beliefs: list[NewBelief] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
-    revived: list[str] = field(default_factory=list)
 
     def to_parameters(self) -> JSON:
         """Return the parameters by which queries write the revision."""
@@ -101,8 +95,6 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
     """Return what changes when beliefs are made to follow from *history*; *cause* is the episode or decision."""
     revision = Revision()
     for change in compare_beliefs(history, policy):
-        if change.revived:
-            revision.revived.append(change.fact)
         if change.closed or change.recorded:
             revision.touched.append(change.fact)
         revision.closed.extend(change.closed)
@@ -115,26 +107,6 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
         if change.waits:
             revision.waiting.append(history.sentences[change.fact])
     return revision
-
-
-def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_weight: int = 1) -> Flow[None]:
-    """Let searches find evicted *facts* and *entities* again, by their ids; a no-op where there are none.
-
-    A word of an entity's names counts *name_weight* times.
-    """
-    if not facts and not entities:
-        return
-    evicted = yield from read(EVICTED, facts=sorted(facts), entities=sorted(entities))
-    vectors = yield from embed([row["texts"][0] for row in evicted])
-    rows: dict[str, list[JSON]] = {"fact": [], "entity": []}
-    for row, vector in zip(evicted, vectors, strict=True):
-        if row["kind"] == "fact":
-            counts = tokenise.count_fact_terms(row["texts"][0], row["predicate"])
-        else:
-            counts = tokenise.count_terms(" ".join(dict.fromkeys(row["texts"])), name_weight)
-        words = {"n": counts.total(), "terms": to_terms(counts)}
-        rows[row["kind"]].append({"id": row["id"], "embedding": vector, **words})
-    yield from write(REVIVE, facts=rows["fact"], entities=rows["entity"])
 
 
 def to_statement(fact: str, row: Row) -> Statement:
@@ -172,8 +144,6 @@ def to_edit(row: Row) -> Edit | None:
 def _add(history: History, row: Row) -> None:
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
-    if row.get("evicted") is not None:
-        history.evicted[fact] = Eviction(row["evicted"], row["evicted_at"])
     for statement in row["statements"]:
         if not statement["refuted"]:
             history.add_statement(to_statement(fact, statement))

@@ -15,7 +15,7 @@ from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.premises import premise_rows, rule_rows
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import JSON, EpisodeRecord, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
-from kg_memory.ingestion.revise import Revision, revive
+from kg_memory.ingestion.revise import Revision
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
@@ -24,10 +24,10 @@ from kg_memory.temporal.interval import OPEN_START, last_instant
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, identity_id
 
-MOST_CONFLICTS = 200
-"""The most tries to write while others write about the same entities; one of them succeeds each time."""
 NAME_WEIGHT = 10
 """The weight of a word in an entity's name, where one in its summary counts 1 (C44)."""
+MOST_CONFLICTS = 200
+"""The most tries to write while others write about the same entities; one of them succeeds each time."""
 STALE = {"most": 25, "latest": 50, "limit": 24, "past": 5}
 """The most entities that are summarised at once, and the most of their latest current facts, and of ended ones."""
 LEFT = 600 * 1_000_000
@@ -50,8 +50,6 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
     stored = {"status": _status(draft)} if written else (yield from _read_status(draft))
     if stored["status"] in FINISHED:
         if written:
-            evicted = [entity.id for entity in draft.entities if entity.evicted]
-            yield from revive(draft.revision.revived, evicted, NAME_WEIGHT)
             log_losses(draft.episode.id, draft.dropped)
         return {
             "retry_from": None,
@@ -122,6 +120,8 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         **_identity_rows(draft),
         **NO_USAGE,
     )
+    if evicted := [id_ for row in rows for id_ in row["evicted"]]:
+        yield from index_again(evicted)
     stale = chain.from_iterable(row["stale"] for row in rows)
     return created_at, [entity for entity in stale if entity["key"]] if rows else None
 
@@ -208,3 +208,18 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
     row |= pick(fact, "confidence", "corrects", "refuted", "support", "weak")
     row |= {"start": episode.place(fact.start), "end": episode.place(fact.end, is_end=True)}
     return {**row, "fact": fact.stored_id, "latest": latest}
+
+
+def index_again(ids: Sequence[str]) -> Flow[None]:
+    """Let searches find evicted facts and entities again, by their *ids*."""
+    evicted = yield from read(ingestion.EVICTED, ids=ids)
+    vectors = yield from embed([row["names"][0] for row in evicted])
+    rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}
+    for row, vector in zip(evicted, vectors, strict=True):
+        if row["label"] == "Fact":
+            counts = tokenise.count_fact_terms(row["names"][0], row["predicate"])
+        else:
+            counts = tokenise.count_terms(" ".join(dict.fromkeys(row["names"])), NAME_WEIGHT)
+        words = {"n": counts.total(), "terms": to_terms(counts)}
+        rows[row["label"]].append({"id": row["id"], "embedding": vector, **words})
+    yield from write(ingestion.INDEX_AGAIN, facts=rows["Fact"], entities=rows["Entity"])

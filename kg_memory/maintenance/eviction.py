@@ -1,11 +1,11 @@
-"""Evict what is over, entities without facts, those above a number, and messages that have expired.
+"""Evict ended facts, entities without facts, entities beyond `max_entities`, and expired messages.
 
 Each part is small and atomic by itself, and checks again whether what it evicts is still so, as others may write
 meanwhile. A run that was interrupted is simply repeated.
 
-An evicted node keeps its statements and names, so that later or late episodes still find it. It loses its vector, its
-words and its beliefs, so no search finds it. `evicted` of a fact is until when its periods are not to be shown, that of
-an entity since when it is evicted.
+An evicted fact or entity loses its vector and its words, so no search by words or meaning finds it. All else stays: its
+names, statements and beliefs still count in what is told and judged later. `evicted` is the time of its eviction. The
+step `save` indexes it again when it is stated or mentioned again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import chain
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row, list_pages, to_datetime
-from kg_memory.ingestion.revise import revive
+from kg_memory.ingestion.save import index_again
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.models.operations import EvictionResult
@@ -99,7 +99,7 @@ class Sweep:
 
 
 def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[EvictionResult]:
-    """Evict what is requested, and return what went; facts that were stated anew meanwhile are revived at the end.
+    """Evict what is requested, and return what went; evicted facts that hold again are indexed again at the end.
 
     Errors: `InputError` for an invalid request.
     """
@@ -118,7 +118,7 @@ def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[
     if request.max_entities is not None:
         yield from _evict_surplus(sweep, request.max_entities)
     if not request.dry_run:
-        yield from _revive_believed()
+        yield from _index_returned(sweep.time)
     return sweep.result()
 
 
@@ -130,10 +130,10 @@ def _validate(request: EvictionRequest) -> None:
         validate_count("max_entities", request.max_entities)
 
 
-def _revive_believed() -> Flow[None]:
-    """Let searches find evicted facts that are believed again: their writer was killed, or did not see the eviction."""
-    while half_revived := (yield from read(HALF_REVIVED, limit=AT_ONCE)):
-        yield from revive([row["id"] for row in half_revived])
+def _index_returned(time: int) -> Flow[None]:
+    """Let searches find evicted facts that hold again, as what had ended them is forgotten or undone."""
+    while returned := (yield from read(RETURNED, now=time, limit=AT_ONCE)):
+        yield from index_again([row["id"] for row in returned])
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
@@ -191,7 +191,7 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
         facts = yield from read(FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
         waiting = {row["id"] for row in facts if row["waits"]}
         going = [row for row in part if waiting.isdisjoint(row["facts"])]
-        yield from _evict_facts(sweep, _facts_of(going, facts), until=OPEN_END)
+        yield from _evict_facts(sweep, _facts_of(going, facts), active=True)
         yield from _evict_entities(sweep, going)
 
 
@@ -203,17 +203,16 @@ def _select(rows: Iterable[Row], ids: Collection[str]) -> list[Row]:
     return [row for row in rows if row["id"] in ids]
 
 
-def _evict_facts(sweep: Sweep, facts: Sequence[Row], until: int | None = None) -> Flow[None]:
-    """Evict those of *facts* that are over; with *until*, all, for what held until then."""
+def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
+    """Evict those of *facts* that are over; where *active* all that wait for nobody."""
     if sweep.request.dry_run:
         counted_facts = set(sweep.facts)
         sweep.add(sweep.facts, [row for row in facts if row["id"] not in counted_facts])
         return
-    active, until = until is not None, sweep.before if until is None else until
     for part in _split(facts):
         some = [{"id": row["id"], "said_at": row["said_at"]} for row in part]
         time = yield from now()
-        evicted = yield from write(EVICT_FACTS, facts=some, before=sweep.before, active=active, until=until, now=time)
+        evicted = yield from write(EVICT_FACTS, facts=some, before=sweep.before, active=active, now=time)
         sweep.add(sweep.facts, _select(part, {row["id"] for row in evicted}))
 
 
@@ -328,7 +327,6 @@ def _without_words(label: str) -> str:
 
 
 _REVISED = "n.revision = coalesce(n.revision, 0) + 1"
-_NOT_FOUND = "f.embedding = NULL, f.n = NULL, f.used = NULL, f.used_at = NULL"
 
 EVICT_BELIEFS = f"""
 MATCH (b:Belief)
@@ -346,14 +344,13 @@ WHERE f.evicted IS NULL AND f.said_at = row.said_at
 WITH f{_WEIGHED}
 WHERE over OR ($active AND waiting = 0)
 WITH collect(f) AS going
-{_for_each("going", "f", "MATCH (f)-[:HELD|PROPOSED]->(b:Belief) DELETE b")}
 {_without_words("fact")}
-{_for_each("going", "f", f"SET f.evicted = $until, f.evicted_at = $now, {_NOT_FOUND}")}
+{_for_each("going", "f", "SET f.evicted = $now, f.embedding = NULL, f.n = NULL, f.used = NULL, f.used_at = NULL")}
 {_for_each("going", "f", f"MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity) WITH DISTINCT n SET {_REVISED}")}
 UNWIND going AS f
 RETURN f.id AS id
 """
-"""Evict facts that are still what they were when they were found: over, or where ``$active`` whatever they tell.
+"""Evict facts that are still what they were when they were found: over, or where ``$active`` any.
 
 An episode that says something of the same entities meanwhile is judged anew.
 """
@@ -385,13 +382,17 @@ RETURN id
 An episode that is read meanwhile is read anew, and so are communities found anew: they may have to do with these.
 """
 
-HALF_REVIVED = f"""
+RETURNED = f"""
 MATCH (f:Fact)
 WHERE f.evicted > {OPEN_START}
 WITH f
 MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
-WHERE b.expired_at = {OPEN_END}
-RETURN DISTINCT f.id AS id
+WHERE b.expired_at = {OPEN_END} AND b.invalid_at > $now
+WITH DISTINCT f
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+WITH f, count(n.evicted) AS evicted
+WHERE evicted = 0
+RETURN f.id AS id
 LIMIT $limit
 """
-"""The evicted facts that are believed again, and not found yet."""
+"""The evicted facts that hold again, between entities that are not evicted."""

@@ -101,12 +101,13 @@ class Privacy(Group):
         *expired_days*: superseded beliefs, and facts that have ended, both for at least so many days: what holds now,
         or did at any time since then, stays. *orphans*: entities last seen so long ago, or 90 days, without other
         facts. *max_entities*: so many entities are left; those with the fewest current facts go first, and of these
-        the longest unseen; their facts go with them. *expired_episodes*: messages past their `expires_at` are
+        the longest unseen; their facts are evicted with them. *expired_episodes*: messages past their `expires_at` are
         forgotten; see `forget`. Without any of these, they are, and nothing else goes.
 
-        Messages stay, except those that expired. Evicted facts are not found any more; what was said about them still
-        bears on what is said later, and said again they come back. *dry_run* changes nothing and returns what would
-        go. *progress* is called with what went so far. It may be interrupted and called again.
+        Messages stay, except those that expired. Evicted facts and entities lose their vectors and words: no search
+        finds them by words or meaning until they are stated or mentioned again, and what is asked by their names is
+        told as before. *dry_run* changes nothing and returns what would go. *progress* is called with what went so far.
+        It may be interrupted and called again.
         Errors: `InputError`, `DatabaseError`.
         """
         request = EvictionRequest(expired_days, orphans, max_entities, expired_episodes, dry_run, progress)

@@ -91,7 +91,7 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 
 def _to_grounded(row: Row) -> Grounded:
-    fact, evicted = row["fact"], row["fact"]["evicted"] is not None
+    fact = row["fact"]
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
     premises = tuple((premise["id"], premise["saved_at"] or 0) for premise in row["premises"] if premise["id"])
@@ -100,7 +100,7 @@ def _to_grounded(row: Row) -> Grounded:
         fact["id"],
         fact["kind"] or "state",
         tuple(map(_to_held, row["beliefs"])),
-        () if evicted else _to_tellings(row["tellings"], stated),
+        _to_tellings(row["tellings"], stated),
         _to_tellings(ending),
         _to_tellings(refuting),
         premises,

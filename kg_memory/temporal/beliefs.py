@@ -28,18 +28,6 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
-    """A mark on a fact: it is not believed again by what was stated before *at*, and held before *until*."""
-
-    until: int
-    at: int
-
-    def covers(self, truth: Truth) -> bool:
-        """Return whether *truth* has nothing that is later, or was stated since."""
-        return all(period.invalid_at <= self.until and period.stated_at <= self.at for period in truth.periods)
-
-
-@dataclass(frozen=True, slots=True)
 class Edit:
     """The dates that a person gave to a fact: they replace those of its last statement.
 
@@ -58,7 +46,7 @@ class BeliefChange:
     """A change of the beliefs in one fact: those to close, by their ids, and the periods to record.
 
     These are *proposed* where it waits for review. *ended*: it was believed to hold still, and is no more. *waits*: it
-    is in review from now on. *revived*: it was evicted, and is believed again.
+    is in review from now on.
     """
 
     fact: str
@@ -67,7 +55,6 @@ class BeliefChange:
     proposed: bool
     ended: bool
     waits: bool
-    revived: bool
 
 
 @dataclass(slots=True)
@@ -83,8 +70,6 @@ class History:
     sentences: dict[str, str] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
     """The verdicts about which a person decided."""
-    evicted: dict[str, Eviction] = field(default_factory=dict)
-    """The facts of which only the statements are kept: they affect others, and are not believed themselves."""
 
     def add_statement(self, statement: Statement) -> None:
         """Add a statement; one that is there already changes nothing."""
@@ -125,19 +110,17 @@ def compare_beliefs(history: History, policy: ConflictPolicy) -> list[BeliefChan
     result: list[BeliefChange] = []
     truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
     for fact, truth in sorted(truth_by_fact.items()):
-        held, eviction = history.beliefs[fact], history.evicted.get(fact)
-        believed = Truth() if eviction and eviction.covers(truth) else truth
-        closed, recorded = revise(held, believed)
+        held = history.beliefs[fact]
+        closed, recorded = revise(held, truth)
         was_current = any(belief.is_current for belief in held)
-        is_current = not believed.waits and any(period.invalid_at == OPEN_END for period in believed.periods)
+        is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
         change = BeliefChange(
             fact,
             closed,
             recorded,
-            proposed=believed.waits,
+            proposed=truth.waits,
             ended=was_current and not is_current,
-            waits=_enters_review(believed, held, recorded),
-            revived=eviction is not None and bool(believed.periods),
+            waits=_enters_review(truth, held, recorded),
         )
         result.append(change)
     return result

@@ -56,21 +56,19 @@ def test_what_is_so_now_stays_so_whatever_is_evicted_and_said_late_again_or_forg
         for each, hour in zip(said, hours, strict=True)
     ]
     ids: list[str] = []
-    capped = False
     again = [messages[place] for place in data.draw(st.lists(st.integers(0, len(said) - 1), max_size=2))]
     for each in (*messages, *again):
         asked = data.draw(EVICTIONS | st.none())
         if asked is not None:
-            capped |= "max_entities" in asked
             scripted.privacy.evict(**asked, namespace=lean)
         ids = [scripted.add(**each, namespace=name).episode for name in (full, lean)]
         if data.draw(st.integers(0, 5)) == 0:
             for name, id_ in zip((full, lean), ids, strict=True):
                 scripted.privacy.forget(episode=id_, namespace=name)
         now, before = told(scripted, lean, NAMES), told(scripted, full, NAMES)
-        assert now <= before if capped else now == before
+        assert now == before
     scripted.privacy.evict(expired_days=0, namespace=lean)
     now = told(scripted, lean, NAMES)
-    assert now <= before if capped else now == before
+    assert now == before
     over = scripted.privacy.evict(expired_days=0, dry_run=True, namespace=lean)
     assert (over.beliefs, over.facts) == (0, ())

@@ -30,7 +30,7 @@ WITH {carried}f, verdicts, statements, collect(b {{.id, .valid_at, .invalid_at, 
 """
 
 
-HISTORY_MAP = """{fact: f.id, sentence: f.sentence, evicted: f.evicted, evicted_at: f.evicted_at, verdicts: verdicts,
+HISTORY_MAP = """{fact: f.id, sentence: f.sentence, verdicts: verdicts,
     statements: statements, beliefs: beliefs}"""
 
 HISTORY = f"""

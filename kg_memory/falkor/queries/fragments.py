@@ -20,8 +20,8 @@ def of_speaker(episode: str, subject: str) -> str:
 
 
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
-ENTITY_MAP, KNOWN_MAP = f"e {{{_ENTITY}}}", f"e {{{_ENTITY}, .evicted}}"
-"""An entity ``e``, and the same with its eviction."""
+ENTITY_MAP = f"e {{{_ENTITY}}}"
+"""An entity ``e``."""
 
 FACT_MAP = """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge_type, .said_at, .used_at,
   subject: s.name, subject_id: s.id, premises: outdegree(f, 'RESTS_ON')}"""

@@ -22,7 +22,7 @@ WITH e, mentions, subjects, collect(f.id) AS objects
 OPTIONAL MATCH (a:Alias)-[:NAMES]->(e)
 WITH e, mentions, subjects, objects, collect(a.key) AS aliases
 OPTIONAL MATCH (e)-[:DISTINCT_FROM]-(other:Entity)
-RETURN {part.KNOWN_MAP} AS entity, coalesce(e.revision, 0) AS revision, mentions, subjects, objects, aliases,
+RETURN {part.ENTITY_MAP} AS entity, coalesce(e.revision, 0) AS revision, mentions, subjects, objects, aliases,
   collect(DISTINCT other.id) AS apart
 """
 """Entities, with the ids of what hangs on them."""

@@ -196,11 +196,12 @@ CALL {
     + part.KEEP_APART
     + JOIN
     + f"""
-WITH e.id AS id
+OPTIONAL MATCH (e)-[:STATES|MENTIONS]->(found)
+WITH e.id AS id, collect(CASE WHEN found.evicted > {OPEN_START} THEN found.id END) AS evicted
 OPTIONAL MATCH (e:Entity)
 WHERE e.stale > 0 AND (e.stale = $now OR e.stale < $before)
-{_tell_of_stale("id, ")}
-RETURN id, collect({_STALE_MAP}) AS stale
+{_tell_of_stale("id, evicted, ")}
+RETURN id, evicted, collect({_STALE_MAP}) AS stale
 """
 )
 """Write all that is derived from an episode, and return it with the entities whose summaries became stale.
@@ -240,7 +241,7 @@ RETURN 'meta' AS kind, NULL AS new, e {{.model, .dimension, .predicates}} AS ent
 UNION ALL
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
-RETURN 'candidate' AS kind, row.new AS new, {part.KNOWN_MAP} AS entity, 1.0 AS score
+RETURN 'candidate' AS kind, row.new AS new, {part.ENTITY_MAP} AS entity, 1.0 AS score
 """
 """The stored entities that have just the names of new ones, in the rows of `SIMILAR_ENTITIES`."""
 
@@ -258,7 +259,7 @@ CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(row.embeddi
 WITH row, v, 1.0 - distance AS score
 WHERE score >= $threshold
 MATCH (e)-[:MEANS]->(v)
-RETURN 'candidate' AS kind, row.new AS new, {part.KNOWN_MAP} AS entity, score
+RETURN 'candidate' AS kind, row.new AS new, {part.ENTITY_MAP} AS entity, score
 UNION ALL
 UNWIND $names AS row
 OPTIONAL MATCH (known:Alias {{key: row.alias}})
@@ -271,7 +272,7 @@ WITH new, e, count(t) AS hits
 ORDER BY hits DESC, e.id
 WITH new, collect(e)[0..$limit] AS found
 UNWIND found AS e
-RETURN 'candidate' AS kind, new, {part.KNOWN_MAP} AS entity, 0.0 AS score
+RETURN 'candidate' AS kind, new, {part.ENTITY_MAP} AS entity, 0.0 AS score
 """
 """The stored entities that new ones may be, by their names, the vectors of these, and words of names and summaries.
 
@@ -282,15 +283,15 @@ dimension of the graph, and when one of its predicates was learned or corrected 
 """
 
 EVICTED = f"""
-UNWIND $facts AS id
+UNWIND $ids AS id
 MATCH (f:Fact {{id: id}})
 WHERE f.evicted > {OPEN_START}
-RETURN 'fact' AS kind, f.id AS id, [f.sentence] AS texts, f.predicate AS predicate
+RETURN 'Fact' AS label, f.id AS id, [f.sentence] AS names, f.predicate AS predicate
 UNION ALL
-UNWIND $entities AS id
+UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})
 WHERE e.evicted > {OPEN_START}
-RETURN 'entity' AS kind, e.id AS id, [e.name] + e.aliases AS texts, NULL AS predicate
+RETURN 'Entity' AS label, e.id AS id, [e.name] + e.aliases AS names, NULL AS predicate
 """
 
 _MEANS = "\n  MERGE (d)-[:MEANS]->(v:Meaning)\n  SET v.embedding = vecf32(row.embedding)"
@@ -313,11 +314,11 @@ CALL {{
   UNWIND ${name} AS row
   MATCH (d:{label.title()} {{id: row.id}})
   WHERE d.evicted > {OPEN_START}
-  SET {vector}d.n = row.n, d.evicted = NULL, d.evicted_at = NULL{later}
+  SET {vector}d.n = row.n, d.evicted = NULL{later}
 }}"""
 
 
-REVIVE = f"""
+INDEX_AGAIN = f"""
 MATCH (m:Meta {{id: 'schema'}}){_with_words("fact", "facts")}{_with_words("entity", "entities")}
 RETURN m.id AS id
 """

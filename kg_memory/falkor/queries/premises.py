@@ -24,7 +24,7 @@ WITH f, beliefs, tellings, rivals, p, r.episode AS episode, r.stated AS stated
 OPTIONAL MATCH (d:Episode {id: episode})
 WITH f, beliefs, tellings, rivals, collect({id: p.id, saved_at: d.created_at, episode: episode,
     stated: stated}) AS premises
-RETURN f {.id, .kind, .sentence, .evicted} AS fact, beliefs, tellings, rivals, premises
+RETURN f {.id, .kind, .sentence} AS fact, beliefs, tellings, rivals, premises
 """
 """Facts with all that was ever believed of them, who states them and their rivals, and what they rest on."""
 

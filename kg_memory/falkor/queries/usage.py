@@ -142,11 +142,6 @@ CALL {{
   RETURN count(n) AS evicted_entities
 }}
 CALL {{
-  MATCH (f:Fact)
-  WHERE f.evicted > {OPEN_START}
-  RETURN count(f) AS evicted_facts
-}}
-CALL {{
   MATCH (b:Belief)
   WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
   RETURN sum(indegree(b, 'HELD')) AS current_facts
@@ -158,7 +153,7 @@ CALL {{
 OPTIONAL MATCH (m:Meta {{id: 'schema'}})
 RETURN coalesce(labels.Episode, 0) - blocks AS episodes, messages, blocks, waiting, failed,
   all_skipped - blocks AS skipped, coalesce(labels.Entity, 0) - evicted_entities AS entities,
-  coalesce(labels.Fact, 0) - evicted_facts AS facts, current_facts,
+  coalesce(labels.Fact, 0) AS facts, current_facts,
   coalesce(labels.Community, 0) AS communities, reviews, m.paused IS NOT NULL AS paused
 """
 """Counts of what a namespace holds; those of whole labels are the ones that the database keeps.

@@ -12,7 +12,6 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import is_block, line
 from kg_memory.ingestion.receive import validate_episode
-from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting.look import Impact, read_impact
 from kg_memory.maintenance.forgetting.plan import Plan, plan_removal
@@ -140,7 +139,6 @@ def delete_batch(
         impact, plan, time = planned
         traces = (yield from searcher.gather(impact, plan.parameters)) if searcher else None
         if (yield from write(cypher.FORGET, **plan.parameters, model=model, now=time)):
-            yield from revive(plan.beliefs.revision.revived)
             deleted.add(impact, plan, time)
             if searcher:
                 searcher.add(traces)

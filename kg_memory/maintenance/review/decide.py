@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.revise import read_history, revise_beliefs, revive, to_edit
+from kg_memory.ingestion.revise import read_history, revise_beliefs, to_edit
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.reviews import StoredVerdict, VerdictState, find_verdict, read_verdict, to_reviews
@@ -251,7 +251,6 @@ def record(
             **revision.to_parameters(),
         )
         if written:
-            yield from revive(revision.revived)
             yield from refresh(since=time, before=time - LEFT)
             changed = yield from read_verdict(stored.id)
             [result] = yield from to_reviews([changed])

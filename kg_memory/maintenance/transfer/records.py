@@ -91,10 +91,10 @@ def _of_type(type_: Any, names: str) -> dict[str, TypeAdapter[Any]]:
 _PLAIN = _adapter(_Scalar | list[_Scalar])
 _TYPES: Mapping[str, TypeAdapter[Any]] = {
     **_of_type(_Time, "at created_at updated_at said_at told_at first_seen last_seen used_at joined_at expires_at"),
-    **_of_type(_Time, "reading_since refused_at undone_at former_created_at stale evicted_at"),
+    **_of_type(_Time, "reading_since refused_at undone_at former_created_at stale evicted"),
     **_of_type(Annotated[_Whole, _check_time(OPEN_START)], "valid_at known_from"),
     **_of_type(Annotated[_Whole, _check_time(OPEN_END)], "invalid_at expired_at"),
-    **_of_type(_AnyTime, "latest edited_from edited_until evicted"),
+    **_of_type(_AnyTime, "latest edited_from edited_until"),
     **_of_type(_Key, "id key thread_key told_by cause new known refused edited episode origin former_key former_name"),
     **_of_type(_Text, "name type summary worded content speaker thread source source_id reason step plan reader by"),
     **_of_type(_Text, "predicate sentence edge_type family wording canonical fingerprint answer value path"),
