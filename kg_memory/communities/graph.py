@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 
@@ -23,7 +22,6 @@ from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.save import NAME_WEIGHT
-from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.effects import Vector, embed, read, write
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import make_node
@@ -40,24 +38,13 @@ def build(
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
-        graph.add_node(step.__name__, make_node(step, driver, settings, metered=True, find_cache=find_answers))
+        graph.add_node(step.__name__, make_node(step, driver, settings, metered=True))
     graph.add_edge(START, "detect")
     graph.add_edge("detect", "compare")
     graph.add_conditional_edges("compare", _after_compare, {"summarise": "summarise", "unchanged": END})
     graph.add_edge("summarise", "save")
     graph.add_conditional_edges("save", _after_save, {"again": "detect", "done": END})
     return graph
-
-
-def find_answers(state: Mapping[str, Any], model: str) -> GraphCache | None:
-    """Keep the model's answers in the graph, where no reader looks for them, until the communities are saved."""
-    if "revision" not in state:
-        return None
-
-    def store(key: str, answer: str) -> Flow[Any]:
-        return write(cypher.KEEP_ANSWER, revision=state["revision"], key=key, answer=answer, **NO_USAGE)
-
-    return GraphCache(None, model, state.get("answers") or {}, store)
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
@@ -71,7 +58,6 @@ def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Step 2: keep only the groups to summarise, those whose members or facts changed (C38), or all if asked."""
     rows = yield from read(cypher.STORED)
-    answers = yield from read(cypher.ANSWERS)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
     groups = state["groups"]
     changed = [group for group in groups if state.get("full") or stored.get(group["id"]) != group["fingerprint"]]
@@ -81,7 +67,6 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
         "unchanged": len(groups) - len(changed),
         "removed": removed,
         "revision": rows[0]["revision"] if rows else 0,
-        "answers": {row["key"]: row["answer"] for row in answers},
         "summaries": [],
         "tries": state["tries"] if changed or removed or state["strayed"] else 0,
     }

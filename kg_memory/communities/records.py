@@ -84,9 +84,8 @@ class CommunitiesState(CommunitiesInput, total=False):
     `communities` counts them, `levels` their levels. `groups` are those detected, then those of them that changed;
     `removed` are the ids of stored communities that are gone, `unchanged` counts the others. `strayed` lists the
     entities stored in another community than the detected one, and `drift` is their share of all. `revision` counts the
-    writes of the stored communities, `answers` are JSON answers of a run that was broken off, `summaries` the new ones.
-    `questions` counts those to the model, `tries` attempts to save, and `steps` has a dumped
-    `kg_memory.models.operations.StepUsage` for each step.
+    writes of the stored communities, `summaries` are the new ones. `questions` counts those to the model, `tries`
+    attempts to save, and `steps` has a dumped `kg_memory.models.operations.StepUsage` for each step.
     """
 
     communities: int
@@ -97,7 +96,6 @@ class CommunitiesState(CommunitiesInput, total=False):
     unchanged: int
     removed: list[str]
     revision: int
-    answers: dict[str, str]
     summaries: list[Summary]
     questions: int
     tries: int

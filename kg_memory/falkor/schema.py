@@ -42,7 +42,6 @@ RANGE = {
     "Identity": ("id", "state"),
     "Predicate": ("name",),
     "Community": ("id",),
-    "Answer": ("key",),
     "Term": ("s",),
     "Spent": ("day",),
 }

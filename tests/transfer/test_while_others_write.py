@@ -101,7 +101,6 @@ def test_extra_fields_and_links_of_later_versions_are_kept(memory: GraphMemory, 
         "MATCH (a:Entity {name: 'Ann'}), (b:Entity {name: 'Bob'}) CREATE (a)-[:SIMILAR_TO {similarity: 0.9}]->(b)",
         "MATCH (c:Community) CREATE (c)-[:PART_OF]->(:Community {id: 'up', name: 'All', summary: '', level: 1, n: 0})",
         "MATCH (m:Meta {id: 'schema'}) SET m.refreshed_at = 1700000000000000",
-        "CREATE (:Answer {key: 'k', answer: '{}'})",
         "CREATE (:Spent {day: 20000, calls: 3, input_tokens: 5})",
     ):
         look(key, more, {}, write=True)

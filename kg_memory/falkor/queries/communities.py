@@ -67,27 +67,6 @@ RETURN part.id AS part, whole.id AS whole
 """
 """The parts of communities."""
 
-ANSWERS = """
-MATCH (a:Answer)
-WHERE a.key > ''
-RETURN a.key AS key, a.answer AS answer
-"""
-"""The cached answers of an interrupted refresh."""
-
-KEEP_ANSWER = (
-    spent.ADD_USAGE
-    + """
-MATCH (m:Meta {id: 'schema'})
-WHERE coalesce(m.communities, 0) = $revision
-MERGE (a:Answer {key: $key})
-SET a.answer = $answer
-"""
-)
-"""Cache an answer of the model until all is saved, so that a crash does not cost it twice.
-
-It is not cached if something was forgotten since the communities were compared: the answer may contain it.
-"""
-
 MEMBERS = """
 UNWIND $ids AS id
 MATCH (e:Entity {id: id})
@@ -223,12 +202,6 @@ CALL {
   MERGE (t:Term {s: term.term})
   MERGE (t)-[p:IN_COMMUNITY]->(c)
   SET p.f = CASE WHEN term.f <> 1 THEN term.f END
-}
-CALL {
-  WITH m
-  MATCH (a:Answer)
-  WHERE a.key > ''
-  DELETE a
 }
 RETURN m.communities AS revision
 """

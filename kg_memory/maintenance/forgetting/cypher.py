@@ -268,12 +268,6 @@ CALL {
   MATCH (x:Episode)
   WHERE x.status IN ['saved', 'waiting', 'working', 'failed']
   SET x.answers = NULL
-}
-CALL {
-  WITH e
-  MATCH (a:Answer)
-  WHERE a.key > ''
-  DELETE a
 }""",
     )
 )
