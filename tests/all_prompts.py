@@ -5,18 +5,22 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from kg_memory.contrib import sessions
 from kg_memory.contrib.langmem import questions
 from kg_memory.contrib.letta import sleep_time
+from kg_memory.contrib.variants import select, split
 from kg_memory.llm import prompts
 from kg_memory.runtime.effects import Prompt
 
 _MODULES = {
-    "kg_memory/llm/prompts": prompts,
-    "kg_memory/contrib/langmem": questions,
-    "kg_memory/contrib/letta": sleep_time,
+    "kg_memory/llm/prompts": [prompts],
+    "kg_memory/contrib": [sessions],
+    "kg_memory/contrib/langmem": [questions],
+    "kg_memory/contrib/letta": [sleep_time],
+    "kg_memory/contrib/variants": [select, split],
 }
 BY_FOLDER: dict[str, list[Prompt[Any]]] = {
-    folder: [prompt for prompt in vars(module).values() if isinstance(prompt, Prompt)]
-    for folder, module in _MODULES.items()
+    folder: [prompt for module in modules for prompt in vars(module).values() if isinstance(prompt, Prompt)]
+    for folder, modules in _MODULES.items()
 }
 ALL = list(chain(*BY_FOLDER.values()))

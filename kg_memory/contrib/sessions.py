@@ -7,13 +7,15 @@ sums up, but no search finds it and nothing is read from it, as all that it says
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
 
 from kg_memory.errors import InputError, NotFound
 from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.receive import accept
-from kg_memory.llm.prompts import SESSION
-from kg_memory.llm.prompts.answers import SessionNotes
+from kg_memory.llm.prompts import load_prompt
+from kg_memory.llm.prompts.answers import MOST
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import date_input, read_episode
 from kg_memory.memory.episodes import read_episodes
@@ -35,6 +37,22 @@ HEADINGS: Mapping[str, str] = {
     "open_questions": "Open questions",
     "next_steps": "Next steps",
 }
+
+
+Item = Annotated[str, Field(max_length=500)]
+
+
+class SessionNotes(BaseModel):
+    """Where a conversation stands: sentences by what they are about."""
+
+    intent: list[Item] = Field(max_length=MOST)
+    files: list[Item] = Field(max_length=MOST)
+    decisions: list[Item] = Field(max_length=MOST)
+    open_questions: list[Item] = Field(max_length=MOST)
+    next_steps: list[Item] = Field(max_length=MOST)
+
+
+SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:

@@ -13,6 +13,7 @@ from kg_memory.errors import BudgetSpent, SettingsError
 from kg_memory.llm import prompts
 from kg_memory.models.budget import BY_RULES, LADDER, READING, rung_of
 from kg_memory.runtime.effects import Ask, Prompt
+from tests.all_prompts import ALL
 from tests.paid import PRICES
 
 
@@ -87,7 +88,7 @@ def test_money_is_counted_by_the_prices_and_cached_tokens_by_theirs() -> None:
 def test_each_rung_keeps_more_than_the_one_before_it_and_every_prompt_stands_on_one() -> None:
     shares = [rung.share for rung in LADDER]
     assert shares == sorted(set(shares))
-    stored = {item.name for item in vars(prompts).values() if isinstance(item, Prompt)}
+    stored = {item.name for item in ALL}
     assert {name for rung in LADDER for name in rung.prompts} <= stored
     assert {"read", "facts", "read_window"} <= {name for name in stored if rung_of(name) is READING}
 

@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 
+from kg_memory.contrib import sessions
 from kg_memory.contrib.langmem import questions
 from kg_memory.contrib.letta import sleep_time
 from kg_memory.llm import prompts
@@ -118,7 +119,7 @@ RULES = [
     (questions.MANAGE_MEMORIES, ["wants rules set aside", "goes stale", "no day and no year", "nothing but nulls"]),
     (prompts.ADMIT, ["want rules set aside", "gets 0 for each", "remember that I eat no meat"]),
     (sleep_time.TIDY, ["wants rules set aside", "goes stale", "disputed", "or the note is rejected"]),
-    (prompts.SESSION, ["wants rules set aside", "only as exactly as they say it"]),
+    (sessions.SESSION, ["wants rules set aside", "only as exactly as they say it"]),
     (questions.REVIEW, ["word for word", "what still holds", "prompt withholds"]),
 ]
 

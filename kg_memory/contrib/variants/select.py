@@ -8,10 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field
 
 from kg_memory.errors import BudgetSpent, ModelError
-from kg_memory.llm.prompts import SELECT
+from kg_memory.llm.prompts import load_prompt
+from kg_memory.llm.prompts.lenient import to_list
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import date_in_words, period_in_words, tell_episode
@@ -30,6 +33,17 @@ LONGEST_LINE, LONGEST_QUESTION = 600, 2000
 
 Place = tuple[Kind, int]
 """A kind, and the place of a result in it: a fact has one for each of its periods."""
+
+
+class Selection(BaseModel):
+    """The lines that bear on a question."""
+
+    lines: Annotated[list[int], BeforeValidator(to_list)] = Field(
+        description="the ids of the lines, the most helpful first", max_length=200
+    )
+
+
+SELECT = load_prompt(__package__, "select", Selection, "question", "lines")
 
 
 def select_results(results: SearchResults) -> Flow[SearchResults]:

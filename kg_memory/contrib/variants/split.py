@@ -9,9 +9,13 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, Field
 
 from kg_memory.errors import BudgetSpent, ModelError
-from kg_memory.llm.prompts import SPLIT
+from kg_memory.llm.prompts import load_prompt
+from kg_memory.llm.prompts.lenient import to_list
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.fuse import DIGITS, RETRIEVERS, Hits, Retriever, Scored, relative_shares, sort_scores
 from kg_memory.retrieval.question import Found, Question
@@ -36,6 +40,17 @@ _QUESTIONS = re.compile(
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"\b(?P<one>[A-Z][\w'-]+) (?:and|or) (?P<other>[A-Z][\w'-]+)\b")
+
+
+class Parts(BaseModel):
+    """The questions that a question consists of."""
+
+    questions: Annotated[list[str], BeforeValidator(to_list)] = Field(
+        description="2 to 4 questions, or none", max_length=20
+    )
+
+
+SPLIT = load_prompt(__package__, "split", Parts, "question")
 
 
 def search_parts(question: Question, whole: Found, find: Callable[[Question], Flow[Found]]) -> Flow[Found]:

@@ -25,12 +25,9 @@ from kg_memory.llm.prompts.answers import (
     ExtractedFacts,
     FactVerdicts,
     FactWorths,
-    Parts,
     Reflection,
     Resolutions,
     Scores,
-    Selection,
-    SessionNotes,
     Summaries,
     WindowReading,
 )
@@ -79,10 +76,7 @@ JUDGE = _load("judge", FactVerdicts, "facts")
 ADMIT = _load("admit", FactWorths, "facts")
 SUMMARISE = _load("summarise", Summaries, "entities")
 SCORE = _load("score", Scores, "question", "texts")
-SELECT = _load("select", Selection, "question", "lines")
-SPLIT = _load("split", Parts, "question")
 COMMUNITY = _load("community", Descriptions, "communities")
-SESSION = _load("session", SessionNotes, "notes", "messages")
 
 
 def render(ask: Ask, code: str | None = None) -> str:

@@ -240,22 +240,6 @@ class Scores(BaseModel):
     scores: list[TextScore] = Field(max_length=MOST)
 
 
-class Selection(BaseModel):
-    """The lines that bear on a question."""
-
-    lines: Annotated[list[int], BeforeValidator(to_list)] = Field(
-        description="the ids of the lines, the most helpful first", max_length=200
-    )
-
-
-class Parts(BaseModel):
-    """The questions that a question consists of."""
-
-    questions: Annotated[list[str], BeforeValidator(to_list)] = Field(
-        description="2 to 4 questions, or none", max_length=20
-    )
-
-
 class Summary(BaseModel):
     """What is known of one entity, in a few sentences."""
 
@@ -281,16 +265,3 @@ class Descriptions(BaseModel):
     """One description a community."""
 
     communities: list[Description] = Field(max_length=MOST)
-
-
-Item = Annotated[str, Field(max_length=500)]
-
-
-class SessionNotes(BaseModel):
-    """Where a conversation stands: sentences by what they are about."""
-
-    intent: list[Item] = Field(max_length=MOST)
-    files: list[Item] = Field(max_length=MOST)
-    decisions: list[Item] = Field(max_length=MOST)
-    open_questions: list[Item] = Field(max_length=MOST)
-    next_steps: list[Item] = Field(max_length=MOST)
