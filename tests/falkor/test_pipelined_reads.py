@@ -89,7 +89,7 @@ def test_a_server_that_is_killed_under_a_reading_is_an_error_and_then_started_ag
 ) -> None:
     database = Database(Embedded(tmp_path / "db"))
     key = ONE[0]
-    database.query(*ONE, write=True)
+    database.query(*ONE, {}, write=True)
     requests = [*numbers(5), SLOW]
 
     def read() -> Any:
