@@ -46,7 +46,6 @@ from kg_memory.runtime.effects import Model
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
-from kg_memory.text.topics import read_schema
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
@@ -359,7 +358,6 @@ class GraphMemory(Group, Closing):
         the entity changes. Errors: `InputError`.
         """
         limits = read_limits(max_tokens, max_subtopics, max_slot_tokens, prefer_topics, only_topics)
-        schemas = read_schema(schema, strict=strict)
-        return read_profile(name, schemas, limits, (as_of, believed_at), strict=strict)
+        return read_profile(name, schema, limits, (as_of, believed_at), strict=strict)
 
     profile, aprofile = verb(_profile)

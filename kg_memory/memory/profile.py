@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +16,12 @@ from kg_memory.models.graph import Precision
 from kg_memory.models.results import Profile
 from kg_memory.retrieval.context.profile import HeldState, ProfileLimits, build_profile, topics_of
 from kg_memory.retrieval.standing import point_of, read_grounds
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
 from kg_memory.temporal.interval import EVER, show_local
 from kg_memory.text.identity import alias_key, replace_unstorable
-from kg_memory.text.topics import Schema
+from kg_memory.text.topics import Schema, read_schema
 from kg_memory.validation import validate_count, validate_name, validate_names
 
 SchemaInput = Mapping[str, Any] | str | Path
@@ -43,13 +44,14 @@ def read_limits(
 
 def read_profile(
     name: str,
-    schemas: Sequence[Schema],
+    schema: SchemaInput | None,
     limits: ProfileLimits,
     times: tuple[Time | None, Time | None],
     *,
     strict: bool,
 ) -> Flow[Profile]:
     """Return the profile of the entity called *name*, at the *times* of the world and of belief."""
+    schemas = yield from work(partial(read_schema, schema, strict=strict))  # it may read a file
     _validate_topics(schemas, limits, strict=strict)
     text = replace_unstorable(validate_name("name", name, NAME_HINT))
     as_of, believed_at = times
