@@ -29,8 +29,7 @@ from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical_name, display_name, name_of_speaker
-from kg_memory.text.pronouns import why_no_name
+from kg_memory.text.identity import canonical_name, display_name, name_of_speaker, why_no_name
 
 PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "message": EXTRACT_MESSAGE,

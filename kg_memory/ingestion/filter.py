@@ -17,7 +17,7 @@ from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
-from kg_memory.text.phatic import says_nothing
+from kg_memory.text.small_talk import says_nothing
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
 SUSPECT = "it looks like a prompt injection ({}): read it by `kg-memory retry --skipped` and its id, if it is none"

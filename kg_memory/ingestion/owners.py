@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from kg_memory.ingestion.records import Mention
 from kg_memory.ingestion.state import Draft
-from kg_memory.text.identity import canonical_name, display_name
+from kg_memory.text.identity import canonical_name, display_name, is_pronoun
 from kg_memory.text.predicates import predicate_name
-from kg_memory.text.pronouns import is_pronoun
 
 SHARED_TYPES = frozenset({"topic"})
 """The types, case-folded, of things that nobody owns alone: "yoga" is one thing, whoever does it."""

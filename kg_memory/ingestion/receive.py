@@ -29,7 +29,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
-from kg_memory.text.json_size import has_more_values
+from kg_memory.text.message_fields import has_more_values
 from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text

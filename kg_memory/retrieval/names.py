@@ -6,8 +6,7 @@ import re
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
-from kg_memory.text.identity import alias_key, replace_unstorable, without_possessive
-from kg_memory.text.pronouns import is_first_person
+from kg_memory.text.identity import alias_key, is_first_person, replace_unstorable, without_possessive
 from kg_memory.text.tokenise import terms
 
 USER = "user"

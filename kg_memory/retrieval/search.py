@@ -43,8 +43,7 @@ from kg_memory.retrieval.time_window import find_time
 from kg_memory.retrieval.traversal import Origins, add_graph_hits
 from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
-from kg_memory.text.pronouns import is_subject, name_asker
+from kg_memory.text.identity import alias_key, is_subject, name_asker, replace_unstorable, thread_key
 from kg_memory.text.tokenise import has_words, terms
 
 log = logging.getLogger("kg_memory.retrieval")

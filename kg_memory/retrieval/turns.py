@@ -11,8 +11,8 @@ from kg_memory.retrieval.plugins import Instants
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import SESSION_GAP
-from kg_memory.text.phatic import is_filler
 from kg_memory.text.sentences import content_words, split_sentences
+from kg_memory.text.small_talk import is_filler
 
 LONGEST_TURN, LONGEST_QUESTION = 2000, 160
 """The characters of a turn whose question is looked for, and of a question that its answer carries, at most."""

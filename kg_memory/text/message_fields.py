@@ -16,6 +16,8 @@ USER, ASSISTANT = "user", "assistant"
 """The sides of a conversation, and who speaks where a message has no name."""
 ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
 """The roles whose messages are read, and their sides."""
+MOST_VALUES_OF_RECORD = 300_000
+"""The most values of one record of an import, which is parsed in one go: meanwhile no other thread runs."""
 _WRITTEN = (
     "%I:%M %p on %d %B, %Y",
     "%B-%d-%Y",
@@ -130,3 +132,17 @@ def _tell_period(start: object, end: object) -> str:
     if start and end:
         return f" (from {start} to {end})"
     return f" (since {start})" if start else f" (until {end})" if end else ""
+
+
+def has_more_values(text: str, most: int) -> bool:
+    """Return whether the JSON *text* has more than *most* values, keys included, without parsing it.
+
+    Lists and objects take up to a hundred times their bytes.
+    """
+    if text.count(",") + text.count("[") + text.count("{") + text.count('"') // 2 <= most:
+        return False
+    bare = text.replace("\\\\", "").replace('\\"', "")
+    if bare.count('"') // 2 > most:
+        return True
+    outside = "".join(bare.split('"')[::2])
+    return outside.count(",") + outside.count("[") + outside.count("{") > most

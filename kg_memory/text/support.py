@@ -16,18 +16,24 @@ from math import prod
 from typing import NamedTuple
 
 from kg_memory.text.passage import (
+    HAN,
     LIGHT,
     LIGHT_CHINESE,
+    LISTS,
+    SAME_MEANING,
+    WORD,
     Claim,
     Passage,
+    Words,
     characters_of,
     language_of,
     matter_of,
     proper_words,
+    read_numbers,
+    to_key,
 )
 from kg_memory.text.support_dates import is_time_told
 from kg_memory.text.tokenise import terms
-from kg_memory.text.word_match import HAN, LISTS, SAME_MEANING, WORD, Words, read_numbers, to_key
 
 NO_SPAN = "its quote is not in the message"
 NO_NAME = "a name in it is in neither the message nor those before it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.text.pronouns import is_first_person, is_subject
+from kg_memory.text.identity import is_first_person, is_subject
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import ExtractedEntities
 from kg_memory.models.ontology import EntityType
 from kg_memory.settings import Settings
-from kg_memory.text.pronouns import PRONOUNS
+from kg_memory.text.identity import PRONOUNS
 from tests.ingestion.stepping import answered, extract, state
 
 SETTINGS = Settings(plan="thorough")

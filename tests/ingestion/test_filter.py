@@ -13,7 +13,7 @@ from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
-from kg_memory.text.phatic import LONGEST, is_filler, says_nothing
+from kg_memory.text.small_talk import LONGEST, is_filler, says_nothing
 from tests.scripted import HashEmbeddings, Scripted
 
 PEOPLE = ("Ann Lee", "Bob", "王芳")

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
-from kg_memory.text.json_size import MOST_VALUES_OF_RECORD, has_more_values
+from kg_memory.text.message_fields import MOST_VALUES_OF_RECORD, has_more_values
 
 CHUNK = 1 << 16
 LONGEST = 1 << 24

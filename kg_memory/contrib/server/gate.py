@@ -21,7 +21,7 @@ from kg_memory.contrib.server.parameters import SMALL, most_bytes
 from kg_memory.contrib.server.problems import ProblemError, own_path, problem_response, to_problem
 from kg_memory.contrib.server.service import Service
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.text.json_size import has_more_values
+from kg_memory.text.message_fields import has_more_values
 
 logger = logging.getLogger("kg_memory.contrib.server")
 

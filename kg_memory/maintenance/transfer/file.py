@@ -22,7 +22,7 @@ from pydantic_core import from_json
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer.records import FORMAT, End, Header, Node, Record, describe, to_record
-from kg_memory.text.json_size import MOST_VALUES_OF_RECORD, has_more_values
+from kg_memory.text.message_fields import MOST_VALUES_OF_RECORD, has_more_values
 
 if os.name != "nt":
     import fcntl

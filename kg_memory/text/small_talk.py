@@ -42,8 +42,8 @@ morning|(?:it s |it was )?my pleasure|no problem(?: at all)?|no worries|any ?tim
 """.replace("\n", "")
 """Praise and the like: it says something only as an answer to a question, or to a proposal."""
 _ADDED = "there|all|everyone|everybody|guys|team|folks|again|so much|very much|a lot|you too|and|so|oh|well|then|now"
-_PHATIC = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
-_PHATIC_OR_REACTION = re.compile(rf"(?:(?:{_PHRASES}|{_REACTIONS}|{_ADDED})(?:\s+|$))+")
+_COURTESY = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
+_COURTESY_OR_REACTION = re.compile(rf"(?:(?:{_PHRASES}|{_REACTIONS}|{_ADDED})(?:\s+|$))+")
 _PROPOSES = re.compile(
     r"[?？]|\d|\b(?:let['’]?s|shall|should|could|would|will|can|may|might|must|wanna|gonna|want|going to|about|if|or|"
     r"join|come|meet|invit\w+|plan\w*|suggest\w*|propos\w*|offer\w*|recommend\w*|book\w*|try|when|today|tonight|tomorrow|"
@@ -87,7 +87,7 @@ def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str]
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
     text = " ".join(text.split())
-    phrases = _PHATIC if any(map(_PROPOSES.search, before)) else _PHATIC_OR_REACTION
+    phrases = _COURTESY if any(map(_PROPOSES.search, before)) else _COURTESY_OR_REACTION
     return bool(phrases.fullmatch(text)) and not _ONLY_ADDED.fullmatch(text)
 
 
