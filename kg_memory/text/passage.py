@@ -31,7 +31,7 @@ NUMBER_WORDS = {
 } | {"thirty": "30", "forty": "40", "fifty": "50", "couple": "2", "dozen": "12", "twice": "2", "both": "2"}
 _DIGITS = re.compile(r"\d+")
 _DECIMAL = re.compile(r"(?<![\d.])(\d+)\.(\d+)(?![\d.])")
-_KILO = re.compile(r"([1-9]\d*)k\b", re.IGNORECASE)
+_KILO = re.compile(r"(?<!\d)([1-9]\d*)k\b", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.' ](?=\d{3}(?!\d))")
 _CHINESE_NUMBER = re.compile("[零一二两三四五六七八九十百]+")
 _CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"两": 2}

@@ -336,8 +336,9 @@ def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
     ]
     if any(all(map(spoken.names, words)) for words in names):
         relative = _RELATIVE.match(text)
-        told = relative and (sentence.has(to_key(relative[1])) if relative[1] else relative[2][-1] in claim.sentence)
-        return relative is not None and not told
+        if relative is None:
+            return False
+        return not (sentence.has(to_key(relative[1])) if relative[1] else relative[2][-1] in claim.sentence)
     is_person = next(iter(claim.types), "").casefold() == "person" and passage.speaker and "\n" not in passage.content
     return bool(is_person and _I.match(text) and not any(map(source.names, chain.from_iterable(names))))
 

@@ -37,6 +37,7 @@ _LAST_WORDS = re.compile(
     re.IGNORECASE,
 )
 """The words that join a clause to the next one."""
+_LONGEST_JOIN = 80
 _FIRST_WORDS = re.compile(r"(?:[\s,;:，；：)）–—-]|(?:and|but|so|then|yet)\b)+", re.IGNORECASE)
 """The words that join a clause to the one before."""
 _LEAD = 30
@@ -89,7 +90,8 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
     if short and not any(begin < start for begin, _ in verbs) and _is_lead(text[:start]):
         start = 0
     if end < len(text):
-        end -= len(text[:end]) - len(_LAST_WORDS.sub("", text[:end]))
+        last = text[max(end - _LONGEST_JOIN, 0) : end]
+        end -= len(last) - len(_LAST_WORDS.sub("", last))
     joins = _FIRST_WORDS.match(text, start, end)
     start = joins.end() if joins and joins.end() <= verb[0] else start
     return start, max(end, verb[1])
