@@ -12,7 +12,7 @@ from kg_memory.text.dates import DateMention
 
 # A clause may begin after these; the words that follow decide.
 _BORDER = re.compile(
-    r"[,;:()\n]|[.!?…]+(?=\s)|\s[-–—]+\s|--|—|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|"
+    r"[,;:()\n]|(?<![.!?…])[.!?…]+(?=\s)|\s[-–—]+\s|--|—|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|"
     r"whereas|after|before|who|which|that(?=\s(?:was|were|is|are|has|had)\b))\b",
     re.IGNORECASE,
 )
