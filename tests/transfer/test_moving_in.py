@@ -199,7 +199,7 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("mem0", [{"memory": "x" * 2_000_000, "id": "a"}], "record 1: .*nothing was imported"),
     ("csv", [], "cannot read"),
     ("memvara", [], "is no file"),
-    ("memory", [], "origin must be one of csv, langmem"),
+    ("memory", [], "origin must be one of csv, graphiti, langmem"),
 ]  # fmt: skip
 
 

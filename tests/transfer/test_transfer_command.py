@@ -52,7 +52,7 @@ def test_pictures_and_what_cannot_be_done(run: Run, told: Path):
         (("export", told / "no" / "x.jsonl", "-n", "nora"), "(No such file or directory)"),
         (("import", told / "nora.graphml"), "is not an export of kg-memory; pass one, or name its origin with --from"),
         (("import", told / "none.jsonl"), "(No such file or directory)"),
-        (("import", told / "none.json", "--from", "mem0", "--replace"), "--replace is for graphs"),
+        (("import", told / "none.json", "--from", "mem0", "--replace"), "--replace is for exports of kg-memory"),
     ):
         code, out, err = run(*arguments)
         assert (code, out, said in err) == (1, "", True), err

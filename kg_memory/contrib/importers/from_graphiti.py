@@ -26,12 +26,15 @@ SOURCE, NOUN = "graphiti", "group"
 GRAPH = "default_db"
 """Graphiti's default name of its graph."""
 PAGE = 2_000
-NODES = """
-MATCH (n:Entity|Episodic)
+ENTITIES, EPISODES = (
+    f"""
+MATCH (n:{label})
 WHERE id(n) >= $first AND id(n) < $end
-RETURN n {.*, name_embedding: NULL, labels: labels(n)} AS row
+RETURN n {{.*, name_embedding: NULL, labels: labels(n)}} AS row
 ORDER BY id(n)
 """
+    for label in ("Entity", "Episodic")
+)
 EDGES = """
 MATCH (n:Entity)
 WHERE id(n) >= $first AND id(n) < $end
@@ -68,7 +71,7 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
             raise InputError(f"there is no graph {name!r} on that server, or it is empty; name Graphiti's as URL#NAME")
         found = (
             answer["row"]
-            for query in (NODES, EDGES)
+            for query in (ENTITIES, EPISODES, EDGES)
             for page in list_pages(row["last"], PAGE)
             for answer in database.query(key, query, page, write=False)
         )

@@ -33,8 +33,6 @@ SOURCE, NOUN = "zep", "graph"
 LIST_NAMES = ("nodes", "edges", "episodes", "messages", "items")
 ANY_PREDICATE = "RELATES_TO"
 HINT = "pass records as Zep's API returns them"
-ANY_TYPE = "Entity"
-"""The label of all nodes, beside that of their own type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +46,11 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The owner whose records are read, and the names of nodes, their types, and times of episodes by their ids."""
+    """The owner whose records are read, and the names of nodes and the times of episodes, by their ids."""
 
     source: str
     owner: str
     names: Lookup
-    types: Lookup
     said: Lookup
 
 
@@ -72,19 +69,16 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 def read_graph(graph: Graph, group: str | None) -> Reading:
     """Read the part of *graph* that *group* owns, by default its only owner. Errors: `InputError`."""
     owners: set[str] = set()
-    names, types, said = Lookup(), Lookup(), Lookup()
+    names, said = Lookup(), Lookup()
     for place, record in graph.records():
         owners.add(_owner(record))
         kind, uuid = _kind(place, record), _uuid(place, record)
         if kind == "node" and (name := read_text(place, record, "name")):
             names.put(uuid, name)
-            for label in record.get("labels") or ():
-                if label != ANY_TYPE:
-                    types.put(uuid, str(label))
         elif kind == "episode" and (time := read_time(place, record, "reference_time", "created_at")):
             said.put(uuid, time.isoformat())
     owner = choose_owner(owners - {""}, group, graph.noun)
-    return partial(_records, graph, _Index(graph.source, owner, names, types, said))
+    return partial(_records, graph, _Index(graph.source, owner, names, said))
 
 
 def _records(graph: Graph, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
@@ -148,8 +142,6 @@ def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
     said = [time for uuid in _episode_ids(place, record) if (time := index.said.get(uuid))]
     fact = {
         "subject": subject,
-        "subject_type": index.types.get(record.get("source_node_uuid")),
-        "object_type": index.types.get(record.get("target_node_uuid")),
         "predicate": read_text(place, record, "name") or ANY_PREDICATE,
         "object": name_objects(subject, target),
         "sentence": read_text(place, record, "fact"),
