@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +40,25 @@ class Contender:
     def name(self) -> str:
         """The system's name."""
         return self.system.name
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A question of a conversation, to be answered by a system."""
+
+    contender: Contender
+    conversation: Conversation
+    question: Question
+
+    @property
+    def system(self) -> str:
+        """The system's name."""
+        return self.contender.name
+
+    @property
+    def key(self) -> str:
+        """The name of the question in its data set."""
+        return question_key(self.conversation, self.question)
 
 
 @dataclass
@@ -82,16 +101,17 @@ class Evaluation:
         return self.outcome
 
     def _evaluate(self, contender: Contender, conversation: Conversation, say: Say) -> None:
-        left = [question for question in conversation.questions if self._is_left(contender, conversation, question)]
+        steps = [Step(contender, conversation, question) for question in conversation.questions]
+        left = [step for step in steps if self._is_left(step)]
         if not left:
             return
-        if any(not self._is_answered(contender, conversation, question) for question in left):
+        if any(step.key not in self.results.answers(contender.name) for step in left):
             say(f"{contender.name}: reading {conversation.name}, {len(conversation.episodes)} messages")
             if not self._ingest(contender, conversation):
                 return
         pool = ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="evaluate")
         try:
-            futures = [pool.submit(self._step, contender, conversation, question) for question in left]
+            futures = [pool.submit(self._run_step, step) for step in left]
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
                 total = self.ledger.total
@@ -103,23 +123,20 @@ class Evaluation:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
+    def _is_left(self, step: Step) -> bool:
+        if self.options.retrieval_only or self.judge is None:
+            return step.key not in self.results.retrievals(step.system)
+        return step.key not in self.results.verdicts(step.system, self.judge.name)
+
     def _ingest(self, contender: Contender, conversation: Conversation) -> bool:
         """Ingest the conversation; return whether its questions can be asked."""
         began = time.perf_counter()
+        failure: KGMemoryError | None = None
         try:
             with _measure(contender.meter) as costs, _as_model_error(contender.name):
                 contender.system.ingest(conversation)
         except KGMemoryError as error:
-            self._write_ingest(contender, conversation, began, costs)
-            self.ledger.check()
-            self._fail(error)
-            return False
-        self._write_ingest(contender, conversation, began, costs)
-        return True
-
-    def _write_ingest(
-        self, contender: Contender, conversation: Conversation, began: float, costs: Sequence[Cost]
-    ) -> None:
+            failure = error
         cost = sum(costs, Cost())
         done = {row["conversation"] for row in self.results.of("ingest", contender.name)}
         if cost.calls or conversation.name not in done:
@@ -132,32 +149,35 @@ class Evaluation:
                 **cost_fields(cost),
                 model=contender.meter.name if contender.meter else None,
             )
+        if failure is not None:
+            self.ledger.check()
+            self._fail(failure)
+        return failure is None
 
-    def _step(self, contender: Contender, conversation: Conversation, question: Question) -> None:
+    def _run_step(self, step: Step) -> None:
         """Answer and judge a question, as far as it is not done."""
         try:
             if self.options.retrieval_only:
-                self.results.add("retrieval", **self._retrieve(contender, conversation, question)[0])
+                self.results.add("retrieval", **self._retrieve(step)[0])
             else:
-                self._answer_and_judge(contender, conversation, question)
+                self._answer_and_judge(step)
         except KGMemoryError as error:
             self._fail(error)
         else:
             self._in_a_row = 0
 
-    def _retrieve(
-        self, contender: Contender, conversation: Conversation, question: Question
-    ) -> tuple[dict[str, Any], str]:
+    def _retrieve(self, step: Step) -> tuple[dict[str, Any], str]:
         """Return the fields about the retrieval, and the context."""
+        question, conversation, contender = step.question, step.conversation, step.contender
         began = time.perf_counter()
-        with self._measure(contender.meter) as costs, _as_model_error(contender.name):
+        with self._measure(contender.meter) as costs, _as_model_error(step.system):
             found = contender.system.context(question, conversation, self.options.max_tokens)
         threads = {episode.source_id: episode.thread for episode in conversation.episodes}
         by_thread = bool(question.evidence) and not question.evidence.intersection(threads)
         sources = [threads.get(source) or source if by_thread else source for source in found.sources]
         fields = {
-            "system": contender.name,
-            "question": question_key(conversation, question),
+            "system": step.system,
+            "question": step.key,
             "category": question.category,
             "search_seconds": round(time.perf_counter() - began, 4),
             "context_tokens": found.tokens,
@@ -167,26 +187,26 @@ class Evaluation:
         }
         return fields, found.text
 
-    def _answer_and_judge(self, contender: Contender, conversation: Conversation, question: Question) -> None:
+    def _answer_and_judge(self, step: Step) -> None:
         if self.reader is None or self.judge is None:
             raise InputError("answers need a reader and a judge: name both, or ask for retrieval only")
-        key = question_key(conversation, question)
-        row = self.results.answers(contender.name).get(key)
+        question, key = step.question, step.key
+        row = self.results.answers(step.system).get(key)
         if row is None:
-            fields, context = self._retrieve(contender, conversation, question)
+            fields, context = self._retrieve(step)
             began = time.perf_counter()
             with self._measure(self.reader.meter) as costs:
                 answer = self.reader.ask(prompts.reader(question, context))
             seconds = round(time.perf_counter() - began, 4)
             asked = {"text": question.text, "expected": question.answer, "answer": answer}
-            costs_ = cost_fields(sum(costs, Cost()), "reader_")
-            self.results.add("answer", **fields, **asked, reader_seconds=seconds, **costs_)
+            reading = cost_fields(sum(costs, Cost()), "reader_")
+            self.results.add("answer", **fields, **asked, reader_seconds=seconds, **reading)
         else:
             answer = row["answer"]
-        if key not in self.results.verdicts(contender.name, self.judge.name):
+        if key not in self.results.verdicts(step.system, self.judge.name):
             with self._measure(self.judge.meter) as costs:
                 verdict = self.judge.judge(question, answer)
-            about = {"system": contender.name, "question": key, "judge": self.judge.name, "verdict": verdict}
+            about = {"system": step.system, "question": key, "judge": self.judge.name, "verdict": verdict}
             self.results.add("verdict", **about, **cost_fields(sum(costs, Cost()), "judge_"))
 
     @contextmanager
@@ -199,15 +219,6 @@ class Evaluation:
                 if meter and costs:
                     self.results.add("spent", model=meter.name, **cost_fields(sum(costs, Cost())))
                 raise
-
-    def _is_answered(self, contender: Contender, conversation: Conversation, question: Question) -> bool:
-        return question_key(conversation, question) in self.results.answers(contender.name)
-
-    def _is_left(self, contender: Contender, conversation: Conversation, question: Question) -> bool:
-        key = question_key(conversation, question)
-        if self.options.retrieval_only or self.judge is None:
-            return key not in self.results.retrievals(contender.name)
-        return key not in self.results.verdicts(contender.name, self.judge.name)
 
     def _fail(self, error: KGMemoryError) -> None:
         """Count a failure. Raises: *error* if it is no use to go on."""

@@ -6,21 +6,27 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from kg_memory import __version__
 from kg_memory.cli.output import Screen, count_noun
-from kg_memory.contrib.evaluation import report
+from kg_memory.contrib.evaluation import prompts, report
 from kg_memory.contrib.evaluation.judges import MODES
 from kg_memory.contrib.evaluation.options import Options
-from kg_memory.contrib.evaluation.preview import Row, preview, total
+from kg_memory.contrib.evaluation.records import Conversation, Cost, System
 from kg_memory.contrib.evaluation.registry import DATASETS, SYSTEMS, find_dataset
 from kg_memory.contrib.evaluation.report import Figures
+from kg_memory.contrib.evaluation.results import question_key
 from kg_memory.contrib.evaluation.run import Evaluation, open_evaluation
+from kg_memory.contrib.evaluation.spending import price_of
 from kg_memory.errors import InputError, MissingExtra
 from kg_memory.settings import OFFLINE
+from kg_memory.text.tokenise import estimate_tokens
 
+ANSWER_TOKENS = 60
+"""The tokens of a reader's answer; one that thinks before it answers writes ten times as many."""
+VERDICT_TOKENS = 4
 _PAUSE = 2.0
 """Seconds between two lines of progress."""
 
@@ -82,13 +88,11 @@ def _check_asked(evaluation: Evaluation, screen: Screen) -> None:
 
 def _preview(evaluation: Evaluation, screen: Screen) -> bool:
     """Print the estimated cost of what is left; return whether a model is asked."""
-    systems = [contender.system for contender in evaluation.contenders]
-    conversations, results = evaluation.conversations, evaluation.results
-    rows = preview(systems, conversations, evaluation.judge, evaluation.options, results)
+    rows = estimate(evaluation)
     if not rows:
         screen.note("No model will be asked.")
         return False
-    whole = total(rows)
+    whole = _total(rows)
     lines = [_cells(row) for row in [*rows, whole]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -163,3 +167,66 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
             screen.note(str(error))
     screen.note(f"Written: {', '.join(written)}")
     return found
+
+
+# The estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The estimated cost of a part of the run; None if it is not known. `money` is None without a price."""
+
+    what: str
+    model: str
+    cost: Cost | None
+    money: float | None
+
+    @classmethod
+    def of(cls, what: str, model: str, cost: Cost | None, options: Options) -> Row:
+        """Return the row with its money, by the prices of *options*."""
+        return cls(what, model, cost, None if cost is None else price_of(model, cost, options.prices))
+
+
+def estimate(evaluation: Evaluation) -> list[Row]:
+    """Return the estimated cost of what is not done yet, by system and role."""
+    options, judge, results = evaluation.options, evaluation.judge, evaluation.results
+    rows: list[Row] = []
+    for contender in evaluation.contenders:
+        name = contender.name
+        ingest, contexts = _estimate_reading(contender.system, evaluation.conversations, options.max_tokens)
+        if options.model is not None or ingest is not None:
+            rows.append(Row.of(f"{name}: ingest", options.model or "", ingest, options))
+        if options.reader is None or judge is None:
+            continue
+        answering, judging = Cost(), Cost()
+        for conversation, tokens in zip(evaluation.conversations, contexts, strict=True):
+            for question in conversation.questions:
+                key = question_key(conversation, question)
+                if key not in results.answers(name):
+                    answering += Cost(1, tokens + estimate_tokens(prompts.reader(question, "")), ANSWER_TOKENS)
+                if key not in results.verdicts(name, judge.name):
+                    asked = estimate_tokens(prompts.judge(question, "", "")) + 2 * ANSWER_TOKENS
+                    judging += Cost(1, asked, VERDICT_TOKENS).times(judge.calls(question))
+        rows.append(Row.of(f"{name}: answer", options.reader, answering, options))
+        rows.append(Row.of(f"{name}: judge", judge.name, judging, options))
+    return [row for row in rows if row.cost is None or row.cost.calls]
+
+
+def _estimate_reading(
+    system: System, conversations: Sequence[Conversation], max_tokens: int
+) -> tuple[Cost | None, list[int]]:
+    """Return the cost of ingesting all, None if the system does not tell, and the tokens of a context of each."""
+    ask = getattr(system, "estimate", None)
+    if ask is None:
+        return None, [max_tokens for _ in conversations]
+    estimates: list[tuple[Cost, int]] = [ask(conversation, max_tokens) for conversation in conversations]
+    costs, tokens = zip(*estimates, strict=True)
+    return sum(costs, Cost()), list(tokens)
+
+
+def _total(rows: Sequence[Row]) -> Row:
+    """Return the sum of the rows whose cost is known."""
+    money = [row.money for row in rows if row.cost is not None]
+    known = [amount for amount in money if amount is not None]
+    cost = sum((row.cost for row in rows if row.cost is not None), Cost())
+    return Row("total", "", cost, sum(known) if len(known) == len(money) else None)
