@@ -18,9 +18,9 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Answerable
 from kg_memory.retrieval.contrast import growth
-from kg_memory.retrieval.fuse import Hits, Scored, ids_of, relative_shares, sort_scores
+from kg_memory.retrieval.fuse import Hits, Scored, relative_shares, sort_scores
 from kg_memory.retrieval.retrievers import Frequencies, coverage
-from kg_memory.runtime.effects import Vector, read_if, read_once
+from kg_memory.runtime.effects import read_once
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, without_possessive
 from kg_memory.text.tokenise import terms
@@ -33,7 +33,7 @@ LEAST_SPREAD = 0.05
 NEAREST, NEAREST_SHARE = 10, 20
 """The hits whose mean nearness counts: at most so many, and one in so many of all that is stored."""
 STATED = 40
-"""The facts whose speakers are looked up."""
+"""The facts whose speakers count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,41 +81,28 @@ UNLIKELY, NO = 0.2, 0.1
 """Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 6 are below."""
 
 
-def read_spread(model: str, count: int, *, all_read: bool) -> Flow[Sequence[Row]]:
-    """Read how far apart two of *count* episodes usually are, by an embedding *model*.
+def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
+    """Return how far apart two of *count* episodes usually are, by an embedding *model*, and who spoke some of them.
 
     It is cached until there are more, once they are *all_read*: before that, few of them have a vector.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
-    return read_once(version, features.SPREAD, sample=SAMPLE)
-
-
-def read_speakers(asked: Asked) -> Flow[Sequence[Row]]:
-    """Read who spoke some episodes, if the question names nobody but who asks."""
-    return read_if(asked.subjects and not asked.named, features.FIRST_SPEAKERS, sample=SAMPLE)
-
-
-def read_tellers(asked: Asked, hits: Mapping[Kind, Hits]) -> Flow[Sequence[Row]]:
-    """Read who told the best facts, if the question is about somebody."""
-    best = sorted(_shares(hits["facts"]).items(), key=lambda hit: (-hit[1], hit[0]))[:STATED]
-    return read_if(asked.subjects and best, features.TOLD_BY, ids=ids_of(best))
-
-
-def read_nearness(episodes: Hits, vector: Vector | None) -> Flow[Sequence[Row]]:
-    """Read how near the best episodes by meaning are to the plain *vector* of the question."""
-    ids = ids_of(episodes.meaning)[:NEAREST]
-    return read_if(vector is not None and ids, features.NEARNESS, ids=ids, vector=vector)
+    rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
+    return rows[0] if rows else {"distance": None, "speakers": []}
 
 
 def weigh(
     asked: Asked,
     hits: Mapping[Kind, Hits],
-    tellers: Sequence[Row] = (),
-    speakers: Sequence[Row] = (),
-    near: Sequence[Row] = (),
-    spread: Sequence[Row] = (),
+    tellers: Mapping[str, Collection[str | None]] | None = None,
+    near: Mapping[str, float] | None = None,
+    usual: Row | None = None,
 ) -> Evidence:
-    """Return what speaks for an answer in the *hits* of a search by words; the rows are of the reads above."""
+    """Return what speaks for an answer in the *hits* of a search by words.
+
+    *tellers* are the speakers who state each fact; *near* is how near the nearest episodes are to the question, and
+    *usual* the row of `read_usual`.
+    """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
         return Evidence(**values, agreed=0.0, nearest=0.0, lines=0.0)
@@ -127,14 +114,15 @@ def weigh(
     )
     if agreed := [max(shares[kind].values()) for kind in EVIDENCE if hits[kind].meaning]:
         values["agreed"] = fmean(agreed)
-    distance = spread[0]["distance"] if spread else None
-    lines = sort_scores((row["id"], row["score"]) for row in near)
+    usual = usual or {"distance": None, "speakers": []}
+    distance = usual["distance"]
+    lines = sort_scores((near or {}).items())
     facts = hits["facts"].meaning
     if distance is not None and (lines or facts):
         values["nearest"] = max(nearness(scores, distance) for scores in (lines, facts) if scores)
         count = asked.counts["episodes" if lines else "facts"]  # facts only where episodes are not searched
         values["lines"] = nearness(lines or facts, distance, count)
-    return Evidence(**values, told=_lead(shares["facts"], tellers, speakers, asked))
+    return Evidence(**values, told=_lead(shares["facts"], tellers or {}, usual["speakers"], asked))
 
 
 def _shares(hits: Hits) -> dict[str, float]:
@@ -142,13 +130,21 @@ def _shares(hits: Hits) -> dict[str, float]:
     return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
 
 
-def _lead(shares: Mapping[str, float], tellers: Sequence[Row], speakers: Iterable[Row], asked: Asked) -> float:
+def _lead(
+    shares: Mapping[str, float],
+    tellers: Mapping[str, Collection[str | None]],
+    speakers: Iterable[str | None],
+    asked: Asked,
+) -> float:
     """Return how much better the best fact is that somebody named told than the best of the others.
 
     Who asks is nobody named where the memory does not know them: not one of *speakers*.
     """
-    told = {row["id"]: not asked.subjects.isdisjoint(map(alias_key, row["speakers"])) for row in tellers}
-    known = {alias_key(row["speaker"]) for row in speakers if row["speaker"]}
+    if not asked.subjects:
+        return 0.0
+    best = [id_ for id_, _ in sort_scores(shares.items())[:STATED] if tellers.get(id_)]
+    told = {id_: not asked.subjects.isdisjoint(map(alias_key, filter(None, tellers[id_]))) for id_ in best}
+    known = {alias_key(speaker) for speaker in speakers if speaker}
     if not any(told.values()) and not asked.named and asked.subjects.isdisjoint(known):
         return 0.0
     own = max((shares[id_] for id_, is_own in told.items() if is_own), default=0.0)

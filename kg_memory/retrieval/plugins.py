@@ -196,10 +196,14 @@ class ServedReranker(Reranker, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A fact as a walk passes it: its edge type, and its entities, once each."""
+    """A fact as a walk passes it: its edge type, and its entities, once each.
+
+    `statements` are the speakers of the episodes that state it, by their ids; None where they were not read.
+    """
 
     type: str
     entities: tuple[str, ...]
+    statements: Mapping[str, str | None] | None = None
 
 
 Links = dict[str, Link]

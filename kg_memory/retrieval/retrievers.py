@@ -19,8 +19,8 @@ from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.fuse import DIGITS, Scored, ids_of
 from kg_memory.retrieval.plugins import Instants
-from kg_memory.runtime.effects import Vector, in_step, read
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.effects import Reads, Vector, in_step, read
+from kg_memory.runtime.flow import Flow, through
 from kg_memory.temporal.interval import SESSION_GAP
 
 Params = dict[str, Any]
@@ -66,21 +66,41 @@ class Scope:
         return self.limit * 2 if self.is_sifted else self.limit
 
     def best(
-        self, query: str, most: int, examined: int | None = None, least: int = 0, **params: Any
+        self, query: str, most: int, examined: int | None = None, least: int = 0, bound: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
         """Return the best that pass: ever more are *examined* until there are enough, or that were at least *most*.
 
-        A query that first chooses some nodes chooses as many, but *least* of them.
+        A query that first chooses some nodes chooses as many, but *least* of them. *bound* is the parameter for how
+        many are examined.
         """
         examined = examined or self.examined
         while True:
             chosen = {"looked": max(least, examined)} if least else {}
             rows = yield from read(
-                query, examined=examined, limit=self.limit, **chosen, **params, **self.instants.params
+                query, limit=self.limit, **{bound: examined}, **chosen, **params, **self.instants.params
             )
             if len(rows) >= self.limit or examined >= most or not self.is_sifted:
                 return scores_of(rows)
             examined *= DEEPER
+
+
+def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[tuple[list[Scored], list[Scored]]]:
+    """Return the results of both searches of one kind; what both ask at once goes as one query."""
+    by_words, by_meaning = yield from through(in_step((words, meaning)), _join_reads)
+    return by_words, by_meaning
+
+
+def _join_reads(effect: Any) -> Flow[Any]:
+    """Answer the searches that *effect* asks for by one query."""
+    if not isinstance(effect, Reads) or len(effect.queries) == 1:
+        return (yield effect)
+    searches = effect.queries
+    params = {name: value for search in searches for name, value in search.params.items()}
+    rows = yield from read(cypher.join_searches([search.cypher for search in searches]), **params)
+    row = rows[0] if rows else {}
+    return [
+        [{"id": id_, "score": score} for id_, score in row.get(f"rows{place}", ())] for place in range(len(searches))
+    ]
 
 
 def scores_of(rows: Sequence[Row]) -> list[Scored]:
@@ -237,7 +257,7 @@ def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
     """Return the nodes nearest to *vector*; none without one."""
     if vector is None or not scope.count:
         return []
-    params: Params = {"vector": vector}
+    params: Params = {"vector": vector, "bound": "compared"}
     is_lines = scope.kind == "episodes"
     if is_lines:
         params |= {"share": NEIGHBOUR_SHARE, "gap": SESSION_GAP}

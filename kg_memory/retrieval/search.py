@@ -27,10 +27,7 @@ from kg_memory.retrieval.answerable import (
     Asked,
     explain_doubt,
     probability,
-    read_nearness,
-    read_speakers,
-    read_spread,
-    read_tellers,
+    read_usual,
     weigh,
 )
 from kg_memory.retrieval.contrast import sharpen
@@ -38,9 +35,9 @@ from kg_memory.retrieval.fuse import NO_HITS, Hits
 from kg_memory.retrieval.names import asker_keys, name_keys, without_names
 from kg_memory.retrieval.question import Found, Question, QuestionTime
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_meaning, search_words
+from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_both, search_meaning, search_words
 from kg_memory.retrieval.time_window import find_time
-from kg_memory.retrieval.traversal import Origins, add_graph_hits
+from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
 from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, is_subject, name_asker, replace_unstorable, thread_key
@@ -99,8 +96,7 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
     The entities that the question names are found where the recipe needs them; the relevance where it goes by words.
     Errors: `InputError` for a center that is unknown.
     """
-    hits: dict[Kind, Hits] = dict.fromkeys(KINDS, NO_HITS)
-    nothing = Found(time.instants, time.time, time.past, hits)
+    nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
     if not has_words(text) and not terms(text):
         return replace(nothing, doubt=WORDLESS)
@@ -109,37 +105,45 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
         return nothing  # nothing was ever stored here
     recipe = question.recipe
     scopes = yield from _measure_scopes(lookup, question, time)
-    words, meaning = [], []
-    for kind, scope in scopes.items():
-        weights = recipe.weights(kind)
-        frequencies, length = (lookup.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
-        words.append(search_words(scope, frequencies, lookup.counts[kind], length))
-        vector = lookup.episode_vector if kind == "episodes" else lookup.vector
-        meaning.append(search_meaning(scope, vector if weights.meaning else None))
-    spread = []
-    if lookup.vector is not None:
-        model = yield from embedding_model()
-        spread.append(read_spread(model, lookup.counts["episodes"], all_read=not lookup.any_unread))
-    results = yield from in_step((*words, *meaning, *spread))
-    for place, kind in enumerate(scopes):
-        hits[kind] = Hits(results[place], results[place + len(scopes)], [])
-    asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
-    hits, unread, tellers, speakers, near = yield from in_step(
-        (
-            add_graph_hits(hits, recipe, scopes, lookup.origins),
-            _find_unread(hits["episodes"] if lookup.any_unread else NO_HITS),
-            read_tellers(asked, hits),
-            read_speakers(asked),
-            read_nearness(hits["episodes"], lookup.vector),
-        )
-    )
+    hits, usual = yield from _search(lookup, recipe, scopes)
+    around = yield from look_around(hits, recipe, scopes, lookup.origins, lookup.vector, time.instants)
+    hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins, around)
     named = [row["id"] for row in lookup.named]
+    unread = _find_unread(hits["episodes"], around) if lookup.any_unread else []
     found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="", degraded=lookup.degraded)
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return found
-    evidence = weigh(asked, hits, tellers, speakers, near, *results[2 * len(scopes) :])
+    asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
+    tellers = {id_: tuple((link.statements or {}).values()) for id_, link in around.links.items()}
+    near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
+    evidence = weigh(asked, hits, tellers, near, usual)
     doubt = explain_doubt(text, asked, evidence)
     return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
+
+
+def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
+    """Return the hits of each kind by words and by meaning, and how far apart two episodes usually are."""
+    searches = []
+    for kind, scope in scopes.items():
+        weights = recipe.weights(kind)
+        frequencies, length = (lookup.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
+        vector = lookup.episode_vector if kind == "episodes" else lookup.vector
+        words = search_words(scope, frequencies, lookup.counts[kind], length)
+        searches.append(search_both(words, search_meaning(scope, vector if weights.meaning else None)))
+    if lookup.vector is not None or (lookup.subjects and not lookup.named):
+        model = yield from embedding_model()
+        searches.append(read_usual(model, lookup.counts["episodes"], all_read=not lookup.any_unread))
+    results = yield from in_step(searches)
+    hits = dict.fromkeys(KINDS, NO_HITS)
+    hits |= {kind: Hits(*both, []) for kind, both in zip(scopes, results, strict=False)}
+    return hits, results[len(scopes)] if len(results) > len(scopes) else None
+
+
+def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
+    """Return the *episodes* that are not read yet: no other retriever than that by words can find them."""
+    near = {id_ for id_, _ in episodes.meaning}
+    ids = [id_ for id_, _ in episodes.words if id_ not in near]
+    return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
 def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup | None]:
@@ -152,16 +156,17 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
     centers = [alias_key(replace_unstorable(name)) for name in question.center]
     keys += centers
     thread = thread_key(replace_unstorable(question.thread or ""))
-    named_entities = read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
-    contained = read_if(keys, cypher.CONTAINED_ENTITIES, keys=keys, **time.instants.params)
+    names = read_if(keys, cypher.NAMES, keys=keys, **time.instants.params)
     recent_entities = read_if(question.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = _read_statistics(recipe, words)
-    others = named_entities, contained, recent_entities, _read_names(question.where)
+    others = names, recent_entities, _read_names(question.where)
     results = yield from in_step((*statistics, *others))
     rows = [row for part in results[: len(statistics)] for row in part]
-    named, parts, recent, names = results[len(statistics) :]
+    called, recent, filter_names = results[len(statistics) :]
     if len(rows) < len(statistics):
         return None
+    [found] = called or [{"named": [], "parts": []}]
+    named = found["named"]
     known = {key for entity in named for key in entity["keys"]}
     for name, key in zip(question.center, centers, strict=True):
         if key not in known:
@@ -175,7 +180,7 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
     words = [word for word in words if word not in unused]
     counts = counts_of(rows[0])
     vector, episode_vector, degraded = yield from _embed_if_possible(text, named, counts["episodes"], recipe)
-    origins = Origins(named, recent, {part["id"]: part["parts"] for part in parts}, counts["episodes"])
+    origins = Origins(named, recent, {row["id"]: row["parts"] for row in found["parts"]}, counts["episodes"])
     frequencies = frequencies_of(rows, unused)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
@@ -188,7 +193,7 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
         named,
         subjects,
         origins,
-        names,
+        filter_names,
         any(row["unread"] for row in rows),
         degraded,
     )
@@ -232,14 +237,6 @@ def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], 
     """Return *named* without who asks, where "my" only says whose the other named one is: "my sister Lily"."""
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
-
-
-def _find_unread(episodes: Hits) -> Flow[list[str]]:
-    """Return those of *episodes* that are not read yet: no other retriever than that by words can find them."""
-    near = {id_ for id_, _ in episodes.meaning}
-    ids = [id_ for id_, _ in episodes.words if id_ not in near]
-    rows = yield from read_if(ids, cypher.UNREAD_AMONG, ids=ids)
-    return [row["id"] for row in rows]
 
 
 def counts_of(row: Row) -> dict[Kind, int]:

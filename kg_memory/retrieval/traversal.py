@@ -8,18 +8,19 @@ is by or about.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
-from kg_memory.retrieval.fuse import Hits, Scored, positive
-from kg_memory.retrieval.plugins import Instants, Links, Walk
+from kg_memory.retrieval.answerable import NEAREST
+from kg_memory.retrieval.fuse import Hits, Scored, ids_of, positive
+from kg_memory.retrieval.plugins import Activity, Instants, Link, Links, Walk
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
-from kg_memory.retrieval.walks import links_of
-from kg_memory.runtime.effects import in_step, read, read_if
+from kg_memory.retrieval.walks import parse_links, parse_statements
+from kg_memory.runtime.effects import Vector, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, is_assistant
 
@@ -67,47 +68,72 @@ class Origins:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """The facts and entities that a walk reached, with how much each has to do with where it started."""
+class Surroundings:
+    """What the graph has around the hits of words and meaning, by ids.
 
-    facts: dict[str, float]
-    entities: dict[str, float]
+    `links` are the facts among the hits, those that the walk passed and those of `named`; `activity` has the entities
+    that the walk reached. `named` has the places and things that the sentence of a fact names, and `episodes` the signs
+    of the episodes among the hits.
+    """
+
+    links: Links
+    activity: Activity
+    communities: Mapping[str, float]
+    named: Mapping[str, Sequence[str]]
+    episodes: Mapping[str, Row]
+
+
+def look_around(
+    hits: Mapping[Kind, Hits],
+    recipe: Recipe,
+    scopes: Mapping[Kind, Scope],
+    origins: Origins,
+    vector: Vector | None,
+    instants: Instants,
+) -> Flow[Surroundings]:
+    """Return the surroundings of *hits* and *origins*; without a walk where the recipe does not go by the graph."""
+    walks = any(recipe.weights(kind).graph for kind in scopes)
+    start: dict[str, float] = {}
+    if walks:
+        start = find_seeds(origins, hits["entities"])
+        if getattr(recipe.traversal, "starts_by_words", False):
+            by_words = yield from weigh_by_words(hits)
+            start = by_words | {id_: max(weight, by_words.get(id_, 0.0)) for id_, weight in start.items()}
+    by_community = start if recipe.weights("communities").graph else {}
+    (links, named), episodes, walked, communities = yield from in_step(
+        (
+            read_facts(hits["facts"].searched, origins.things if walks else (), instants),
+            _read_signs(hits["episodes"], origins.keys if walks else {}, vector),
+            walk_from(recipe.traversal, start, instants),
+            find_communities(by_community),
+        )
+    )
+    near, activity = walked
+    return Surroundings({**links, **near}, activity, communities, named, episodes)
 
 
 def add_graph_hits(
-    hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins
+    hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins, around: Surroundings
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits* with those along the graph: from *origins*, and from entities that the other retrievers found."""
+    """Return *hits* with those along the graph, by what is *around*."""
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
         return hits
-    start = find_seeds(origins, hits["entities"])
-    if getattr(recipe.traversal, "starts_by_words", False):
-        by_words = yield from weigh_by_words(hits)
-        start = by_words | {id_: max(weight, by_words.get(id_, 0.0)) for id_, weight in start.items()}
-    instants = next(iter(scopes.values())).instants
-    reached, links, communities, only_named = yield from in_step(
-        (
-            walk_from(recipe.traversal, start, instants),
-            read_links(hits["facts"].searched),
-            find_communities(start),
-            find_only_named(origins.things, instants),
-        )
-    )
-    facts = reached.facts | weigh_facts(links, reached.entities)
-    for id_, entities in only_named.items():
-        facts[id_] = facts.get(id_, 0.0) + sum(reached.entities.get(entity, 0.0) for entity in entities)
-    near: dict[Kind, dict[str, float]] = {
+    facts = weigh_facts(around.links, around.activity)
+    for id_, entities in around.named.items():
+        facts[id_] = facts.get(id_, 0.0) + sum(around.activity.get(entity, 0.0) for entity in entities)
+    near: dict[Kind, Mapping[str, float]] = {
         "facts": facts,
-        "entities": reached.entities,
-        "communities": communities,
+        "entities": around.activity,
+        "communities": around.communities,
     }
     passed = yield from filter_hits(scopes, {kind: positive(near[kind]) for kind in kinds if kind in near})
     hits |= {kind: replace(hits[kind], graph=scores) for kind, scores in passed.items()}
     if "episodes" in kinds:
         stating = dict(recipe.fuse("facts", hits["facts"])[: scopes["episodes"].limit])
-        scores = yield from score_episodes(stating, origins.keys, hits["episodes"].searched)
+        statements = yield from _read_statements(stating, around.links)
+        scores = score_episodes(stating, statements, origins.keys, around.episodes)
         passed = yield from filter_hits(scopes, {"episodes": positive(scores)})
         hits["episodes"] = replace(hits["episodes"], graph=passed["episodes"])
     return hits
@@ -129,14 +155,19 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 def weigh_by_words(hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
     """Return the entities of the facts and episodes that are the best by words, up to `HIT_WEIGHT` (C22, HippoRAG)."""
     facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
-    links, mentions = yield from in_step((read_links(list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes))))
+    linked, mentions = yield from in_step((_read_links(list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes))))
     weights: Counter[str] = Counter()
-    for id_, link in links.items():
+    for id_, link in linked.items():
         weights.update(dict.fromkeys(link.entities, facts[id_]))
     for row in mentions:
         weights.update(dict.fromkeys(row["entities"], episodes[row["id"]]))
     most = max(weights.values(), default=1.0)
     return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
+
+
+def _read_links(ids: Sequence[str]) -> Flow[Links]:
+    rows = yield from read(cypher.facts_with_links(), ids=ids)
+    return parse_links(rows[0]["links"], {}) if rows else {}
 
 
 def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
@@ -145,24 +176,45 @@ def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
     return {id_: score / best for id_, score in hits} if best > 0 else {}
 
 
-def find_only_named(ids: Sequence[str], instants: Instants) -> Flow[dict[str, Sequence[str]]]:
-    """Return the facts whose sentences name the places and things *ids* that are not among their ends, with these."""
-    rows = yield from read_if(ids, cypher.NAMED_IN_FACTS, ids=list(ids), most=SELDOM, **instants.params)
-    return {row["id"]: row["entities"] for row in rows}
-
-
-def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[Reached]:
-    """Return what *walk* reaches from the entities *start*, which have weights."""
+def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
+    """Return the facts and entities that *walk* reaches from the entities *start*, which have weights."""
     if not start:
-        return Reached({}, {})
+        return {}, {}
     links, weights = yield from walk.walk(start, instants)
-    return Reached(weigh_facts(links, weights), weights)
+    return links, weights
 
 
-def read_links(facts: Sequence[str]) -> Flow[Links]:
-    """Return *facts*, which other searches found, with their entities."""
-    rows = yield from read(cypher.FACT_LINKS, ids=list(facts))
-    return links_of(rows)
+def read_facts(
+    ids: Sequence[str], things: Sequence[str], instants: Instants
+) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
+    """Return the facts *ids*, and those whose sentences name the *things* that are not among their ends, with these."""
+    if not ids and not things:
+        return {}, {}
+    params = {"things": list(things), "most": SELDOM, **instants.params} if things else {}
+    rows = yield from read(cypher.facts_with_links(things=bool(things)), ids=list(ids), **params)
+    row = rows[0] if rows else {"links": "", "statements": "", "named": ()}
+    statements = parse_statements(row["statements"])
+    links, named = parse_links(row["links"], statements), dict(row["named"])
+    unlinked = {id_: Link("", (), statements.get(id_, {})) for id_ in named if id_ not in links}
+    return {**unlinked, **links}, named
+
+
+def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
+    """Return the signs of the *episodes* that words and meaning found; see `queries.search.episode_signs`."""
+    nearest = ids_of(episodes.meaning)[:NEAREST]
+    query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
+    params = {"entities": list(named), "nearest": nearest, "vector": vector}
+    rows = yield from read_if(episodes.searched, query, ids=episodes.searched, **params)
+    return {row["id"]: row for row in rows}
+
+
+def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
+    """Return the episodes that state *facts*, with their speakers; those that a walk did not bring are read."""
+    known = {id_: links[id_].statements for id_ in facts if id_ in links}
+    missing = [id_ for id_ in facts if known.get(id_) is None]
+    rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
+    more = parse_statements(rows[0]["statements"]) if rows else {}
+    return {**{id_: stated for id_, stated in known.items() if stated is not None}, **more}
 
 
 def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
@@ -177,30 +229,28 @@ def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
 
 def find_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
     """Return the communities that have members among *start*."""
-    rows = yield from read(cypher.COMMUNITIES_OF, ids=list(start))
-    scores = {}
-    for row in rows:
-        scores[row["id"]] = sum(start[id_] for id_ in row["entities"])
-    return scores
+    rows = yield from read_if(start, cypher.COMMUNITIES_OF, ids=list(start))
+    return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}
 
 
 def score_episodes(
-    facts: Mapping[str, float], named: Mapping[str, Sequence[str]], candidates: Sequence[str]
-) -> Flow[dict[str, float]]:
-    """Return the episodes that state *facts*, and which *candidates* the entities *named* spoke, or are mentioned in.
+    facts: Mapping[str, float],
+    statements: Mapping[str, Mapping[str, str | None]],
+    named: Mapping[str, Sequence[str]],
+    candidates: Mapping[str, Row],
+) -> dict[str, float]:
+    """Return the scores of the episodes that state *facts*, and of the *candidates* that the entities *named* concern.
 
-    *facts* have scores from 0 to 1, *named* the alias keys of each entity. Where an assistant speaks too, what people
-    say counts more.
+    *facts* have scores from 0 to 1, *named* the alias keys of each entity. A candidate counts if one of these spoke it,
+    or is mentioned in it. Where an assistant speaks too, what people say counts more.
     """
-    reads = [read(cypher.STATING, ids=list(facts)), read(cypher.SPEAKERS, ids=list(candidates))]
-    if named:
-        reads.append(read(cypher.MENTIONING, ids=list(candidates), entities=list(named)))
-    stating, speakers, mentions = [*(yield from in_step(reads)), []][:3]
     shares: dict[str, float] = {}
-    for row in stating:
-        shares[row["id"]] = max(shares.get(row["id"], 0.0), facts[row["fact"]])
-    mentioning = {row["id"] for row in mentions}
-    speaker_of = {row["id"]: row["speaker"] for row in (*stating, *speakers)}
+    speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
+    for fact, score in facts.items():
+        for episode, speaker in statements.get(fact, {}).items():
+            shares[episode] = max(shares.get(episode, 0.0), score)
+            speaker_of.setdefault(episode, speaker)
+    mentioning = {id_ for id_, row in candidates.items() if row["mentions"]}
     spoken = _find_spoken(named, speaker_of)
     people = _find_people(speaker_of)
     scores = {}

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from kg_memory.falkor.queries.episodes import TURNS_BESIDE
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Asked, Episode
-from kg_memory.retrieval.plugins import Instants
-from kg_memory.runtime.effects import read
-from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.interval import SESSION_GAP
 from kg_memory.text.sentences import content_words, split_sentences
 from kg_memory.text.small_talk import is_filler
 
@@ -18,32 +13,23 @@ LONGEST_TURN, LONGEST_QUESTION = 2000, 160
 """The characters of a turn whose question is looked for, and of a question that its answer carries, at most."""
 SPARE = 5
 """The turns behind the best that are looked at, in the place of those that say nothing."""
-Beside = Mapping[str, Row]
-"""The turns of others just ``before`` and ``after`` some messages, by their ids."""
 
 
-def read_turns(ids: Sequence[str], instants: Instants) -> Flow[Beside]:
-    """Return what others said just before and after the messages of *ids*, as far as it was known then."""
-    if not ids:
-        return {}
-    params = {"believed_at": instants.believed_at, "gap": SESSION_GAP, "length": LONGEST_TURN}
-    rows = yield from read(TURNS_BESIDE, ids=list(ids), **params)
-    return {row["id"]: row for row in rows}
+def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
+    """Return which *episodes* say nothing: "Noted.", and "Sure!" where nothing was asked or proposed.
 
-
-def find_fillers(contents: Mapping[str, str], beside: Beside, instants: Instants) -> Flow[set[str]]:
-    """Return which messages, by their ids, say nothing: "Noted.", and "Sure!" where nothing was asked or proposed.
-
-    The turns *beside* them are read where they are not known.
+    They are rows of `queries.winners` by id.
     """
-    fillers = {id_ for id_, content in contents.items() if is_filler(content, None)}
-    unsure = [id_ for id_, content in contents.items() if id_ not in fillers and is_filler(content, "")]
-    known = {**beside, **(yield from read_turns([id_ for id_ in unsure if id_ not in beside], instants))}
-    before = {id_: known[id_]["before"]["content"] for id_ in unsure if id_ in known and known[id_]["before"]}
-    return fillers | {id_ for id_, turn in before.items() if is_filler(contents[id_], turn)}
+    messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
+    fillers = set()
+    for id_, row in messages.items():
+        content, before = row["episode"]["content"], row["before"]
+        if is_filler(content, None) or (before and is_filler(content, before["content"])):
+            fillers.add(id_)
+    return fillers
 
 
-def pair_turns(episodes: Iterable[Episode], beside: Beside) -> dict[str, Asked]:
+def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
     """Return the questions that turns answer, by the ids of these: *episodes*, and the turns that answer them."""
     pairs: dict[str, Asked] = {}
     for episode in episodes:

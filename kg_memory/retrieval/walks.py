@@ -1,13 +1,13 @@
 """A breadth-first walk from the entities that a question is about (Zep 3.1), and the read that every walk takes.
 
 A walk follows the facts that hold at the time of the question, both ways, and reaches each entity once. It takes one
-read a step, whatever the size of the graph.
+read, whatever the size of the graph.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -27,10 +27,11 @@ LOOKED_THROUGH = 3
 """The latest facts that are checked for those that hold, for each that is walked along."""
 HUB = 200
 """A start apart, an entity with more facts is not walked through: proximity to a hub carries no signal, and is slow."""
-NO_HUB = 1 << 40
-"""More facts than an entity has."""
 MOST_SORTED = 50_000
 """The facts of one entity that are sorted for the latest, at most: it takes the server 30 ms."""
+
+
+Statements = Mapping[str, Mapping[str, str | None]]
 
 
 class BreadthFirst(Part):
@@ -51,21 +52,34 @@ def walk_breadth_first(
 ) -> Flow[tuple[Links, Activity]]:
     """Walk along the latest *facts* of each start, and half as many at each further step, from *neighbours* entities.
 
-    An entity has the weight of the start that it was reached from times ``1 / (1 + hop)`` (C17).
+    An entity has the weight of the start that it was reached from times ``1 / (1 + hop)``.
     """
+    row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
+    statements = parse_statements(row.get("statements", ""))
     links: Links = {}
-    weights = dict(start)
-    origins = dict(start)
+    weights, origins = dict(start), dict(start)
     for hop in range(1, hops + 1):
-        near = yield from read_near(
-            list(origins), instants, max(facts >> (hop - 1), 1), hub=NO_HUB if hop == 1 else HUB
-        )
+        near = parse_links(row.get(f"links{hop}", ""), statements)
         links |= near
         origins = _neighbours(near, origins, weights, neighbours)
         weights |= {id_: weight / (1 + hop) for id_, weight in origins.items()}
-        if not origins:
-            break
     return links, weights
+
+
+def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
+    """Return the latest *facts* of each of *ids* that hold; of an entity with more than *most* facts, any of these."""
+    row = yield from _read_walk(ids, instants, 1, facts, 0, most)
+    return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
+
+
+def _read_walk(
+    ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
+) -> Flow[Row]:
+    limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
+    depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
+    bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
+    rows = yield from read(cypher.walk(hops), ids=ids, **bounds, **instants.params)
+    return rows[0] if rows else {}
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
@@ -80,23 +94,23 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
     return weights
 
 
-def read_near(
-    ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED, hub: int = NO_HUB
-) -> Flow[Links]:
-    """Return the latest *facts* of each of *ids* that hold; of those that have *hub* at most."""
-    depth = facts * LOOKED_THROUGH
-    rows = yield from read(cypher.FACTS_NEAR, ids=ids, limit=facts, depth=depth, most=most, hub=hub, **instants.params)
-    return links_of(rows)
-
-
-def links_of(rows: Iterable[Row]) -> Links:
-    """Return the facts in the texts of *rows*, with the entities of each."""
+def parse_links(links: str, statements: Statements) -> Links:
+    """Return the facts of a text of links, as `queries.search` makes it, with their *statements*."""
     types: dict[str, str] = {}
     entities: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for line in row["links"].split("\n"):
-            match line.split("\t"):
-                case [id_, type_, subject, object_]:  # an imported id may contain anything
-                    types[id_] = type_
-                    entities.setdefault(id_, {}).update({subject: None, object_: None})
-    return {id_: Link(types[id_], tuple(ends)) for id_, ends in entities.items()}
+    for line in links.split("\n"):
+        match line.split("\t"):
+            case [id_, type_, subject, object_]:  # an imported id may contain anything
+                types[id_] = type_
+                entities.setdefault(id_, {}).update({subject: None, object_: None})
+    return {id_: Link(types[id_], tuple(ends), statements.get(id_, {})) for id_, ends in entities.items()}
+
+
+def parse_statements(text: str) -> Statements:
+    """Return the speakers of the episodes that state facts, by the ids of the facts and the episodes."""
+    statements: dict[str, dict[str, str | None]] = {}
+    for line in text.split("\n"):
+        match line.split("\t", 2):
+            case [id_, episode, speaker]:
+                statements.setdefault(id_, {})[episode] = speaker or None
+    return statements

@@ -232,7 +232,6 @@ OF_ONE = {
     "facts.PREDICATES": {"names": [ID]},
     "facts.TELL_FACTS": {"past": True},
     "search.WORD_STATISTICS": {"terms": ["oslo"]},
-    "search.MENTIONING": {"entities": [ID]},
     "identities.NAMED_OR_ID": {"name": ID, "alias": ID},
     "identities.NAMES_IN_USE": {"episodes": [ID], "names": ["Ann"]},
     "identities.DECIDE_APART": {
@@ -282,8 +281,8 @@ def test_the_query_that_may_scan_still_does(database, key, name):
     assert "Label Scan" in plan(database, key, name), f"strike {name} off SCANS"
 
 
-OF_VECTORS = {"features.EPISODE_VECTORS", "features.NEARNESS"}
-"""The first reads a sample once in a while, and the second returns numbers."""
+OF_VECTORS = {"features.EPISODE_VECTORS"}
+"""It reads a sample once in a while."""
 
 
 @pytest.mark.parametrize("name", sorted(QUERIES))

@@ -144,7 +144,7 @@ def test_nothing_is_shown_as_of_before_anything_was_saved(returned):
 # How it is fetched and told
 
 
-def test_all_is_fetched_in_one_round_trip_and_more_for_what_ended_and_for_what_a_remark_points_to(returned):
+def test_winners_are_read_in_one_round_trip_and_what_followed_ended_facts_in_another(returned):
     asked = []
 
     def perform(effect):
@@ -159,8 +159,8 @@ def test_all_is_fetched_in_one_round_trip_and_more_for_what_ended_and_for_what_a
     state = returned.memory.graphs.retrieval.invoke(given)
     told = take(construct, state, perform)
     assert told["context"] == state["context"]
-    assert [type(each) for each in asked] == [Reads, Reads, Reads]
-    assert [len(each.queries) for each in asked] == [7, 1, 3]  # the second, whether anything came after what has ended
+    assert [type(each) for each in asked] == [Reads, Reads]
+    assert [len(each.queries) for each in asked] == [4, 1]  # the second, whether anything came after what has ended
 
 
 def test_the_template_is_chosen_by_its_name(returned):

@@ -9,11 +9,12 @@ import pytest
 
 from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Context, Explanation, SearchResults
-from kg_memory.retrieval.construct import FURTHER, GONE, explain
+from kg_memory.retrieval.construct import GONE, explain
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.fuse import Hits
 from kg_memory.retrieval.question import DEFAULT_TOKENS, Ranked
 from kg_memory.retrieval.state import decode
+from kg_memory.retrieval.winners import FURTHER, Winners
 from tests.retrieval.findings import PLENTY, episode, fact
 
 NO_TEXTS: Any = {kind: {} for kind in KINDS}
@@ -25,7 +26,8 @@ def of(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, limit: int
     stages = {"facts": {id_: [("fused", 0.5), ("mentions", 0.25)] for id_ in ranked}}
     search: Any = SimpleNamespace(hits={"facts": Hits(words, [], words[::-1])})
     candidates = {"facts": [(id_, 0.25) for id_ in ranked]}
-    return explain(context, {**NO_TEXTS, **texts}, search, Ranked(candidates, stages), limit)
+    winners = Winners({}, (), {**NO_TEXTS, **texts}, ())
+    return explain(context, winners, search, Ranked(candidates, stages), limit)
 
 
 def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> None:

@@ -56,12 +56,12 @@ def test_it_is_a_probability_whatever_was_found(
     words: Any, meaning: Any, kind: str, distance: float, texts: list[str]
 ) -> None:
     own = {id_ for id_, _ in (*words, *meaning)}
-    tellers = [{"id": id_, "speakers": ["Ann"]} for id_ in sorted(own)]
+    tellers = {id_: ["Ann"] for id_ in sorted(own)[: 2 * (kind == "facts")]}
     found = weigh(
         replace(ASKED, terms=texts),
         hits(words, meaning, kind),
-        tellers[:2] * (kind == "facts"),
-        spread=[{"distance": distance}],
+        tellers,
+        usual={"distance": distance, "speakers": []},
     )
     assert 0 <= probability(found) <= 1
     assert all(0 <= each <= 1 for each in astuple(found)[:-1])
@@ -100,13 +100,10 @@ def test_words_and_meaning_that_agree_say_more_than_those_that_do_not() -> None:
 
 def test_a_detail_that_the_named_one_told_says_more_than_one_that_another_did() -> None:
     found = hits([("a", 9.0), ("b", 1.0)], [("a", 0.9), ("b", 0.1)])
-    by_ann, by_bob = (
-        [{"id": "a", "speakers": [who]}, {"id": "b", "speakers": [other]}]
-        for who, other in (("Ann", "Bob"), ("Bob", "Ann"))
-    )
+    by_ann, by_bob = ({"a": [who], "b": [other]} for who, other in (("Ann", "Bob"), ("Bob", "Ann")))
     assert weigh(ASKED, found, by_ann).told > 0 > weigh(ASKED, found, by_bob).told
     assert told(found, by_ann) > told(found) > told(found, by_bob)
-    assert weigh(replace(ASKED, subjects=frozenset()), found, []).told == 0
+    assert weigh(replace(ASKED, subjects=frozenset()), found, {}).told == 0
 
 
 def test_what_is_near_is_nearer_than_two_episodes_are_to_each_other() -> None:

@@ -9,11 +9,12 @@ import pytest
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.graph import search
+from kg_memory.retrieval.graph import STEPS, search
 from kg_memory.retrieval.recipe import RECIPES
 from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS
 from kg_memory.runtime.effects import Embed, EmbeddingModel, Now, Query, Reads
 from kg_memory.text.identity import alias_key
+from tests.retrieval.conftest import Talk
 from tests.retrieval.findings import take
 
 NOW = 1_700_000_000_000_000
@@ -61,7 +62,7 @@ class Database:
 
     def searches(self) -> list[Query]:
         """Return the queries that search by words or by meaning."""
-        return [query for query in self.queries if "examined" in query.params]
+        return [query for query in self.queries if query.params.keys() & {"examined", "compared"}]
 
 
 def asked(question: Any, database: Database, **given: Any) -> dict[str, Any]:
@@ -107,15 +108,35 @@ def test_a_recipe_without_meaning_embeds_nothing_and_one_without_words_looks_for
 def test_only_the_kinds_of_the_recipe_are_searched() -> None:
     database = full()
     asked(LIVES, database, recipe={"kinds": ["facts"]})
-    assert len(database.searches()) == 2
-    assert all("FACT" in query.cypher.upper() for query in database.searches())
+    [search] = database.searches()
+    assert "(d:Fact)" in search.cypher
+    assert not any(label in search.cypher for label in ("Entity", "Community", "Episode"))
 
 
 def test_words_and_meaning_of_all_kinds_take_one_round_trip() -> None:
     database = full()
     asked("Oslo", database, recipe="overview")
-    searching = [trip for trip in database.trips if any("examined" in query.params for query in trip)]
-    assert [len(trip) for trip in searching] == [2 * len(KINDS) + 1], "and how far apart episodes are"
+    searching = [trip for trip in database.trips if any("compared" in query.params for query in trip)]
+    assert [len(trip) for trip in searching] == [len(KINDS) + 1], "and how far apart episodes are"
+
+
+def test_a_default_search_asks_twelve_queries_in_four_round_trips(story: Talk) -> None:
+    trips: list[Any] = []
+
+    def perform(effect: Any) -> Any:
+        if isinstance(effect, Query | Reads):
+            trips.append(effect.queries if isinstance(effect, Reads) else (effect,))
+        return story.driver.run(once(effect), story.namespace)
+
+    state: dict[str, Any] = {"question": "Where does Ann live?", "max_tokens": 0}
+    for step in STEPS:
+        state |= take(step, state, perform)
+    assert state["results"]["facts"][0]["sentence"] == "Ann lives in Oslo"
+    assert [len(trip) for trip in trips] == [3, 4, 3, 3], "of which how far apart episodes are is cached"
+
+
+def once(effect: Any) -> Any:
+    return (yield effect)
 
 
 def test_a_very_long_question_is_cut() -> None:
@@ -135,9 +156,9 @@ def test_as_many_are_looked_for_as_are_to_be_served_within_bounds(limit: int | N
 
 def test_named_entities_are_told_and_make_the_center_known() -> None:
     row = {"id": "ann", "keys": [alias_key("Ann")], "mentions": 2, "type": "Person"}
-    database = Database(WORD_STATISTICS=WORD_STATISTICS, NAMED_ENTITIES=[row])
+    database = Database(WORD_STATISTICS=WORD_STATISTICS, NAMES=[{"named": [row], "parts": []}])
     assert asked("Oslo?", database, center="ANN")["named"] == ["ann"]
-    [looked_up] = [query for query in database.queries if query.cypher == cypher.NAMED_ENTITIES]
+    [looked_up] = [query for query in database.queries if query.cypher == cypher.NAMES]
     assert looked_up.params["keys"][-1] == alias_key("Ann")
 
 

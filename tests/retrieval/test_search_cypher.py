@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.queries import features, search
+from kg_memory.falkor.queries import features, search, winners
 from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, filter_step, start_step
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
@@ -23,12 +23,22 @@ PARAMETERS: dict[str, Any] = {
     "since": 1, "until": 2, "believed_at": 1, "unreviewed": False, "facts": ["1"], "episodes": ["1"],
     "subjects": ["1"], "predicate": "LIVES_IN", "object": "1", "limit": 5, "depth": 5, "most": 5, "sources": 5,
     "base": 0.5, "length": 0.01, "weights": {"ann": 1.0}, "examined": 20, "looked": 20, "hub": 5, "share": 0.3, "gap": 1,
-    "vector": [0.1] * DIMENSION, "sample": 5,
+    "vector": [0.1] * DIMENSION, "sample": 5, "compared": 20, "neighbours": 5, "things": ["1"], "nearest": ["1"],
+    **{f"{name}{hop}": 5 for name in ("limit", "depth") for hop in (1, 2, 3)},
 }  # fmt: skip
-ANSWERABLE = {"TOLD_BY": features.TOLD_BY, "SPREAD": features.SPREAD, "FIRST_SPEAKERS": features.FIRST_SPEAKERS}
+BUILT = {
+    "SPREAD": features.SPREAD,
+    "EPISODES_WITH_REMARKS": winners.EPISODES_WITH_REMARKS,
+    "WALK": search.walk(3),
+    "FACTS_WITH_LINKS": search.facts_with_links(things=True),
+    "EPISODE_SIGNS": search.episode_signs(mentions=True, nearness=True),
+    "JOINED": search.join_searches(
+        [search.bm25("facts", search.find_by_rare_words("facts"), ""), search.vector_search("facts", "")]
+    ),
+}
 CONSTANTS = {
     name: text
-    for name, text in (vars(search) | ANSWERABLE).items()
+    for name, text in (vars(search) | BUILT).items()
     if name.isupper() and isinstance(text, str) and name[0] != "_"
 }
 FILTERS = {

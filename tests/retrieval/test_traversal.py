@@ -54,18 +54,14 @@ def test_a_community_counts_its_members_among_the_starts() -> None:
 
 
 def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_or_about() -> None:
-    answers: dict[str, list[dict[str, Any]]] = {
-        search.STATING: [
-            {"id": "states", "fact": "f1", "speaker": "Bob"},
-            {"id": "states", "fact": "f2", "speaker": "Bob"},
-            {"id": "all", "fact": "f1", "speaker": "Ann"},
-        ],
-        search.SPEAKERS: [{"id": "said", "speaker": "ANN"}, {"id": "mentions", "speaker": None}],
-        search.MENTIONING: [{"id": "mentions"}, {"id": "said"}],
+    statements = {"f1": {"states": "Bob", "all": "Ann"}, "f2": {"states": "Bob"}, "f3": {"other": "Ann"}}
+    candidates = {
+        "said": {"speaker": "ANN", "mentions": True},
+        "mentions": {"speaker": None, "mentions": True},
+        "neither": {"speaker": "Bob", "mentions": False},
     }
-    flow = score_episodes({"f1": 0.5, "f2": 1.0}, {"ann": [alias_key("Ann")]}, ["said", "mentions"])
     rest = 1 - STATED_SHARE
-    assert answered(flow, answers) == {
+    assert score_episodes({"f1": 0.5, "f2": 1.0}, statements, {"ann": [alias_key("Ann")]}, candidates) == {
         "states": STATED_SHARE, "all": STATED_SHARE * 0.5 + rest, "said": rest, "mentions": rest * MENTIONED,
     }  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.synapse import Synapse, activate
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.retrieval.plugins import Instants, Link
-from kg_memory.retrieval.traversal import Reached, read_links, walk_from, weigh_facts
+from kg_memory.retrieval.traversal import read_facts, walk_from, weigh_facts
 from kg_memory.retrieval.walks import NEIGHBOURS, BreadthFirst
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query, in_step, write
@@ -61,32 +61,48 @@ def fact(id_: str, subject: str, *objects: str, type: str = "semantic", at: int 
     return {"id": id_, "type": type, "subject": subject, "objects": list(objects), "at": at, "ended": ended}
 
 
-def linked(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the row that a query has for *facts*."""
+def linked(facts: list[dict[str, Any]]) -> str:
+    """Return the text that a query has for *facts*."""
     ends = [(each, object_) for each in facts for object_ in each["objects"] or [each["subject"]]]
-    lines = ["\t".join((each["id"], each["type"], each["subject"], object_)) for each, object_ in ends]
-    return [{"links": "\n".join(lines)}]
+    return "\n".join("\t".join((each["id"], each["type"], each["subject"], object_)) for each, object_ in ends)
+
+
+@dataclass
+class Reached:
+    """The facts and entities that a walk reached, with their weights."""
+
+    facts: dict[str, float]
+    entities: dict[str, float]
 
 
 class Asked:
-    """Answers queries with the next facts or rows given for them, or none, and keeps them."""
+    """Answers each hop of a walk with the next of *steps*, queries for communities with *groups*, and keeps all."""
 
-    def __init__(self, **answers: list[list[dict[str, Any]]]) -> None:
-        self.answers = {getattr(cypher, name): rows for name, rows in answers.items()}
+    def __init__(self, *steps: list[dict[str, Any]], groups: list[dict[str, Any]] = ()) -> None:  # type: ignore[assignment]
+        self.steps, self.groups = list(steps), list(groups)
         self.queries: list[Query] = []
 
     def __call__(self, effect: Query) -> list[dict[str, Any]]:
         self.queries.append(effect)
-        steps = self.answers.get(effect.cypher, [])
-        rows = steps.pop(0) if steps else []
-        return linked(rows) if effect.cypher in (cypher.FACTS_NEAR, cypher.FACT_LINKS) else rows
+        if effect.cypher == cypher.COMMUNITIES_OF:
+            return self.groups
+        row = {"statements": ""}
+        for hop in range(1, 6):
+            if f"limit{hop}" in effect.params:
+                row[f"links{hop}"] = linked(self.steps.pop(0) if self.steps else [])
+        return [row]
 
     def near(self) -> list[Mapping[str, Any]]:
-        return [each.params for each in self.queries if each.cypher == cypher.FACTS_NEAR]
+        return [each.params for each in self.queries if "limit1" in each.params]
 
 
 def walked(asked: Asked, start: Mapping[str, float], recipe: Any = WAYS[0]) -> Reached:
-    return run(walk_from(recipe, start, NOW), asked)
+    return run(reach(recipe, start, NOW), asked)
+
+
+def reach(recipe: Any, start: Mapping[str, float], instants: Instants) -> Flow[Reached]:
+    links, weights = yield from walk_from(recipe, start, instants)
+    return Reached(weigh_facts(links, weights), weights)
 
 
 @pytest.fixture
@@ -96,7 +112,7 @@ def graph(driver: Driver, namespace: str) -> Callable[..., Reached]:
     def use(facts: Any, recipe: Any = None, start: Any = None, instants: Instants = NOW) -> Any:
         if facts:
             driver.run(write(MAKE, facts=facts), namespace)
-        return driver.run(walk_from(recipe, start, instants), namespace) if recipe else None
+        return driver.run(reach(recipe, start, instants), namespace) if recipe else None
 
     return use
 
@@ -106,37 +122,36 @@ def graph(driver: Driver, namespace: str) -> Callable[..., Reached]:
 
 def test_facts_between_starts_come_before_facts_of_one() -> None:
     near = [fact("f1", "ann", "oslo"), fact("f2", "ann", "bob")]
-    found = walked(Asked(FACTS_NEAR=[near]), {"ann": 1.0, "bob": 1.0})
+    found = walked(Asked(near), {"ann": 1.0, "bob": 1.0})
     assert found == Reached({"f1": 1.5, "f2": 2.0}, {"ann": 1.0, "bob": 1.0, "oslo": 0.5})
 
 
 def test_what_is_further_counts_less() -> None:
     steps = [[fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")], [fact("f3", "acme", "zoe")]]
-    found = walked(Asked(FACTS_NEAR=steps), {"ann": 2.0}, BreadthFirst(max_hops=3))
+    found = walked(Asked(*steps), {"ann": 2.0}, BreadthFirst(max_hops=3))
     assert found.entities == pytest.approx({"ann": 2.0, "mia": 1.0, "acme": 2 / 3, "zoe": 0.5})
     assert found.facts == pytest.approx({"f1": 3.0, "f2": 1 + 2 / 3, "f3": 2 / 3 + 0.5})
 
 
 def test_of_several_starts_an_entity_counts_the_heaviest_that_it_was_reached_from() -> None:
     near = [fact("f1", "bob", "mia"), fact("f2", "ann", "mia"), fact("f3", "mia", "mia")]
-    assert walked(Asked(FACTS_NEAR=[near]), {"bob": 1.0, "ann": 3.0}).entities["mia"] == 1.5
+    assert walked(Asked(near), {"bob": 1.0, "ann": 3.0}).entities["mia"] == 1.5
 
 
 def test_only_the_entities_that_share_most_facts_are_walked_from() -> None:
     near = [fact(f"f{number}", "ann", f"e{number:02}") for number in range(30)]
-    asked = Asked(FACTS_NEAR=[[*near, fact("again", "ann", "e29")]])
+    asked = Asked([*near, fact("again", "ann", "e29")])
     found = walked(asked, {"ann": 1.0})
-    assert asked.near()[1]["ids"] == ["e29", *(f"e{number:02}" for number in range(NEIGHBOURS - 1))]
-    assert len(found.entities) == NEIGHBOURS + 1
+    assert found.entities.keys() == {"ann", "e29", *(f"e{number:02}" for number in range(NEIGHBOURS - 1))}
     assert len(found.facts) == 31
 
 
 def test_fewer_facts_are_read_at_each_further_step() -> None:
     steps = [[fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(9)]
-    asked = Asked(FACTS_NEAR=steps)
+    asked = Asked(*steps)
     walked(asked, {"e0": 1.0}, BreadthFirst(max_hops=5, facts_a_hop=9))
-    assert [each["limit"] for each in asked.near()] == [9, 4, 2, 1, 1]
-    assert [each["ids"] for each in asked.near()] == [["e0"], ["e1"], ["e2"], ["e3"], ["e4"]]
+    [params] = asked.near()
+    assert [params[f"limit{hop}"] for hop in range(1, 6)] == [9, 4, 2, 1, 1]
 
 
 @pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
@@ -152,9 +167,9 @@ def test_a_walk_without_a_start_asks_nothing_and_one_into_nothing_asks_once(reci
 @pytest.mark.parametrize("hops", range(1, 6))
 @pytest.mark.parametrize("way", [BreadthFirst, partial(Synapse, timeout_ms=60_000), PageRank])
 def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int) -> None:
-    asked = Asked(FACTS_NEAR=[[fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(20)])
+    asked = Asked(*([fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(20)))
     walked(asked, {"e0": 1.0, "x": 1.0}, way(max_hops=hops))
-    assert len(asked.near()) == hops
+    assert len(asked.near()) == (1 if way in (BreadthFirst, PageRank) else hops)
     assert len(asked.queries) <= hops + 1
 
 
@@ -163,7 +178,7 @@ def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int)
 
 def test_activation_spreads_by_the_types_of_facts_and_fades() -> None:
     near = [fact("f1", "ann", "mia"), fact("f2", "ann", "oslo", type="co_occurrence")]
-    found = walked(Asked(FACTS_NEAR=[near, [fact("f3", "mia", "acme")]]), {"ann": 7.0}, Synapse(inhibition_threshold=1))
+    found = walked(Asked(near, [fact("f3", "mia", "acme")]), {"ann": 7.0}, Synapse(inhibition_threshold=1))
     assert found.entities == pytest.approx({"ann": 1, "mia": 0.85, "oslo": 0.34, "acme": 0.85**2})
     assert sorted(found.facts, key=lambda id_: -found.facts[id_]) == ["f1", "f3", "f2"]
 
@@ -171,17 +186,17 @@ def test_activation_spreads_by_the_types_of_facts_and_fades() -> None:
 def test_a_community_starts_only_as_much_as_it_may() -> None:
     start = {"a": 1.0, "b": 2.0, "c": 3.0}
     groups = [{"id": "g", "entities": ["a", "b", "c"]}]
-    assert walked(Asked(COMMUNITIES_OF=[groups]), start, Synapse(seed_community_cap=2)).entities == {"c": 1.0, "b": 1.0}
-    asked = Asked(COMMUNITIES_OF=[groups])
+    assert walked(Asked(groups=groups), start, Synapse(seed_community_cap=2)).entities == {"c": 1.0, "b": 1.0}
+    asked = Asked(groups=groups)
     assert walked(asked, start, Synapse(seed_community_cap=0)).entities == dict.fromkeys("abc", 1.0)
-    assert [each.cypher for each in asked.queries] == [cypher.FACTS_NEAR]
+    assert [each.cypher for each in asked.queries] == [cypher.walk(1)]
 
 
 def test_activation_ends_with_what_it_has_when_its_time_is_over() -> None:
-    asked = Asked(FACTS_NEAR=[[fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")]])
+    asked = Asked([fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")])
     found = walked(asked, {"ann": 1.0}, Synapse(timeout_ms=1e-6))
     assert found == Reached({"f1": 1.0}, {"ann": 1.0})
-    assert [(each["limit"], each["most"]) for each in asked.near()] == [(1, 1)]
+    assert [(each["limit1"], each["most"]) for each in asked.near()] == [(1, 1)]
 
 
 class Slow:
@@ -193,15 +208,15 @@ class Slow:
 
     def __call__(self, effect: Query) -> list[dict[str, Any]]:
         ids = effect.params["ids"]
-        if effect.cypher != cypher.FACTS_NEAR:
+        if effect.cypher != cypher.walk(1):
             self.seconds += 50e-6 * len(ids)
             return []
-        near = range(min(self.facts, effect.params["limit"]))
+        near = range(min(self.facts, effect.params["limit1"]))
         rows = [fact(f"{id_} {number}", id_, f"{(int(id_) * 31 + number) % 20_000}") for id_ in ids for number in near]
         self.seconds += (
             600e-6 * len(ids) + 100e-6 * len(rows) + 2e-6 * len(ids) * min(self.facts, effect.params["most"])
         )
-        return linked(rows)
+        return [{"links1": linked(rows), "statements": ""}]
 
     def clock(self) -> float:
         """Tell the time, each look at which takes a microsecond."""
@@ -231,13 +246,31 @@ def test_activation_ends_within_its_time(timeout: int, hops: int, most: int, sta
 
 
 def test_a_candidate_that_touches_nothing_reached_gets_nothing() -> None:
-    asked = Asked(FACT_LINKS=[[fact("f1", "ann", "oslo", "ann"), fact("f2", "zoe")]])
-    links = run(read_links(["f1", "f2"]), asked)
-    assert links == {"f1": Link("semantic", ("ann", "oslo")), "f2": Link("semantic", ("zoe",))}
+    rows = linked([fact("f1", "ann", "oslo", "ann"), fact("f2", "zoe")])
+    stated = "f1\tm1\tAnn\nf1\tm2\t\nf3\tm1\tAnn"
+    row = {"links": rows, "statements": stated, "named": [["f3", ["zoe"]]]}
+    links, named = run(read_facts(["f1", "f2"], ["zoe"], NOW), lambda _: [row])
+    assert links == {
+        "f1": Link("semantic", ("ann", "oslo"), {"m1": "Ann", "m2": None}),
+        "f2": Link("semantic", ("zoe",), {}),
+        "f3": Link("", (), {"m1": "Ann"}),
+    }
+    assert named == {"f3": ["zoe"]}
     assert weigh_facts(links, {"ann": 1.0}) == {"f1": 1.0}
 
 
 # On a real FalkorDB
+
+
+def test_a_walk_goes_on_from_the_entities_that_share_most_facts(graph: Callable[..., Any]) -> None:
+    names = [f"e{number:02}" for number in range(NEIGHBOURS + 5)]
+    told = [fact(f"to {name}", "ann", name) for name in names]
+    told += [fact("again", names[-1], "ann"), *(fact(f"from {name}", name, f"leaf of {name}") for name in names)]
+    walked_from = {names[-1], *names[: NEIGHBOURS - 1]}
+    found = graph(told, BreadthFirst(facts_a_hop=100), {"ann": 1.0})
+    assert {id_ for id_ in found.facts if id_.startswith("from")} == {f"from {name}" for name in walked_from}
+    deeper = graph(None, BreadthFirst(facts_a_hop=100, max_hops=4), {f"leaf of {names[0]}": 1.0})
+    assert {f"from {names[0]}", f"to {names[0]}", "again", f"to {names[1]}"} <= deeper.facts.keys()
 
 
 @pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
@@ -282,9 +315,9 @@ def test_a_walk_stays_in_its_namespace(driver: Driver, namespace: str) -> None:
     for name in ("one", "other"):
         driver.run(write(MAKE, facts=[fact(f"of {name}", "ann", name)]), f"{namespace} {name}")
     for recipe in WAYS:
-        found = driver.run(walk_from(recipe, {"ann": 1.0}, NOW), f"{namespace} one")
+        found = driver.run(reach(recipe, {"ann": 1.0}, NOW), f"{namespace} one")
         assert found.facts.keys() == {"of one"}
-        assert driver.run(walk_from(recipe, {"ann": 1.0}, NOW), f"{namespace} none") == Reached({}, {"ann": 1.0})
+        assert driver.run(reach(recipe, {"ann": 1.0}, NOW), f"{namespace} none") == Reached({}, {"ann": 1.0})
 
 
 def test_unknown_and_hostile_ids_are_found_nowhere(graph: Callable[..., Any]) -> None:
@@ -299,11 +332,11 @@ async def test_it_goes_in_step_with_other_flows_sync_and_async(
     graph([fact("f1", "ann", "mia"), fact("f2", "mia", "acme")])
 
     def both() -> Flow[list[Any]]:
-        return in_step((*(walk_from(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), read_links(["f2", "gone"])))
+        return in_step((*(reach(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), read_facts(["f2", "gone"], (), NOW)))
 
-    *walks, links = await driver.arun(both(), namespace)
+    *walks, (links, _) = await driver.arun(both(), namespace)
     assert all(each.facts.keys() == {"f1", "f2"} for each in walks)
-    assert links == {"f2": Link("semantic", ("mia", "acme"))}
+    assert links == {"f2": Link("semantic", ("mia", "acme"), {})}
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +349,7 @@ def dense(driver: Driver) -> str:
 
 
 def test_a_hub_is_read_in_part_and_its_latest_facts_are_among_it(driver: Driver, dense: str) -> None:
-    found = driver.run(walk_from(BreadthFirst(), {"e0": 1.0}, NOW), dense)
+    found = driver.run(reach(BreadthFirst(), {"e0": 1.0}, NOW), dense)
     assert "g9980" in found.facts
     assert len(found.facts) <= 50 + NEIGHBOURS * 25
 
@@ -325,7 +358,7 @@ def test_a_walk_does_not_go_through_a_hub_that_it_did_not_start_from(driver: Dri
     driver.run(
         write(MAKE, facts=[fact("to a hub", "ann", "e0"), fact("on", "ann", "mia"), fact("past", "mia", "oslo")]), dense
     )
-    found = driver.run(walk_from(BreadthFirst(), {"ann": 1.0}, NOW), dense)
+    found = driver.run(reach(BreadthFirst(), {"ann": 1.0}, NOW), dense)
     assert found.facts.keys() == {"to a hub", "on", "past"}
     assert found.entities.keys() == {"ann", "e0", "mia", "oslo"}
 
@@ -335,7 +368,7 @@ def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense
     recipe = Synapse(max_hops=5, max_activated_nodes=most, timeout_ms=300, activation_threshold=0)
     start = {f"e{number}": 1.0 for number in range(15)}
     began = time.monotonic()
-    found = driver.run(walk_from(recipe, start, NOW), dense)
+    found = driver.run(reach(recipe, start, NOW), dense)
     taken = time.monotonic() - began
     assert start.keys() <= found.entities.keys()
     assert len(found.entities) <= most
@@ -345,12 +378,12 @@ def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense
 
 def test_activation_that_has_time_reaches_as_many_as_it_may(driver: Driver, dense: str) -> None:
     recipe = Synapse(max_activated_nodes=20, timeout_ms=60_000, activation_threshold=0)
-    found = driver.run(walk_from(recipe, {"e0": 1.0, "e1": 1.0}, NOW), dense)
+    found = driver.run(reach(recipe, {"e0": 1.0, "e1": 1.0}, NOW), dense)
     assert len(found.entities) == 20
-    assert found == driver.run(walk_from(recipe, {"e1": 1.0, "e0": 1.0}, NOW), dense)
+    assert found == driver.run(reach(recipe, {"e1": 1.0, "e0": 1.0}, NOW), dense)
 
 
 def test_a_pagerank_of_a_dense_graph_sums_to_one(driver: Driver, dense: str) -> None:
-    found = driver.run(walk_from(PageRank(max_hops=5), {"e0": 1.0, "e1": 2.0}, NOW), dense)
+    found = driver.run(reach(PageRank(max_hops=5), {"e0": 1.0, "e1": 2.0}, NOW), dense)
     assert sum(found.entities.values()) == pytest.approx(1)
     assert found.entities["e1"] > found.entities["e2"] > 0

@@ -245,25 +245,6 @@ RETURN {part.EPISODE_MAP} AS episode
 """All episodes that wait for others, first arrival first."""
 
 
-def _of_another(turn: str) -> str:
-    """Return *turn* beside the message ``e`` of another speaker, as far as searches may show it; else null."""
-    return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
-    AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length
-    AND (size(coalesce({turn}.flags, [])) = 0 OR {turn}.status = 'done')
-    AND ({turn}.expires_at IS NULL OR {turn}.expires_at > timestamp() * 1000)
-  THEN {turn} {{.id, .source_id, .speaker, .content}} END"""
-
-
-# As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH.
-TURNS_BESIDE = f"""
-UNWIND $ids AS id
-MATCH (e:Episode {{id: id}})
-OPTIONAL MATCH (p)-[:NEXT]->(e)
-OPTIONAL MATCH (e)-[:NEXT]->(n)
-RETURN id, {_of_another("p")} AS before, {_of_another("n")} AS after
-"""
-"""The turns of others just before and after some messages of a conversation."""
-
 IDS_BEGINNING = {
     label: f"MATCH (n:{label}) WHERE n.id STARTS WITH $begin RETURN n.id AS id ORDER BY id LIMIT 2"
     for label in ("Episode", "Fact")

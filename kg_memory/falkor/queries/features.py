@@ -206,33 +206,22 @@ SET f.used = 1.0 + coalesce(f.used, 0.0) * $decay_lambda ^ intervals, f.used_at 
 """
 """Decay how often facts were served, and count one use more; `$interval` is in microseconds, and not an integer."""
 
-TOLD_BY = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
-MATCH (d)-[:STATES]->(f)
-RETURN id, collect(DISTINCT d.speaker) AS speakers
-"""
-
 SPREAD = """
 MATCH (d:Episode)
 WHERE d.created_at >= 0 AND d.embedding IS NOT NULL
 WITH d LIMIT $sample
-WITH collect(d) AS some
-UNWIND some AS one
-UNWIND some AS other
-WITH one, other
-WHERE id(one) < id(other)
-WITH avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance
-RETURN distance
+WITH collect(d) AS some, collect(DISTINCT d.speaker) AS speakers
+CALL {
+  WITH some
+  UNWIND some AS one
+  UNWIND some AS other
+  WITH one, other
+  WHERE id(one) < id(other)
+  RETURN avg(vec.cosineDistance(one.embedding, other.embedding)) AS distance
+}
+RETURN distance, speakers
 """
-"""The usual distance of two episodes, by the first ones; NULL without two."""
-
-FIRST_SPEAKERS = """
-MATCH (d:Episode)
-WHERE d.created_at >= 0 AND d.embedding IS NOT NULL
-WITH d LIMIT $sample
-RETURN DISTINCT d.speaker AS speaker
-"""
+"""The usual distance of two episodes, NULL without two, and the speakers, by the first ones."""
 
 EPISODE_VECTORS = """
 MATCH (d:Episode)
@@ -240,11 +229,3 @@ WHERE d.id >= '' AND d.embedding IS NOT NULL
 RETURN d.embedding AS vector LIMIT $sample
 """
 """The vectors of some episodes: ids are hashes, so the first by id are a random sample."""
-
-NEARNESS = """
-UNWIND $ids AS id
-MATCH (d:Episode {id: id})
-WHERE d.embedding IS NOT NULL
-RETURN id, 1.0 - vec.cosineDistance(d.embedding, vecf32($vector)) AS score
-"""
-"""The cosine similarity of some episodes to a vector."""

@@ -7,38 +7,42 @@ and the steps of a filter. Facts are filtered by both clocks: beliefs of ``$beli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.models.graph import KINDS, Kind
 
-NAMED_ENTITIES = """
-MATCH (a:Alias)
-WHERE a.key IN $keys
-MATCH (a)-[:NAMES]->(e:Entity)
-RETURN e.id AS id, collect(a.key) AS keys, indegree(e, 'MENTIONS') AS mentions, e.type AS type
-"""
-
 CONTAINING = ("IS_LOCATED_IN", "IS_PART_OF", "IS_IN", "LIES_IN", "IS_CAPITAL_OF", "IS_A_CITY_IN", "IS_CITY_IN")
 """The predicates of facts that say what a place or thing is part of."""
-CONTAINED_ENTITIES = f"""
-MATCH (a:Alias)
-WHERE a.key IN $keys
-MATCH (a)-[:NAMES]->(whole:Entity)
-WITH DISTINCT whole
-WHERE whole.type <> 'Person'
-MATCH (f:Fact)-[:OBJECT_IS]->(whole)
-WHERE f.predicate IN {list(CONTAINING)}
-MATCH (f)-[h:HELD|PROPOSED]->(b)
-WHERE {part.HOLDS}
-MATCH (p:Entity)-[:SUBJECT_OF]->(f)
-WITH whole, p
-OPTIONAL MATCH (g:Fact)-[:OBJECT_IS]->(p)
-WHERE g.predicate IN {list(CONTAINING)}
-OPTIONAL MATCH (inner:Entity)-[:SUBJECT_OF]->(g)
-RETURN whole.id AS id, collect(DISTINCT p.id) + collect(DISTINCT inner.id) AS parts
+NAMES = f"""
+CALL {{
+  MATCH (a:Alias)
+  WHERE a.key IN $keys
+  MATCH (a)-[:NAMES]->(e:Entity)
+  WITH e, collect(a.key) AS keys
+  RETURN collect({{id: e.id, keys: keys, mentions: indegree(e, 'MENTIONS'), type: e.type}}) AS named
+}}
+CALL {{
+  MATCH (a:Alias)
+  WHERE a.key IN $keys
+  MATCH (a)-[:NAMES]->(whole:Entity)
+  WITH DISTINCT whole
+  WHERE whole.type <> 'Person'
+  MATCH (f:Fact)-[:OBJECT_IS]->(whole)
+  WHERE f.predicate IN {list(CONTAINING)}
+  MATCH (f)-[h:HELD|PROPOSED]->(b)
+  WHERE {part.HOLDS}
+  MATCH (p:Entity)-[:SUBJECT_OF]->(f)
+  WITH whole, p
+  OPTIONAL MATCH (g:Fact)-[:OBJECT_IS]->(p)
+  WHERE g.predicate IN {list(CONTAINING)}
+  OPTIONAL MATCH (inner:Entity)-[:SUBJECT_OF]->(g)
+  WITH whole.id AS id, collect(DISTINCT p.id) + collect(DISTINCT inner.id) AS parts
+  RETURN collect({{id: id, parts: parts}}) AS parts
+}}
+RETURN named, parts
 """
-"""The parts of the places and things that a question may name, and the parts of these.
+"""The entities that a question may name; the parts of the places and things among them, and the parts of these.
 
 Only the first level is checked to hold: places seldom move.
 """
@@ -203,11 +207,13 @@ _VECTORS["entities"] = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
 
 def vector_search(kind: Kind, sifting: str) -> str:
     """Return the query that ranks by cosine similarity in the vector index; see `bm25`."""
+    # Not with a WITH at first, which would import variables in a subquery.
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH {node}, vector, distance{means}" if means else ""
     return f"""
+UNWIND [0] AS one
 WITH vecf32($vector) AS vector
-CALL db.idx.vector.queryNodes('{label}', 'embedding', $examined, vector) YIELD node AS {node}, score AS distance{meant}
+CALL db.idx.vector.queryNodes('{label}', 'embedding', $compared, vector) YIELD node AS {node}, score AS distance{meant}
 WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 
@@ -225,11 +231,23 @@ CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($vector)) YIELD 
 WITH count(node) AS indexed{first or every}{meant}, vecf32($vector) AS vector
 WHERE {node}.embedding IS NOT NULL
 WITH d, 1.0 - vec.cosineDistance({node}.embedding, vector) AS score, vector
-ORDER BY score DESC LIMIT $examined{_best_by_meaning(kind, sifting)}"""
+ORDER BY score DESC LIMIT $compared{_best_by_meaning(kind, sifting)}"""
 
 
 def _best_by_meaning(kind: Kind, sifting: str) -> str:
     return sifting + (_WITH_NEIGHBOURS if kind == "episodes" else "") + _BEST
+
+
+def join_searches(searches: Sequence[str]) -> str:
+    """Return the query that answers all *searches*: `rows0`, `rows1` ... have an id and a score for each row.
+
+    No two *searches* may have different parameters of one name.
+    """
+    steps, carried = "", ""
+    for place, search in enumerate(searches):
+        steps += f"\nCALL {{{search}}}\nWITH {carried}collect([id, score]) AS rows{place}"
+        carried += f"rows{place}, "
+    return f"{steps}\nRETURN {carried.removesuffix(', ')}"
 
 
 def filter_ids(kind: Kind, passing: str) -> str:
@@ -241,14 +259,6 @@ WITH d, 1.0 AS score{passing}
 RETURN d.id AS id
 """
 
-
-STATING = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
-MATCH (d)-[:STATES]->(f)
-RETURN DISTINCT id AS fact, d.id AS id, d.speaker AS speaker
-"""
-"""The episodes that state some facts."""
 
 EVENTS = """
 MATCH (a:Alias)
@@ -306,36 +316,84 @@ RETURN c {.id, .name, .summary, .level} AS community
 """
 
 
-_ENDS = r"""
+_ENDS = """
+WITH DISTINCT d
 MATCH (s)-[:SUBJECT_OF]->(d)
-MATCH (d)-[:OBJECT_IS]->(o)
-WITH d.id + '\t' + coalesce(d.edge_type, 'semantic') + '\t' + s.id + '\t' + o.id AS link
-RETURN string.join(collect(link), '\n') AS links
-"""
-"""All facts in one text, a line for each object, which takes both sides less time than rows and lists."""
+MATCH (d)-[:OBJECT_IS]->(o)"""
 
-# Sorted for each entity separately, where a limit keeps it short: all at once takes three times as long at a hub. Facts
-# that hold come in that order; sorting again would cost a third.
-FACTS_NEAR = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
-WHERE outdegree(e, 'SUBJECT_OF') + indegree(e, 'OBJECT_IS') <= $hub
-WITH e
-CALL {{
-  WITH e
-  MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(d)
+
+def _links(ends: str) -> str:
+    """Return the text of the list *ends* of facts with their subjects and objects, a line for each.
+
+    One text takes both sides less time than rows and lists.
+    """
+    link = r"e[0].id + '\t' + coalesce(e[0].edge_type, 'semantic') + '\t' + e[1].id + '\t' + e[2].id"
+    return rf"string.join([e IN {ends} | {link}], '\n')"
+
+
+_STATEMENTS = r"""
+CALL {
+  WITH facts
+  UNWIND facts AS d
+  MATCH (x)-[:STATES]->(d)
+  WITH d.id + '\t' + x.id + '\t' + replace(coalesce(x.speaker, ''), '\n', ' ') AS statement
+  RETURN string.join(collect(DISTINCT statement), '\n') AS statements
+}"""
+"""The step that adds `statements`, the episodes that state the nodes in the list `facts`, with their speakers."""
+
+
+def _near(entity: str, hop: int) -> str:
+    # Sorted for each entity separately, where a limit keeps it short: all at once takes three times as long at a hub.
+    # Facts that hold come in that order; sorting again would cost a third.
+    return f"""CALL {{
+  WITH {entity}
+  MATCH ({entity})-[:SUBJECT_OF|OBJECT_IS]-(d)
   WITH d LIMIT $most
-  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth
+  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth{hop}
   MATCH (d)-[h:HELD|PROPOSED]->(b)
   WHERE {part.HOLDS}
-  WITH DISTINCT d LIMIT $limit
+  WITH DISTINCT d LIMIT $limit{hop}
   RETURN d
-}}
-WITH DISTINCT d{_ENDS}"""
-"""A step of a walk: the latest `$limit` true facts of each entity with at most `$hub` facts, with their entities.
+}}"""
 
-Only the latest `$depth` facts of an entity are considered, and of one with more than `$most` facts any `$most`.
-"""
+
+def walk(hops: int) -> str:
+    """Return the query that walks so many *hops* from the entities ``$ids``: `links1`, `links2` ..., and `statements`.
+
+    A hop goes along the latest ``$limit1`` true facts of each entity, of the latest ``$depth1``; of an entity with more
+    than ``$most`` facts, of any ``$most``. Each further hop starts from the ``$neighbours`` entities that share most
+    facts with those before, without those that have more than ``$hub`` facts.
+    """
+    steps = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})
+{_near("e", 1)}{_ENDS}
+WITH collect([d, s, o]) AS ends1, collect(DISTINCT d) AS facts, $ids AS reached"""
+    ends = "ends1"
+    for hop in range(2, hops + 1):
+        steps += f"""
+CALL {{
+  WITH ends{hop - 1}, reached
+  UNWIND ends{hop - 1} AS e
+  UNWIND [e[1], e[2]] AS n
+  WITH n, e[0] AS f
+  WHERE NOT n.id IN reached
+  WITH n, count(DISTINCT f) AS shared ORDER BY shared DESC, n.id LIMIT $neighbours
+  RETURN collect(n) AS next
+}}
+CALL {{
+  WITH next
+  UNWIND next AS n
+  WITH n
+  WHERE outdegree(n, 'SUBJECT_OF') + indegree(n, 'OBJECT_IS') <= $hub
+  {_near("n", hop)}{_ENDS}
+  RETURN collect([d, s, o]) AS ends{hop}, collect(DISTINCT d) AS more
+}}
+WITH {ends}, ends{hop}, facts + more AS facts, reached + [n IN next | n.id] AS reached"""
+        ends += f", ends{hop}"
+    links = ", ".join(f"{_links(f'ends{hop}')} AS links{hop}" for hop in range(1, hops + 1))
+    return f"{steps}{_STATEMENTS}\nRETURN {links}, statements\n"
+
 
 MENTIONED_BY = """
 UNWIND $ids AS id
@@ -344,24 +402,35 @@ MATCH (d)-[:MENTIONS]->(e:Entity)
 RETURN id, collect(e.id) AS entities
 """
 
-FACT_LINKS = f"""
-UNWIND $ids AS id
-MATCH (d:Fact {{id: id}})
-WITH DISTINCT d{_ENDS}"""
+_NAMED_IN_FACTS = f"""
+CALL {{
+  UNWIND $things AS id
+  MATCH (e:Entity {{id: id}})
+  WHERE e.type <> 'Person' AND indegree(e, 'MENTIONS') <= $most
+  WITH e
+  MATCH (x:Episode)-[:MENTIONS]->(e)
+  MATCH (x)-[:STATES]->(d:Fact)
+  WHERE d.sentence CONTAINS e.name
+  WITH DISTINCT e, d
+  WHERE NOT (d)-[:OBJECT_IS]->(e) AND NOT (e)-[:SUBJECT_OF]->(d)
+  MATCH (d)-[h:HELD|PROPOSED]->(b)
+  WHERE {part.HOLDS}
+  WITH d, collect(DISTINCT e.id) AS entities
+  RETURN collect([d.id, entities]) AS named, collect(d) AS more
+}}
+WITH ends, facts + more AS facts, named"""
+"""The step that adds `named`, the facts whose sentences name places and things that are not among their ends."""
 
-UNREAD_AMONG = """
-UNWIND $ids AS id
-MATCH (d:Episode {id: id})
-WHERE d.embedding IS NULL AND NOT d.status IN ['done', 'skipped'] AND size(coalesce(d.flags, [])) = 0
-RETURN id
-"""
-"""The episodes that can be found by their words alone until they are read."""
 
-SPEAKERS = """
+def facts_with_links(*, things: bool = False) -> str:
+    """Return the query for `links` and `statements` of the facts ``$ids``, and with *things* for `named`."""
+    return f"""
 UNWIND $ids AS id
-MATCH (d:Episode {id: id})
-RETURN id, d.speaker AS speaker
+MATCH (d:Fact {{id: id}}){_ENDS}
+WITH collect([d, s, o]) AS ends, collect(DISTINCT d) AS facts{_NAMED_IN_FACTS if things else ""}{_STATEMENTS}
+RETURN {_links("ends")} AS links, statements, {"named" if things else "[] AS named"}
 """
+
 
 COMMUNITIES_OF = """
 UNWIND $ids AS id
@@ -370,29 +439,22 @@ MATCH (d:Community)-[:HAS_MEMBER]->(e)
 RETURN d.id AS id, collect(e.id) AS entities
 """
 
-NAMED_IN_FACTS = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
-WHERE e.type <> 'Person' AND indegree(e, 'MENTIONS') <= $most
-WITH e
-MATCH (x:Episode)-[:MENTIONS]->(e)
-MATCH (x)-[:STATES]->(d:Fact)
-WHERE d.sentence CONTAINS e.name
-WITH DISTINCT e, d
-WHERE NOT (d)-[:OBJECT_IS]->(e) AND NOT (e)-[:SUBJECT_OF]->(d)
-MATCH (d)-[h:HELD|PROPOSED]->(b)
-WHERE {part.HOLDS}
-RETURN d.id AS id, collect(DISTINCT e.id) AS entities
-"""
-"""The facts whose sentences name places and things that are not among their ends."""
 
-MENTIONING = """
-MATCH (e:Entity)
-WHERE e.id IN $entities
-WITH collect(e) AS entities
+def episode_signs(*, mentions: bool, nearness: bool) -> str:
+    """Return the query for the speakers of the episodes ``$ids``, and whether they are not read yet.
+
+    With *mentions*, for whether they mention one of ``$entities``; with *nearness*, for the cosine similarity of those
+    of ``$nearest`` to ``$vector``.
+    """
+    mentioned = """
+OPTIONAL MATCH (d)-[:MENTIONS]->(e)
+WITH d, max(CASE WHEN e.id IN $entities THEN 1 ELSE 0 END) > 0 AS mentions"""
+    near = """CASE WHEN d.id IN $nearest AND d.embedding IS NOT NULL
+    THEN 1.0 - vec.cosineDistance(d.embedding, vecf32($vector)) END"""
+    return f"""
 UNWIND $ids AS id
-MATCH (d:Episode {id: id})
-UNWIND entities AS e
-MATCH (d)-[:MENTIONS]->(e)
-RETURN DISTINCT d.id AS id
+MATCH (d:Episode {{id: id}}){mentioned if mentions else ""}
+RETURN d.id AS id, d.speaker AS speaker, {"mentions" if mentions else "false AS mentions"},
+  d.embedding IS NULL AND NOT d.status IN ['done', 'skipped'] AND size(coalesce(d.flags, [])) = 0 AS unread,
+  {near if nearness else "NULL"} AS nearness
 """

@@ -1,0 +1,160 @@
+"""Read the best candidates of a search as values: facts with their periods, episodes with remarks and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.queries.winners import EPISODES_WITH_REMARKS
+from kg_memory.falkor.rows import Row
+from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, Value
+from kg_memory.retrieval.context.lines import text_of
+from kg_memory.retrieval.fuse import RETRIEVERS, Scored, ids_of
+from kg_memory.retrieval.question import Found, Question, Ranked
+from kg_memory.retrieval.standing import add_standing, point_of, read_absent
+from kg_memory.retrieval.turns import LONGEST_TURN, SPARE, find_fillers, pair_turns
+from kg_memory.runtime.effects import in_step, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import SESSION_GAP
+from kg_memory.text.tokenise import has_words
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the values of one kind: by a *query*, whose column *name* has the properties."""
+
+    query: str
+    name: str
+    value: Callable[[Row, float | None], Value]
+
+
+READERS: Mapping[Kind, Reader] = {
+    "facts": Reader(cypher.FACTS_BY_ID, "fact", rows.to_fact),
+    "entities": Reader(cypher.ENTITIES_BY_ID, "entity", rows.to_entity),
+    "communities": Reader(cypher.COMMUNITIES_BY_ID, "community", rows.to_community),
+    "episodes": Reader(EPISODES_WITH_REMARKS, "episode", rows.to_episode),
+}
+HAVE_SAVE_TIME: tuple[Kind, ...] = ("entities", "episodes")
+"""The kinds whose nodes have the time when they were saved."""
+FURTHER = 50
+"""The candidates of each kind behind the results that are explained, at most."""
+RowsById = dict[str, list[Row]]
+"""Rows by id: of a fact one for each of its periods that fit, the latest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Winners:
+    """The values of the winners by kind, best first, and the facts that are `absent`: ended, with nothing after them.
+
+    `texts` are those of all candidates that were read, by kind and id; `fillers` the messages among them that say
+    nothing, by id.
+    """
+
+    values: Mapping[Kind, Sequence[Any]]
+    absent: Sequence[Fact]
+    texts: Mapping[Kind, Mapping[str, str]]
+    fillers: Collection[str]
+
+
+def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winners]:
+    """Return the winners; for an explanation, with the texts of the candidates behind them."""
+    most = question.limit + (FURTHER if question.explain else 0)
+    ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
+    if not question.explain:
+        ids["episodes"] = ids_of(ranked.ranked.get("episodes", [])[: most + SPARE])
+    reads = [_read_rows(kind, ids[kind], found) for kind in KINDS]
+    absent = _read_absent(ids["episodes"][: question.limit], question, found)
+    *answers, absent_facts = yield from in_step([*reads, absent])
+    stored: dict[Kind, RowsById] = dict(zip(KINDS, answers, strict=True))
+    episodes = {id_: row for id_, [row] in stored["episodes"].items()}
+    chosen = {id_: episodes[id_] for id_ in ids["episodes"] if id_ in episodes}
+    # An emoji may be all of a message.
+    fillers = find_fillers(chosen) if has_words(question.text) else set()
+    values: dict[Kind, Sequence[Any]] = {}
+    for kind in KINDS:
+        best = [scored for scored in ranked.ranked.get(kind, []) if scored[0] not in fillers][: question.limit]
+        values[kind] = _values(kind, stored[kind], best)[: question.limit]
+    values["episodes"] = yield from _complete(values["episodes"], episodes, question, found)
+    texts = {kind: {id_: text_of(_value(kind, first)) for id_, (first, *_) in stored[kind].items()} for kind in KINDS}
+    return Winners(values, absent_facts, texts if question.explain else {}, fillers)
+
+
+def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
+    """Return the rows of *ids*; a node that is deleted by now, or was not yet known then, has none."""
+    if not ids:
+        return {}
+    reader, instants = READERS[kind], found.instants
+    extra: dict[str, Any] = {}
+    if kind == "facts":
+        extra = {**instants.params, "sources": SOURCES}
+    elif kind == "episodes":
+        extra = {
+            "believed_at": instants.believed_at,
+            "until": instants.until,
+            "gap": SESSION_GAP,
+            "length": LONGEST_TURN,
+        }
+    stored: Sequence[Row] = yield from read(reader.query, ids=list(ids), **extra)
+    if kind == "facts":
+        stored = yield from add_standing(stored, point_of((instants.since, instants.until), instants.believed_at))
+    by_id: RowsById = {}
+    for row in reversed(stored):
+        if kind not in HAVE_SAVE_TIME or (row[reader.name]["created_at"] or 0) <= instants.believed_at:
+            by_id.setdefault(row[reader.name]["id"], []).append(row)
+    if kind == "facts" and instants.vagueness is not None:
+        for periods in by_id.values():
+            periods.sort(key=lambda row: -instants.nearness(row["belief"]["known_from"], row["belief"]["invalid_at"]))
+    return by_id
+
+
+def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> Flow[list[Fact]]:
+    """Return the ended facts with nothing in their place, if the question is about one instant, such as the present."""
+    instants = found.instants
+    if not question.max_tokens or question.where or instants.until - instants.since > 1:
+        return []
+    point = point_of((instants.since, instants.until), instants.believed_at)
+    return (yield from read_absent(episodes, question.text, point))
+
+
+def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
+    """Return the values of the *best*; a fact once for each of its periods that fit."""
+    return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
+
+
+def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
+    reader = READERS[kind]
+    return reader.value(row if kind == "facts" else row[reader.name], score)
+
+
+def _complete(
+    episodes: Sequence[Episode], stored: Mapping[str, Row], question: Question, found: Found
+) -> Flow[list[Episode]]:
+    """Return *episodes* with remarks and questions, each followed by those that its remarks refer to, and its answer.
+
+    They are as many as before.
+    """
+    # A question joins its answer in a context; and only the hits of the search itself are known to pass a filter.
+    asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
+    answers = {pair.episode: id_ for id_, pair in asked.items()}
+    remarks = (remark for episode in episodes for remark in stored[episode.id]["remarks"])
+    referred = {remark["by"] for remark in remarks if remark["by"]} | asked.keys()
+    if question.where:
+        referred &= {id_ for retriever in RETRIEVERS for id_, _ in found.hits["episodes"].of(retriever)}
+    referred -= {episode.id for episode in episodes}
+    more = yield from _read_rows("episodes", sorted(referred - stored.keys()), found)
+    known = {**stored, **{id_: row for id_, [row] in more.items()}}
+    lines: dict[str, Episode] = {}
+    for episode in episodes:
+        lines.setdefault(episode.id, episode)
+        for other in (*(remark["by"] for remark in stored[episode.id]["remarks"]), answers.get(episode.id)):
+            if other in referred and other in known:
+                lines.setdefault(other, rows.to_episode(known[other]["episode"], episode.score))
+    return [_with_remarks(episode, known, asked) for episode in list(lines.values())[: len(episodes)]]
+
+
+def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
+    remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
+    return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
