@@ -18,15 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.models.graph import KINDS, Episode, Fact, Kind
-from kg_memory.retrieval.context.lines import (
-    CommunityLine,
-    EntityLine,
-    EpisodeLine,
-    FactLine,
-    LineMaker,
-    escape_brackets,
-)
+from kg_memory.models.graph import Episode, Fact, Kind
+from kg_memory.retrieval.context.lines import EpisodeLine, FactLine, LineMaker, escape_brackets
 from kg_memory.text import context_markers
 from kg_memory.text.context_markers import Marker
 
@@ -77,9 +70,6 @@ def find_template(value: Template | str | None) -> Template:
     return TEMPLATES[value]
 
 
-# Plain
-
-
 def fact_line(fact: Fact, words: set[str]) -> str:
     """Return the line of a fact in the plain template."""
     return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words)).make([fact]))
@@ -90,16 +80,16 @@ def episode_line(episode: Episode, words: set[str]) -> str:
     return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words)).make([episode]))
 
 
+def _sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
+    """Return the sections of the kinds of *marks*, each with the line of that name."""
+    return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
+
+
+# Plain
+
+
 def _plain_fact(line: FactLine) -> str:
     return f"- {line.text} ({line.when}){_references(line.sources)}"
-
-
-def _plain_entity(line: EntityLine) -> str:
-    return f"- {line.name} ({line.type})" + (line.summary and f": {line.summary}")
-
-
-def _plain_community(line: CommunityLine) -> str:
-    return f"- {line.name}" + (line.summary and f": {line.summary}")
 
 
 def _plain_episode(line: EpisodeLine) -> str:
@@ -113,43 +103,46 @@ def _references(sources: tuple[str, ...]) -> str:
     return f" [{', '.join(sources)}]" if sources else ""
 
 
-def _section(mark: Marker, line: Callable[[Any], str]) -> Section:
-    return Section(line, mark.begin, mark.end)
-
-
-_PLAIN_LINES: Mapping[Kind, Callable[[Any], str]] = {
-    "facts": _plain_fact,
-    "entities": _plain_entity,
-    "communities": _plain_community,
-    "episodes": _plain_episode,
-}
 PLAIN = Template(
     name="plain",
-    sections={kind: _section(context_markers.PLAIN[kind], _PLAIN_LINES[kind]) for kind in KINDS},
+    sections=_sections(
+        context_markers.PLAIN,
+        facts=_plain_fact,
+        entities=lambda line: f"- {line.name} ({line.type})" + (line.summary and f": {line.summary}"),
+        communities=lambda line: f"- {line.name}" + (line.summary and f": {line.summary}"),
+        episodes=_plain_episode,
+    ),
     escape=escape_brackets,
     grouped_from=12,
 )
 
-# The paper's (Zep 3), which shows facts and entities.
-
-
-def _zep_fact(line: FactLine) -> str:
-    return f"{line.text} (Date range: {line.begin} - {line.end}{_append(line)})"
+# The paper's (Zep 3), which shows facts and entities, and Zeph's system message, which has facts and how sure they are
 
 
 def _append(line: FactLine) -> str:
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)
 
 
+def _drop_brackets(text: str) -> str:
+    return " ".join(text.replace("<", " ").replace(">", " ").split())
+
+
 ZEP = Template(
     name="zep",
     head=context_markers.ZEP_HEAD,
-    sections={
-        "facts": _section(context_markers.ZEP["facts"], _zep_fact),
-        "entities": _section(context_markers.ZEP["entities"], lambda line: f"{line.name}: {line.summary or line.type}"),
-    },
+    sections=_sections(
+        context_markers.ZEP,
+        facts=lambda line: f"{line.text} (Date range: {line.begin} - {line.end}{_append(line)})",
+        entities=lambda line: f"{line.name}: {line.summary or line.type}",
+    ),
     escape=escape_brackets,
     between_sections="\n",
+)
+ZEPH = Template(
+    name="zeph",
+    head=context_markers.ZEPH_HEAD,
+    sections={"facts": Section(lambda line: f"- {line.text} (confidence: {line.confidence:.2f}{_append(line)})")},
+    escape=_drop_brackets,
 )
 
 # XML
@@ -171,16 +164,16 @@ def _xml_episode(line: EpisodeLine) -> str:
     return _element("episode", line.text, sources=sources, **parts)
 
 
-_XML_LINES: Mapping[Kind, Callable[[Any], str]] = {
-    "facts": _xml_fact,
-    "entities": lambda line: _element("entity", line.summary, name=line.name, type=line.type),
-    "communities": lambda line: _element("community", line.summary, name=line.name),
-    "episodes": _xml_episode,
-}
 XML = Template(
     name="xml",
     head=context_markers.XML_HEAD,
-    sections={kind: _section(context_markers.XML[kind], line) for kind, line in _XML_LINES.items()},
+    sections=_sections(
+        context_markers.XML,
+        facts=_xml_fact,
+        entities=lambda line: _element("entity", line.summary, name=line.name, type=line.type),
+        communities=lambda line: _element("community", line.summary, name=line.name),
+        episodes=_xml_episode,
+    ),
     foot=context_markers.XML_FOOT,
     unknown=lambda text: f"{context_markers.XML_HEAD}{_element('unknown', text)}{context_markers.XML_FOOT}",
     escape=escape,
@@ -196,48 +189,26 @@ def _object(**fields: Any) -> str:
     return plain.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _json_fact(line: FactLine) -> str:
-    return _object(fact=line.text, when=line.when, confidence=line.confidence, sources=line.sources)
-
-
 def _json_episode(line: EpisodeLine) -> str:
     parts = {"speaker": line.speaker, "when": line.when, "sources": line.sources, "remarks": line.remarks}
     return _object(asked=line.asked, said=line.text, **parts)
 
 
-_JSON_LINES: Mapping[Kind, Callable[[Any], str]] = {
-    "facts": _json_fact,
-    "entities": lambda line: _object(name=line.name, type=line.type, summary=line.summary),
-    "communities": lambda line: _object(name=line.name, summary=line.summary),
-    "episodes": _json_episode,
-}
 JSON = Template(
     name="json",
     head=context_markers.JSON_HEAD,
-    sections={kind: _section(context_markers.JSON[kind], line) for kind, line in _JSON_LINES.items()},
+    sections=_sections(
+        context_markers.JSON,
+        facts=lambda line: _object(fact=line.text, when=line.when, confidence=line.confidence, sources=line.sources),
+        entities=lambda line: _object(name=line.name, type=line.type, summary=line.summary),
+        communities=lambda line: _object(name=line.name, summary=line.summary),
+        episodes=_json_episode,
+    ),
     foot=context_markers.JSON_FOOT,
     unknown=lambda text: _object(unknown=text),
     escape=str,
     between_lines=",\n",
     between_sections=",\n",
-)
-
-# A system message that has facts alone, with how sure they are (Zeph)
-
-
-def _zeph_fact(line: FactLine) -> str:
-    return f"- {line.text} (confidence: {line.confidence:.2f}{_append(line)})"
-
-
-def _drop_brackets(text: str) -> str:
-    return " ".join(text.replace("<", " ").replace(">", " ").split())
-
-
-ZEPH = Template(
-    name="zeph",
-    head=context_markers.ZEPH_HEAD,
-    sections={"facts": Section(_zeph_fact)},
-    escape=_drop_brackets,
 )
 
 TEMPLATES: Mapping[str, Template] = MappingProxyType({form.name: form for form in (PLAIN, ZEP, XML, JSON, ZEPH)})
