@@ -16,21 +16,13 @@ from kg_memory import GraphMemory
 from kg_memory.contrib.evaluation.systems.baselines import best
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.contrib.variants.pagerank import PageRank
+from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse
 from kg_memory.contrib.variants.synapse import Synapse
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.fuse import Retriever
 from kg_memory.retrieval.recipe import DEFAULT, HYBRID, MEANING, OVERVIEW, WORDS, Recipe
-from kg_memory.retrieval.rerankers import (
-    ByConfidence,
-    ByCrossEncoder,
-    ByDistance,
-    ByDiversity,
-    ByMentions,
-    ByRecency,
-    ByTrust,
-    ByUse,
-)
+from kg_memory.retrieval.rerankers import ByCrossEncoder, ByDistance, ByDiversity, ByMentions, ByRecency
 
 MIDDLE = 10
 """The depth at which the table tells each category."""

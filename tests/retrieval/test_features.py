@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.variants.rerankers import ByTrust
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import KINDS, Kind
@@ -14,7 +15,7 @@ from kg_memory.retrieval.graph import rerank
 from kg_memory.retrieval.plugins import Instants, QuestionView
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.rerank import FeatureTable, read_features
-from kg_memory.retrieval.rerankers import ByDistance, ByMentions, ByRecency, ByTrust
+from kg_memory.retrieval.rerankers import ByDistance, ByMentions, ByRecency
 from kg_memory.runtime.effects import Reads, read, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk

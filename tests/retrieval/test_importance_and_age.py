@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.variants.rerankers import ByHalfLife, ByImportance
 from kg_memory.retrieval.plugins import Features, Instants, QuestionView
 from kg_memory.retrieval.recipe import DEFAULT
-from kg_memory.retrieval.rerankers import ByDiversity, ByHalfLife, ByImportance
+from kg_memory.retrieval.rerankers import ByDiversity
 from kg_memory.temporal.interval import DAY
 
 NS = "importance"

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.contrib.variants.rerankers import fade, use_weight
 from kg_memory.retrieval.fuse import LAST, blend, ranks, relative_shares, rescore, rrf, scale, sort_scores, stack
-from kg_memory.retrieval.rerankers import SPREAD, fade, hold, log_shares, mmr, prefer_newer, raise_by_age, use_weight
+from kg_memory.retrieval.rerankers import SPREAD, hold, log_shares, mmr, prefer_newer, raise_by_age
 
 NAMES = st.text("abcdef", min_size=1, max_size=2)
 RANKING = st.lists(st.tuples(NAMES, st.floats(-5, 5) | st.just(nan)), max_size=8)

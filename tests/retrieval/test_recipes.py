@@ -12,13 +12,14 @@ from pydantic import ValidationError
 
 from kg_memory import GraphMemory
 from kg_memory.contrib.variants.pagerank import PageRank
+from kg_memory.contrib.variants.rerankers import ByUse
 from kg_memory.contrib.variants.synapse import Synapse
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.fuse import RETRIEVERS
 from kg_memory.retrieval.recipe import DEFAULT, FACTS, RECIPES, Recipe, Weights, find_recipe
-from kg_memory.retrieval.rerankers import ByCrossEncoder, ByDistance, ByDiversity, ByMentions, ByRecency, ByUse
+from kg_memory.retrieval.rerankers import ByCrossEncoder, ByDistance, ByDiversity, ByMentions, ByRecency
 from kg_memory.retrieval.walks import BreadthFirst
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted

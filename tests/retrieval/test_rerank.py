@@ -6,21 +6,13 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.fuse import LAST
 from kg_memory.retrieval.graph import rerank
 from kg_memory.retrieval.recipe import DEFAULT, Weights, find_recipe
-from kg_memory.retrieval.rerankers import (
-    ByConfidence,
-    ByCrossEncoder,
-    ByDistance,
-    ByDiversity,
-    ByMentions,
-    ByRecency,
-    ByTrust,
-    ByUse,
-)
+from kg_memory.retrieval.rerankers import ByCrossEncoder, ByDistance, ByDiversity, ByMentions, ByRecency
 from kg_memory.runtime.effects import Query, Reads, Score
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import DAY

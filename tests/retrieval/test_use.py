@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.rerankers import ByUse, fade
+from kg_memory.contrib.variants.rerankers import COUNT_USE, ByUse, fade
 from kg_memory.runtime.effects import read, write
 from tests.retrieval.conftest import Talk
 
@@ -52,9 +51,9 @@ def test_a_count_fades_before_it_grows(told: Any, days: float, interval: float) 
     talk, fact, used = told
     at = 1_700_000_000_000_000
     given: dict[str, Any] = {"ids": [fact], "decay_lambda": 0.9, "interval": interval * 1e6}
-    talk.driver.run(write(cypher.COUNT_USE, now=at, **given), talk.namespace)
-    talk.driver.run(write(cypher.COUNT_USE, now=at, **given), talk.namespace)
-    talk.driver.run(write(cypher.COUNT_USE, now=at + int(days * DAY), **given), talk.namespace)
+    talk.driver.run(write(COUNT_USE, now=at, **given), talk.namespace)
+    talk.driver.run(write(COUNT_USE, now=at, **given), talk.namespace)
+    talk.driver.run(write(COUNT_USE, now=at + int(days * DAY), **given), talk.namespace)
     assert used()["used"] == pytest.approx(1 + fade(2.0, days * 86_400, 0.9, interval))
 
 

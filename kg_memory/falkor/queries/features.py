@@ -197,15 +197,6 @@ MATCH (d:Community {id: id})
 RETURN id, d.summary AS text, d.name AS name
 """
 
-COUNT_USE = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
-WITH f, $now - coalesce(f.used_at, $now) AS elapsed
-WITH f, CASE WHEN elapsed > 0 THEN floor(elapsed / $interval) ELSE 0.0 END AS intervals
-SET f.used = 1.0 + coalesce(f.used, 0.0) * $decay_lambda ^ intervals, f.used_at = $now
-"""
-"""Decay how often facts were served, and count one use more; `$interval` is in microseconds, and not an integer."""
-
 SPREAD = """
 MATCH (d:Episode)
 WHERE d.created_at >= 0 AND d.embedding IS NOT NULL
