@@ -69,7 +69,8 @@ class Instants:
 class QuestionView:
     """A question as plug-ins get it, once its time and its names are looked up.
 
-    `named` are the ids of the entities that it names; `past` says that its time is over.
+    `named` are the ids of the entities that it names, and `centers` those of the entities that `center` names; `past`
+    says that its time is over.
     """
 
     text: str
@@ -78,6 +79,12 @@ class QuestionView:
     thread: str | None = None
     center: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    centers: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The entities near which to look: those of the center, else those that the question names."""
+        return self.centers or self.named
 
 
 Feature = Literal[

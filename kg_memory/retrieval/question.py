@@ -129,14 +129,15 @@ class QuestionTime:
 class Found(QuestionTime):
     """The results of the step search: the time, and the hits of each kind.
 
-    `named` are the ids of the entities that the question names; `unread` those of episodes that are saved and not read
-    yet, which are found by their words alone; `relevance` is how likely the memory holds an answer, by the `evidence`,
-    which a search without words does not know, and `doubt` is why it may hold none. `degraded` is why it did not search
-    by meaning, where the embedding model failed.
+    `named` are the ids of the entities that the question names, and `centers` those of its center. `unread` are those
+    of episodes that are saved and not read yet, which are found by their words alone. `relevance` is how likely the
+    memory holds an answer, by the `evidence`, which a search without words does not know, and `doubt` is why it may
+    hold none. `degraded` is why it did not search by meaning, where the embedding model failed.
     """
 
     hits: Mapping[Kind, Hits]
     named: Sequence[str] = ()
+    centers: Sequence[str] = ()
     unread: Sequence[str] = ()
     relevance: float | None = 0.0
     doubt: str = EMPTY

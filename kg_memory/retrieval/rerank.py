@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from itertools import chain, product
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import product
+from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
@@ -19,7 +20,7 @@ from kg_memory.retrieval.turns import SPARE
 from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
+from kg_memory.text.identity import replace_unstorable, thread_key
 from kg_memory.text.payloads import hide_payloads
 
 UNREAD_SHARE = 0.75
@@ -31,22 +32,29 @@ def rank(question: Question, found: Found, settings: Settings) -> Flow[Ranked]:
 
     Scores are from 0 to 1 and descend. Candidates that turn out to be deleted are left out. A search that is to explain
     itself keeps all, and the score of each after each stage.
-    Errors: `InputError` for an unknown center.
     """
     rankings: Rankings = {kind: question.recipe.fuse(kind, hits) for kind, hits in found.hits.items()}
     if found.unread:
         words = found.hits["episodes"].words
         rankings["episodes"] = lift_unread(rankings["episodes"], words, found.unread, question.recipe)
-    view = QuestionView(question.text, found.instants, found.past, question.thread, question.center, tuple(found.named))
+    view = QuestionView(
+        text=question.text,
+        instants=found.instants,
+        past=found.past,
+        thread=question.thread,
+        center=question.center,
+        named=tuple(found.named),
+        centers=tuple(found.centers),
+    )
     rerankers = _useful_rerankers(question, view, settings)
-    features: FeatureTable = {}
+    table: Table = {}
     if rerankers:
-        features = yield from read_features(rankings, rerankers, view)
-        for kind, rows in features.items():
+        table = yield from read_features(rankings, rerankers, view)
+        for kind, rows in table.items():
             rankings[kind] = [scored for scored in rankings[kind] if scored[0] in rows]
     stages = [("fused", rankings)]
     for reranker in rerankers:
-        reranked = yield from _apply(reranker, rankings, features, view)
+        reranked = yield from _apply(reranker, rankings, table, view)
         rankings = rankings | reranked
         stages.append((reranker.by, reranked))
     if question.explain:
@@ -75,7 +83,7 @@ def _useful_rerankers(question: Question, view: QuestionView, settings: Settings
         rerankers = tuple(reranker for reranker in rerankers if not isinstance(reranker, ByTime))
     elif not any(isinstance(reranker, ByTime) for reranker in rerankers):
         rerankers = (*rerankers, ByTime())
-    if not (view.center or view.named):  # there is nothing to be near to
+    if not view.start:  # there is nothing to be near to
         rerankers = tuple(reranker for reranker in rerankers if "hops" not in reranker.features.all)
     rate = settings.temporal_decay_rate
     if rate and not any(isinstance(reranker, ByRecency) for reranker in rerankers):
@@ -83,11 +91,11 @@ def _useful_rerankers(question: Question, view: QuestionView, settings: Settings
     return rerankers
 
 
-def _apply(reranker: Reranker, rankings: Rankings, features: FeatureTable, view: QuestionView) -> Flow[Rankings]:
+def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
     """Return the kinds that *reranker* goes by, in its order."""
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
-    features = yield from read_features_of_best(features, rankings, reranker, view)
-    return {kind: reranker.rerank(rankings[kind], features.get(kind, {}), view) for kind in kinds}
+    yield from read_features_of_best(table, rankings, reranker, view)
+    return {kind: reranker.rerank(rankings[kind], features_of(table, kind), view) for kind in kinds}
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
@@ -108,26 +116,23 @@ def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list
     return scores
 
 
-# The features that rerankers need: of all candidates at once, or of the best only, at the turn of the reranker
+# The features of candidates: of all at once, or of the best only, at the turn of the reranker that needs them
 
-OF_EACH: Mapping[Kind, Mapping[str, tuple[Feature, ...]]] = {
-    "facts": {
-        cypher.FACTS_TOLD: ("stated_at", "confidence", "used", "used_at"),
-        cypher.FACTS_HELD: ("periods",),
-        cypher.FACTS_STATED: ("trust", "sources", "mentions"),
-        cypher.FACTS_LINK: ("links",),
-        cypher.FACTS_JOIN: ("hops",),
-        cypher.FACTS_READ: ("entities", "names", "predicate", "text"),
-    },
-    "entities": {cypher.ENTITIES_JOIN: ("hops", "mentions"), cypher.ENTITIES_LINK: ("links",)},
-    "communities": {cypher.COMMUNITIES_JOIN: ("hops", "mentions")},
-    "episodes": {
-        cypher.EPISODES_TOLD: ("stated_at", "trust"),
-        cypher.EPISODES_JOIN: ("hops", "mentions"),
-        cypher.EPISODES_LINK: ("links",),
-    },
-}
-"""The queries that read features of all candidates of a kind."""
+QUERIES: tuple[tuple[Kind, str, tuple[Feature, ...]], ...] = (
+    ("facts", cypher.FACTS_TOLD, ("stated_at", "confidence", "used", "used_at")),
+    ("facts", cypher.FACTS_HELD, ("periods",)),
+    ("facts", cypher.FACTS_STATED, ("trust", "sources", "mentions")),
+    ("facts", cypher.FACTS_LINK, ("links",)),
+    ("facts", cypher.FACTS_JOIN, ("hops",)),
+    ("facts", cypher.FACTS_READ, ("entities", "names", "predicate", "text")),
+    ("entities", cypher.ENTITIES_JOIN, ("hops", "mentions")),
+    ("entities", cypher.ENTITIES_LINK, ("links",)),
+    ("communities", cypher.COMMUNITIES_JOIN, ("hops", "mentions")),
+    ("episodes", cypher.EPISODES_TOLD, ("stated_at", "trust")),
+    ("episodes", cypher.EPISODES_JOIN, ("hops", "mentions")),
+    ("episodes", cypher.EPISODES_LINK, ("links",)),
+)
+"""The queries for features of all candidates of a kind. Hops and mentions are counted by the entities they return."""
 OF_THE_BEST: tuple[Feature, ...] = ("similarity", "answer")
 SIMILARITIES: Mapping[Kind, str] = {
     "facts": cypher.FACTS_ALIKE,
@@ -143,97 +148,72 @@ TEXTS: Mapping[Kind, str] = {
     "episodes": cypher.EPISODES_SAY,
 }
 OF_NOW: tuple[Kind, ...] = ("entities", "communities")
-"""The kinds whose texts tell of now, so that they do not answer a question about the past."""
+"""The kinds whose texts describe the present, so that they do not answer a question about the past."""
 LONGEST = 2000
 """The characters of the question, and of a text, that a cross-encoder reads."""
 MOST_ENTITIES = 2000
 """The entities that distances are counted over, at most; beyond them counts as not connected."""
 COLUMNS = frozenset(field.name for field in fields(Features))
 
-FeatureTable = dict[Kind, dict[str, Features]]
-"""The features of each candidate, by kind and id; a candidate that is gone has none."""
 Table = dict[Kind, dict[str, Row]]
+"""The features of each candidate by column, by kind and id; a candidate that is gone has no row."""
 
 
-def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[FeatureTable]:
+def features_of(table: Table, kind: Kind) -> dict[str, Features]:
+    """Return the features of the candidates of *kind* by id."""
+    return {
+        id_: Features(**{name: value for name, value in row.items() if name in COLUMNS})
+        for id_, row in table.get(kind, {}).items()
+    }
+
+
+def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[Table]:
     """Return the features that the *rerankers* need of all candidates; of the kinds that any of them goes by.
 
-    Errors: `InputError` for an unknown center, or a feature that a kind does not have.
+    Errors: `InputError` for a feature that a kind does not have.
     """
     queries = dict.fromkeys(_queries(rankings, rerankers))
-    all_needs = [reranker.features for reranker in rerankers]
-    needed = frozenset[Feature]().union(*(needs.all for needs in all_needs))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
     instants = view.instants.params
     reads = [read(query, ids=ids_of(rankings[kind]), thread_key=key, **instants) for kind, query in queries]
-    goes_by_hops = "hops" in needed and any(rankings.values())
-    *answers, start = yield from in_step((*reads, _find_start(view if goes_by_hops else None)))
+    answers = yield from in_step(reads)
     table: Table = {}
     for (kind, _), rows in zip(queries, answers, strict=True):
-        _join(table, kind, rows)
-    hops = max((needs.max_hops for needs in all_needs if "hops" in needs.all), default=0)
-    further = [_count_hops(table, start, hops, view.instants)] if start else []
-    if "mentions" in needed:
-        further.append(_count_mentions(table, key))
+        new = {row["id"]: row for row in rows}
+        old = table.get(kind, new)  # an id that is deleted from one query to the next is dropped
+        table[kind] = {id_: {**old[id_], **row} for id_, row in new.items() if id_ in old}
+    needs = [reranker.features for reranker in rerankers]
+    hops = max((each.max_hops for each in needs if "hops" in each.all), default=0)
+    further = [_add_hops(table, view.start, hops, view.instants)] if hops and view.start and any(table.values()) else []
+    if any("mentions" in each.all for each in needs):
+        further.append(_add_mentions(table, key))
     yield from in_step(further)
-    return {kind: dict(zip(rows, map(_features, rows.values()), strict=True)) for kind, rows in table.items()}
+    return table
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
     """Yield the queries for the features that any of *rerankers* needs, with the kind of each."""
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.of(kind):
-            queries = [query for query, features in OF_EACH[kind].items() if feature in features]
+            queries = [query for of, query, features in QUERIES if of == kind and feature in features]
             if not queries and feature not in OF_THE_BEST:
                 raise InputError(f"reranker {reranker.by!r} needs {feature!r} of {kind}, which these do not have")
             if rankings.get(kind):
                 yield from ((kind, query) for query in queries)
 
 
-def _join(table: Table, kind: Kind, rows: Iterable[Row]) -> None:
-    """Add *rows* to those of *kind*; an id that is deleted from one query to the next is dropped from both."""
-    new = {row["id"]: row for row in rows}
-    old = table.get(kind, new)
-    table[kind] = {id_: {**old[id_], **row} for id_, row in new.items() if id_ in old}
+def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[Row, list[str]]]:
+    """Yield the rows of *kinds*, each with its entities, if these were read."""
+    for kind in kinds:
+        yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
-def _features(row: Row) -> Features:
-    return Features(**{name: value for name, value in row.items() if name in COLUMNS})
-
-
-# Distances
-
-
-def _find_start(view: QuestionView | None) -> Flow[list[str]]:
-    if view is None:
-        return []
-    if view.center:
-        called: set[str] = set()
-        for name in view.center:
-            called.update((yield from find_called(name)))
-        return sorted(called)
-    return list(view.named)
-
-
-def find_called(name: str) -> Flow[list[str]]:
-    """Return the ids of the entities that have *name* as their name or alias.
-
-    Errors: `InputError` when there is none.
-    """
-    [row] = (yield from read(cypher.CALLED, key=alias_key(name))) or [{"entities": ""}]
-    if not row["entities"]:
-        raise InputError(f"center must be the name of an entity, got {name!r}, which nothing is called")
-    return sorted(row["entities"].split())
-
-
-def _count_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
+def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
     """Add to *table* how many hops each candidate is from the *start*, by the nearest of its entities."""
-    entities = _entities(table, KINDS)
-    hops = yield from count_hops(start, set(chain(*entities.values())), max_hops, instants)
-    near = nearest(entities, hops)
-    for rows in table.values():
-        for id_, row in rows.items():
-            rows[id_] = {**row, "hops": near.get(id_)}
+    targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
+    hops = yield from count_hops(start, targets, max_hops, instants)
+    for row, entities in _entities(table, KINDS):
+        row["hops"] = min((hops[id_] for id_ in entities if id_ in hops), default=None)
 
 
 def count_hops(
@@ -258,70 +238,36 @@ def count_hops(
     return hops
 
 
-def nearest(entities: Mapping[str, Collection[str]], hops: Mapping[str, int]) -> dict[str, int]:
-    """Return the hops of each id by the nearest of its *entities*; without those that are not connected."""
-    near = {}
-    for id_, ends in entities.items():
-        reached = [hops[end] for end in ends if end in hops]
-        if reached:
-            near[id_] = min(reached)
-    return near
-
-
-def _entities(table: Table, kinds: Collection[Kind]) -> dict[str, list[str]]:
-    """Return the entities of each candidate of *kinds*."""
-    rows = [(id_, row) for kind in kinds for id_, row in table.get(kind, {}).items()]
-    return {id_: row["entities"].split() for id_, row in rows if "entities" in row}
-
-
-# Mentions
-
-
-def _count_mentions(table: Table, key: str | None) -> Flow[None]:
+def _add_mentions(table: Table, key: str | None) -> Flow[None]:
     """Add to all but facts in *table* how often their entities are mentioned, in the thread with that *key*."""
     kinds = [kind for kind in table if kind != "facts"]
-    entities = _entities(table, kinds)
-    ids = sorted(set(chain(*entities.values())))
+    ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})
     answers: list[Row] = []
     if ids:
         answers += yield from (read(cypher.MENTIONED_IN, thread_key=key) if key else read(cypher.MENTIONED, ids=ids))
     counts: dict[str, int] = {}
     for answer in answers:
         counts |= zip(answer["entities"].split(), map(int, answer["mentions"].split()), strict=True)
-    for kind in kinds:
-        for id_, row in table[kind].items():
-            mentions = sum(counts.get(entity, 0) for entity in entities.get(id_, ()))
-            table[kind][id_] = {**row, "mentions": mentions}
+    for row, entities in _entities(table, kinds):
+        row["mentions"] = sum(counts.get(id_, 0) for id_ in entities)
 
 
-# Of the best only
-
-
-def read_features_of_best(
-    table: FeatureTable, rankings: Rankings, reranker: Reranker, view: QuestionView
-) -> Flow[FeatureTable]:
-    """Return *table* with the features that *reranker* needs of the best of *rankings* alone."""
+def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, view: QuestionView) -> Flow[None]:
+    """Add to *table* the features that *reranker* needs of the best of *rankings* alone."""
     needs = reranker.features
-    heads: dict[Feature, dict[Kind, list[str]]] = {feature: {} for feature in OF_THE_BEST}
-    for feature, (kind, ranking) in product(OF_THE_BEST, rankings.items()):
-        if feature in needs.of(kind) and ranking:
-            heads[feature][kind] = ids_of(ranking[: needs.depth])
-    if heads["similarity"]:
-        table = yield from _add_similarities(table, heads["similarity"])
-    if heads["answer"]:
-        table = yield from _add_answers(table, heads["answer"], view)
-    return table
+    best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
+    if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
+        answers = yield from in_step(read(SIMILARITIES[kind], ids=ids) for kind, ids in alike.items())
+        for kind, rows in zip(alike, answers, strict=True):
+            _add_column(table, kind, "similarity", _similarities(rows))
+    if answering := {kind: ids for kind, ids in best.items() if "answer" in needs.of(kind)}:
+        yield from _add_answers(table, answering, view)
 
 
-def _add_similarities(table: FeatureTable, heads: Mapping[Kind, Sequence[str]]) -> Flow[FeatureTable]:
-    table = dict(table)
-    answers = yield from in_step(read(SIMILARITIES[kind], ids=ids) for kind, ids in heads.items())
-    for kind, rows in zip(heads, answers, strict=True):
-        features = dict(table.get(kind, {}))
-        for id_, similarity in _similarities(rows).items():
-            features[id_] = replace(features.get(id_, Features()), similarity=similarity)
-        table[kind] = features
-    return table
+def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
+    rows = table.setdefault(kind, {})
+    for id_, value in values.items():
+        rows.setdefault(id_, {})[name] = value
 
 
 def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -333,21 +279,17 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return similarities
 
 
-def _add_answers(table: FeatureTable, heads: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[FeatureTable]:
-    table = dict(table)
-    answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in heads.items())
+def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
+    """Add to *table* the scores of the cross-encoder for the *best* of each kind."""
+    answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
-    for kind, rows in zip(heads, answers, strict=True):
+    for kind, rows in zip(best, answers, strict=True):
         only_name = view.past and kind in OF_NOW
         texts |= {row["id"]: _text(row, only_name=only_name) for row in rows}
     scores = yield from score(replace_unstorable(view.text)[:LONGEST], list(texts.values()))
     by_id = dict(zip(texts, scores, strict=True))
-    for kind, ids in heads.items():
-        features = dict(table.get(kind, {}))
-        for id_ in ids:
-            features[id_] = replace(features.get(id_, Features()), answer=by_id.get(id_))
-        table[kind] = features
-    return table
+    for kind, ids in best.items():
+        _add_column(table, kind, "answer", {id_: by_id.get(id_) for id_ in ids})
 
 
 def _text(row: Row, *, only_name: bool) -> str:

@@ -58,7 +58,8 @@ RECENT = 4
 class Lookup:
     """The vectors of a question, and the statistics and entities of the graph that a search needs.
 
-    Episodes are searched by a vector of their own. `named` are the rows of the entities that the question names.
+    Episodes are searched by a vector of their own. `named` are the rows of the entities that the question names,
+    and `centers` the alias keys of its center.
     """
 
     terms: list[str]
@@ -68,6 +69,7 @@ class Lookup:
     lengths: Mapping[Kind, float | None]
     frequencies: Frequencies
     named: Sequence[Row]
+    centers: frozenset[str]
     subjects: frozenset[str]
     origins: Origins
     names: Names
@@ -109,8 +111,10 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
     around = yield from look_around(hits, recipe, scopes, lookup.origins, lookup.vector, time.instants)
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins, around)
     named = [row["id"] for row in lookup.named]
+    centers = [row["id"] for row in lookup.named if not lookup.centers.isdisjoint(row["keys"])]
     unread = _find_unread(hits["episodes"], around) if lookup.any_unread else []
-    found = replace(nothing, hits=hits, named=named, unread=unread, relevance=None, doubt="", degraded=lookup.degraded)
+    found = replace(nothing, hits=hits, named=named, centers=centers, unread=unread, degraded=lookup.degraded)
+    found = replace(found, relevance=None, doubt="")
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return found
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
@@ -191,6 +195,7 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
         {kind: length for row in rows for kind, length in row["lengths"].items()},
         frequencies,
         named,
+        frozenset(centers),
         subjects,
         origins,
         filter_names,

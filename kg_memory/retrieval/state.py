@@ -83,9 +83,10 @@ class RetrievalState(RetrievalInput, total=False):
     """The input, and the results of each step.
 
     search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.results.QueryTime`; `past`,
-    whether it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids
-    of the entities that the question names; `unread`, those of episodes that are not read yet; `relevance`, by the
-    `evidence`, with the `doubt`; `degraded`, why there was no search by meaning where the embedding model failed.
+    whether it is over, so that summaries, which describe the present, do not answer; `hits` as ``[id, score]``;
+    `named`, the ids of the entities that the question names; `centers`, those of its center; `unread`, those of
+    episodes that are not read yet; `relevance`, by the `evidence`, with the `doubt`; `degraded`, why there was no
+    search by meaning where the embedding model failed.
     rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
     each stage in `stages` as ``[stage, score]``.
     construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
@@ -96,6 +97,7 @@ class RetrievalState(RetrievalInput, total=False):
     past: bool
     hits: dict[Kind, dict[str, list[Scored]]]
     named: list[str]
+    centers: list[str]
     unread: list[str]
     relevance: float | None
     doubt: str
@@ -151,6 +153,7 @@ def _decode_found(state: Mapping[str, Any]) -> Found:
     return replace(
         found,
         named=state["named"],
+        centers=state.get("centers", ()),
         unread=state.get("unread", ()),
         relevance=state["relevance"],
         doubt=state.get("doubt", ""),

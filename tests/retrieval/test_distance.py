@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory.retrieval import rerank
 from kg_memory.retrieval.plugins import Instants
-from kg_memory.retrieval.rerank import count_hops, find_called, nearest
+from kg_memory.retrieval.rerank import count_hops
 from kg_memory.runtime.effects import Query, read
 from kg_memory.runtime.flow import run
 from tests.retrieval.conftest import Talk
@@ -18,7 +18,7 @@ FAR = ("nothing that there is",)
 
 
 def hops(talk: Talk, *start: str, most: int = 5, wanted: Any = FAR, at: int = NOW) -> dict[str, int]:
-    """The hops from the entities find_called *start*, by names."""
+    """The hops from the entities called *start*, by names."""
     rows = talk.driver.run(read("MATCH (e:Entity) RETURN e.id AS id, e.name AS name"), talk.namespace)
     names = {row["id"]: row["name"] for row in rows}
     ids = {name: id_ for id_, name in names.items()}
@@ -49,12 +49,6 @@ def test_it_walks_over_so_many_entities_and_no_more(story: Talk, monkeypatch: py
     assert hops(story, "Acme") == {"Acme": 0, "Mia": 1, "Ann": 2}
 
 
-def test_a_name_may_be_an_alias_in_any_spelling(story: Talk) -> None:
-    assert story.driver.run(find_called("ＡＣＭＥ"), story.namespace) == story.driver.run(
-        find_called("acme"), story.namespace
-    )
-
-
 def walked(graph: dict[str, str], start: list[str], most: int) -> tuple[dict[str, int], int]:
     asked: list[Query] = []
 
@@ -73,7 +67,3 @@ def test_it_asks_at_most_once_a_hop() -> None:
     line = {str(number): f"{number - 1} {number + 1}" for number in range(100)}
     assert walked(line, ["50"], 4)[1] == 4
     assert walked(line, [], 4) == ({}, 0)
-
-
-def test_what_has_no_entity_in_reach_is_not_near() -> None:
-    assert nearest({"f": ["a", "b"], "g": ["c"], "h": []}, {"a": 2, "b": 1}) == {"f": 1}

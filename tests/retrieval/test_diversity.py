@@ -10,7 +10,7 @@ import pytest
 
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.plugins import Instants, QuestionView
-from kg_memory.retrieval.rerank import SIMILARITIES, read_features_of_best
+from kg_memory.retrieval.rerank import SIMILARITIES, Table, features_of, read_features_of_best
 from kg_memory.retrieval.rerankers import ByDiversity, mmr
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
@@ -24,8 +24,11 @@ def cosine(one: str, other: str) -> float:
 def diversified(rankings: Any, by: ByDiversity) -> Flow[Any]:
     """Read the similarities, and rerank each kind."""
     question = QuestionView("?", Instants(0, 1, 0, unreviewed=False))
-    table = yield from read_features_of_best({}, rankings, by, question)
-    return {kind: by.rerank(ranking, table[kind], question) for kind, ranking in rankings.items() if ranking}
+    table: Table = {}
+    yield from read_features_of_best(table, rankings, by, question)
+    return {
+        kind: by.rerank(ranking, features_of(table, kind), question) for kind, ranking in rankings.items() if ranking
+    }
 
 
 def facts(talk: Talk) -> dict[str, str]:

@@ -51,8 +51,6 @@ class Told:
         return rows if isinstance(effect, Reads) else rows[0]
 
     def _rows(self, query: Query) -> list[dict[str, Any]]:
-        if query.cypher == cypher.CALLED:
-            return [{"entities": "e0" if query.params["key"] else ""}]
         if query.cypher == cypher.NEXT_TO:
             return [{"entities": " ".join(self.near[each] for each in query.params["ids"] if each in self.near)}]
         if query.cypher in (cypher.MENTIONED, cypher.MENTIONED_IN):
@@ -226,13 +224,13 @@ NEAR = Told(
 ABC = {kind: hits(words=[["c", 3.0], ["a", 3.0], ["b", 2.9]]) for kind in KINDS}
 
 
-@pytest.mark.parametrize("start", [{"center": "Ann"}, {"named": ["e0"]}, {"center": "Ann", "named": ["e9"]}])
+@pytest.mark.parametrize("start", [{"centers": ["e0"]}, {"named": ["e0"]}, {"centers": ["e0"], "named": ["e9"]}])
 def test_what_is_near_to_where_the_question_looks_comes_first(start: dict[str, Any]) -> None:
     told = Told(NEAR.told, NEAR.near)
     only = DEFAULT.with_(rerankers=(ByDistance(weight=1.0, max_hops=3),))
     found = ranked(told, hits=ABC, recipe=only, **start)
     assert [found[kind] for kind in KINDS] == [[["b", 0.5], ["a", 0.0], ["c", 0.0]]] * 4
-    assert [len(trip) for trip in told.trips] == [4 + ("center" in start), 1, 1, 1]
+    assert [len(trip) for trip in told.trips] == [4, 1, 1, 1]
 
 
 def test_without_anything_to_be_near_to_nothing_changes_and_nothing_is_asked() -> None:
@@ -240,15 +238,6 @@ def test_without_anything_to_be_near_to_nothing_changes_and_nothing_is_asked() -
     assert ranked(told, hits=AB, recipe="distance") == ranked(hits=AB)
     assert ranked(told, hits=AB, recipe="distance", named=[]) == ranked(hits=AB)
     assert told.trips == []
-
-
-def test_a_center_that_is_not_known_is_an_error_that_says_so() -> None:
-    class Unknown(Told):
-        def _rows(self, query: Query) -> list[dict[str, Any]]:
-            return [{"entities": ""}] if query.cypher == cypher.CALLED else super()._rows(query)
-
-    with pytest.raises(InputError, match="center must be the name of an entity, got 'Xanadu'"):
-        ranked(Unknown({}), hits=AB, recipe="distance", center="Xanadu")
 
 
 def test_what_was_served_often_and_lately_comes_first_of_what_is_as_sure() -> None:

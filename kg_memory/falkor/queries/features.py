@@ -122,12 +122,6 @@ RETURN {_COUNTED}
 """
 """The number of episodes of a thread that mention each entity: counting from the entities costs ten times as much."""
 
-CALLED = f"""
-MATCH (:Alias {{key: $key}})-[:NAMES]->(e:Entity)
-RETURN {_TOGETHER}
-"""
-"""The entities with a name."""
-
 NEXT_TO = f"""
 UNWIND $ids AS id
 MATCH (n:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
