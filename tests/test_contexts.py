@@ -7,7 +7,7 @@ import pytest
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.ingestion.state import IngestionContext
 from kg_memory.llm.prompts import FACTS
-from kg_memory.retrieval.state import RetrievalContext
+from kg_memory.retrieval.graph import RetrievalContext
 from kg_memory.settings import Settings
 
 

@@ -23,6 +23,8 @@ from kg_memory.validation import validate_count, validate_name, validate_names, 
 
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 2000
+SPARE = 5
+"""The episodes behind the best that are read, in the place of those that say nothing."""
 MIN_LINES = 10
 TOKENS_A_LINE = 40
 """Tokens that a line of one kind takes of a context, with its share of the lines of the others."""

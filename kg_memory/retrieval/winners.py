@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,13 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, Value
 from kg_memory.retrieval.context.lines import text_of
 from kg_memory.retrieval.fuse import RETRIEVERS, Scored, ids_of
-from kg_memory.retrieval.question import Found, Question, Ranked
+from kg_memory.retrieval.question import SPARE, Found, Question, Ranked
 from kg_memory.retrieval.standing import add_standing, point_of, read_absent
-from kg_memory.retrieval.turns import LONGEST_TURN, SPARE, find_fillers, pair_turns
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import SESSION_GAP
+from kg_memory.text.sentences import content_words, split_sentences
+from kg_memory.text.small_talk import is_filler
 from kg_memory.text.tokenise import has_words
 
 
@@ -41,6 +42,8 @@ HAVE_SAVE_TIME: tuple[Kind, ...] = ("entities", "episodes")
 """The kinds whose nodes have the time when they were saved."""
 FURTHER = 50
 """The candidates of each kind behind the results that are explained, at most."""
+LONGEST_TURN, LONGEST_QUESTION = 2000, 160
+"""The characters of a turn whose question is looked for, and of a question that its answer carries, at most."""
 RowsById = dict[str, list[Row]]
 """Rows by id: of a fact one for each of its periods that fit, the latest first."""
 
@@ -158,3 +161,43 @@ def _complete(
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
+
+
+# Questions and their answers: in a conversation, a turn that answers the one just before it is shown with it
+
+
+def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
+    """Return which *episodes* say nothing: "Noted.", and "Sure!" where nothing was asked or proposed.
+
+    They are rows of `queries.winners` by id.
+    """
+    messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
+    fillers = set()
+    for id_, row in messages.items():
+        content, before = row["episode"]["content"], row["before"]
+        if is_filler(content, None) or (before and is_filler(content, before["content"])):
+            fillers.add(id_)
+    return fillers
+
+
+def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
+    """Return the questions that turns answer, by the ids of these: *episodes*, and the turns that answer them."""
+    pairs: dict[str, Asked] = {}
+    for episode in episodes:
+        row = beside.get(episode.id, {})
+        before, after = row.get("before"), row.get("after")
+        if before and (question := find_question(before["content"])):
+            names = {"episode": before["id"], "source_id": before["source_id"], "speaker": before["speaker"]}
+            pairs[episode.id] = Asked(question=question, **names)
+        if after and (question := find_question(episode.content)):
+            names = {"episode": episode.id, "source_id": episode.source_id, "speaker": episode.speaker}
+            pairs[after["id"]] = Asked(question=question, **names)
+    return pairs
+
+
+def find_question(content: str) -> str:
+    """Return the last question of a turn that ends with one, if it asks about something; else ""."""
+    asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
+    if not asking or not content_words(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:
+        return ""
+    return asking[-1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Remark, Source
 from kg_memory.models.results import QueryTime, SearchResults
-from kg_memory.retrieval.state import decode, encode
+from kg_memory.retrieval.graph import decode, encode
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.settings import Settings
 

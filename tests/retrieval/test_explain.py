@@ -12,8 +12,8 @@ from kg_memory.models.results import Context, Explanation, SearchResults
 from kg_memory.retrieval.construct import GONE, explain
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.fuse import Hits
+from kg_memory.retrieval.graph import decode
 from kg_memory.retrieval.question import DEFAULT_TOKENS, Ranked
-from kg_memory.retrieval.state import decode
 from kg_memory.retrieval.winners import FURTHER, Winners
 from tests.retrieval.findings import PLENTY, episode, fact
 

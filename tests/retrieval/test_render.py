@@ -6,7 +6,7 @@ from kg_memory.models.graph import Community, Entity, Remark
 from kg_memory.models.results import Context, QueryTime, SearchResults
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import ZEPH
-from kg_memory.retrieval.state import decode, encode
+from kg_memory.retrieval.graph import decode, encode
 from kg_memory.text.context_markers import TAGS
 from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source

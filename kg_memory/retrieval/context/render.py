@@ -8,7 +8,6 @@ from itertools import chain, filterfalse
 
 from kg_memory.models.graph import KINDS, Episode, Fact, Kind, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
-from kg_memory.retrieval.context.joining import join_facts, join_turns, leave_out
 from kg_memory.retrieval.context.lines import LineMaker, id_of, text_of
 from kg_memory.retrieval.context.packing import (
     Choice,
@@ -16,7 +15,10 @@ from kg_memory.retrieval.context.packing import (
     choose,
     find_repeats,
     group_results,
+    join_facts,
+    join_turns,
     kind_of,
+    leave_out,
     same_as,
     token_cost,
 )
