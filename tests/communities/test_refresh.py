@@ -59,6 +59,7 @@ def test_the_async_list_is_the_same_and_comes_in_pages(memory, namespace, circle
     listed = memory.communities.list(namespace=namespace)
     assert asyncio.run(memory.communities.alist(namespace=namespace)) == listed
     assert memory.communities.list(namespace=namespace, limit=1, skip=1) == listed[1:]
+    assert memory.communities.list(namespace=f"{namespace} of another") == []
 
 
 def test_a_refresh_of_what_has_not_changed_asks_nothing_and_writes_nothing(memory, model, namespace, circles, rows):
@@ -144,11 +145,6 @@ def test_a_namespace_that_was_never_written_has_none_and_stays_unmade(memory, na
 def test_a_graph_of_many_pages_is_read_whole(memory, namespace, circles, monkeypatch):
     monkeypatch.setattr(detect, "PAGE", 3)
     assert memory.communities.refresh(namespace=namespace).communities == 2
-
-
-def test_users_have_communities_of_their_own(memory, namespace, circles):
-    memory.communities.refresh(namespace=namespace)
-    assert memory.communities.list(namespace=f"{namespace} of another") == []
 
 
 def test_refreshes_at_once_end_in_one_set_and_count_as_one(memory, namespace, circles, tell, rows):

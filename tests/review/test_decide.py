@@ -20,7 +20,6 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import facts, ingestion
 from kg_memory.runtime.effects import Query
 from kg_memory.temporal.interval import OPEN_END
-from tests.bound import Verbs
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
 
 
@@ -40,16 +39,6 @@ def test_who_adds_it_is_told_that_it_waits_and_that_it_ended_nothing(memory, nam
     assert world.moves("Oslo", "2024-01-01").pending == ()
     added = world.moves("Paris", "2024-06-01")
     assert (added.facts, added.pending, added.ended) == ((PARIS,), (PARIS,), ())
-
-
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_each_decision_and_each_undoing_works_sync_and_async(world, review, asynchronous):
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
-    assert verbs.reviews.decide(review, "accept", by="Eve").ruling == "supersedes"
-    assert world.lived() == AFTER
-    assert verbs.reviews.undo(review, by="Eve").ruling == "waiting"
-    assert world.lived() == BEFORE
-    assert [each.id for each in verbs.reviews.list()] == [review]
 
 
 DECISIONS: dict[str, tuple[str, dict[str, Any], str, list[Any]]] = {
@@ -348,14 +337,6 @@ def between(world: World, monkeypatch: pytest.MonkeyPatch, cypher: str, happens:
     monkeypatch.setattr(driver, "_perform", with_it)
 
 
-def decided_and_moved(world: World, review: str) -> Any:
-    """Return what is believed where one came after the other."""
-    world.reviews.decide(review, "accept")
-    world.doubts("supersedes", 1.0)
-    world.moves("Rome", "2024-09-01")
-    return world.lived()
-
-
 EXPECTED = [*AFTER[:1], (PARIS, "2024-06-01", "2024-09-01"), ("Ann lives in Rome", "2024-09-01", None)]
 
 
@@ -371,7 +352,3 @@ def test_an_episode_that_is_saved_while_it_is_decided_is_taken_into_account(worl
     between(world, monkeypatch, facts.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
     assert len(world.reviews.decide(review, "accept").decisions) == 1
     assert world.lived() == EXPECTED
-
-
-def test_one_after_the_other_gives_the_same(world, review):
-    assert decided_and_moved(world, review) == EXPECTED

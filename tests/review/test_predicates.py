@@ -70,13 +70,9 @@ def test_a_predicate_in_another_script_and_an_odd_one_are_kept(world):
     assert {each.single_valued for each in world.predicates.list()} == {False}
 
 
-def test_the_list_comes_in_pages_by_name(world):
+def test_the_list_is_of_one_namespace_and_comes_in_pages_by_name(world):
     for name in ("C", "A", "B"):
         world.predicates.update(name, single_valued=True)
     assert [each.name for each in world.predicates.list()] == ["A", "B", "C"]
     assert [each.name for each in world.predicates.list(limit=1, skip=1)] == ["B"]
-
-
-def test_a_correction_counts_in_its_namespace_alone(world):
-    world.predicates.update("kips at", canonical="lives in")
     assert world.memory.predicates.list(namespace=f"{world.namespace} other") == []

@@ -71,22 +71,6 @@ def test_a_retraction_stands_when_messages_are_read_again_and_yields_to_one_that
         assert world.lived() == BEFORE
 
 
-def test_a_rejected_fact_does_not_wait_again_when_its_message_is_read_again(
-    server, model, embeddings, settings, namespace
-):
-    shared = settings.with_(url=server.url)
-    with GraphMemory(shared.with_(plan="standard"), model=model, embeddings=embeddings) as cheap:
-        world = World(cheap, namespace)
-        world.moves("Oslo", "2024-01-01")
-        world.doubts()
-        world.moves("Paris", "2024-06-01")
-        [waiting] = world.reviews.list()
-        world.reviews.decide(waiting.id, "reject")
-    with GraphMemory(shared, model=model, embeddings=embeddings) as memory:
-        World(memory, namespace).episodes.deepen("thorough")
-        assert World(memory, namespace).reviews.list() == []
-
-
 def test_a_fact_is_replaced_by_what_a_text_states_and_holds_again_when_that_is_undone_or_forgotten(moved):
     paris = id_of(moved, PARIS)
     review = moved.facts.replace(paris, "I moved to Rome, since 2024-09-01.", by="Ann", reason="I moved.")

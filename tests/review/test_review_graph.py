@@ -9,23 +9,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from kg_memory import GraphMemory
 from kg_memory.maintenance.review.graph import ACTION
-from tests.review import World
-
-OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
-BEFORE = [(OSLO, "2024-01-01", None)]
-AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
-
-
-@pytest.fixture
-def world(memory: GraphMemory, namespace: str) -> World:
-    """Ann lives in Oslo; whether she moved to Paris is not sure."""
-    found = World(memory, namespace)
-    found.moves("Oslo", "2024-01-01")
-    found.doubts()
-    found.moves("Paris", "2024-06-01")
-    return found
+from tests.review import AFTER, BEFORE, OSLO, PARIS, World
 
 
 class Session:
@@ -89,11 +74,6 @@ def test_the_payload_has_the_fields_that_langchain_declares(world):
 ANSWERS: dict[str, tuple[Any, str, list[Any]]] = {
     "approve": ({"type": "approve"}, "supersedes", AFTER),
     "reject": ({"type": "reject", "message": "That is another Ann."}, "refused", BEFORE),
-    "another verdict": (
-        {"type": "edit", "edited_action": {"name": ACTION, "args": {"verdict": "complements"}}},
-        "both",
-        [*BEFORE, (PARIS, "2024-06-01", None)],
-    ),
     "another date": (
         {"type": "edit", "edited_action": {"name": ACTION, "args": {"valid_at": "2024-03-01"}}},
         "supersedes",
@@ -131,20 +111,12 @@ def test_an_edit_may_take_an_end_back(world):
     session = Session(world)
     assert 'invalid_at "open"' in session.question["action_requests"][0]["description"]
     [decided] = session.answer(session.edit(invalid_at="2024-09"))["decided"]
+    assert (decided["decision"], decided["ruling"]) == ("edit", "supersedes")
     assert world.lived()[-1] == (PARIS, "2024-06-01", "2024-09-01")
     world.reviews.undo(decided["id"])
     session = Session(world)
-    [decided] = session.answer(session.edit(invalid_at="open"))["decided"]
-    assert (decided["decision"], decided["ruling"]) == ("edit", "supersedes")
+    session.answer(session.edit(invalid_at="open"))
     assert world.lived() == AFTER
-
-
-def test_an_edit_sends_only_what_was_changed(world):
-    session = Session(world)
-    [decided] = session.answer(session.edit(verdict="conflicts"))["decided"]
-    assert (decided["decision"], decided["ruling"]) == ("edit", "conflicts")
-    assert world.lived() == [(PARIS, "2024-06-01", None)]
-    assert world.reviews.undo(decided["id"]).ruling == "waiting"
 
 
 async def test_it_stops_and_goes_on_in_asyncio(world):
@@ -160,7 +132,6 @@ async def test_it_stops_and_goes_on_in_asyncio(world):
 APPROVE = {"type": "approve"}
 WRONG: dict[str, tuple[Any, str]] = {
     "a word": ("yes", "1 decisions"),
-    "a number": (7, "1 decisions"),
     "no decisions": ({"decisions": []}, "1 decisions"),
     "too many": ({"decisions": [APPROVE, APPROVE]}, "1 decisions, one for each action"),
     "decisions that are none": ({"decisions": "approve"}, "1 decisions"),
@@ -170,14 +141,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "an edit without arguments": ({"decisions": [{"type": "edit"}]}, "edited_action"),
     "an edit of a list": ({"decisions": [{"type": "edit", "edited_action": {"args": []}}]}, "edited_action"),
     "an unknown verdict": ({"decisions": [{"type": "edit", "args": {"verdict": "perhaps"}}]}, "complements"),
-    "a verdict that is none": ({"decisions": [{"type": "edit", "args": {"verdict": ["both"]}}]}, "complements"),
     "a date that is none": (
         {"decisions": [{"type": "edit", "args": {"valid_at": "soon"}}]},
         "valid_at must be a time, got 'soon'",
-    ),
-    "a date that is a number": (
-        {"decisions": [{"type": "edit", "args": {"invalid_at": 7}}]},
-        "invalid_at must be a datetime",
     ),
     "a message without end": ({"decisions": [{"type": "reject", "message": "x" * 2001}]}, "at most 2000"),
 }
@@ -222,12 +188,6 @@ def test_what_somebody_else_decided_meanwhile_stays_and_is_told(world):
     assert "was decided by Bob meanwhile" in told["problem"]
     assert world.lived() == BEFORE
     assert [each.by for each in world.reviews.undo(review.id).decisions] == ["Bob", "user"]
-
-
-@pytest.mark.parametrize("limit", [1, 2])
-def test_no_more_are_asked_than_the_limit(world, limit):
-    world.moves("Rome", "2024-07-01")
-    assert len(Session(world, limit=limit).question["action_requests"]) == limit
 
 
 def test_where_nothing_waits_it_ends_at_once(memory, namespace):
