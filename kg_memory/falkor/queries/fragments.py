@@ -19,6 +19,29 @@ def of_speaker(episode: str, subject: str) -> str:
     return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
 
 
+def for_each(name: str, body: str, row: str = "row", carried: str = "e") -> str:
+    """Return the fragment that does *body* for each *row* of the parameter *name*."""
+    return f"""
+CALL {{
+  WITH {carried}
+  UNWIND ${name} AS {row}
+  {body.strip()}
+}}"""
+
+
+def replace_words(label: str, node: str) -> str:
+    """Return the part of a query that makes ``row.terms`` the words of *node*, which is of *label*."""
+    return f"""WITH {node}, row
+  OPTIONAL MATCH (old:Term)-[p:IN_{label.upper()}]->({node})
+  WHERE NOT old.s IN [term IN row.terms | term.term]
+  DELETE p
+  WITH DISTINCT {node}, row
+  UNWIND row.terms AS term
+  MERGE (t:Term {{s: term.term}})
+  MERGE (t)-[q:IN_{label.upper()}]->({node})
+  SET q.f = CASE WHEN term.f <> 1 THEN term.f END"""
+
+
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
 ENTITY_MAP = f"e {{{_ENTITY}}}"
 """An entity ``e``."""
@@ -126,19 +149,18 @@ TELL_FACTS = f"""{TOLD}{_LINKED}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP}
 
 def rename_entities(rows: str) -> str:
     """Return the fragment that renames the entities in the parameter *rows*, with a new vector and no links."""
-    return f"""
-CALL {{
-  WITH e
-  UNWIND ${rows} AS row
-  MATCH (n:Entity {{key: row.key}})
+    return for_each(
+        rows,
+        """
+  MATCH (n:Entity {key: row.key})
   SET n.name = row.name
   WITH n, row
   MATCH (n)-[:MEANS]->(v)
   SET v.embedding = vecf32(row.embedding)
   WITH n
   MATCH (n)-[old:SIMILAR_TO]-()
-  DELETE old
-}}"""
+  DELETE old""",
+    )
 
 
 REVISE = """

@@ -8,6 +8,7 @@ no text of anybody's, so nothing that is forgotten stays in it.
 from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.queries.fragments import for_each, replace_words
 from kg_memory.temporal.interval import OPEN_END
 
 WHOLE = f"""
@@ -165,136 +166,93 @@ SET e += $identity
 WITH e
 """
 
-_ENTITIES = """
-CALL {
-  WITH e
-  UNWIND $created AS row
+_ENTITIES = (
+    for_each(
+        "created",
+        """
   CREATE (n:Entity)
   SET n = row.properties
-  CREATE (n)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})
-}
-CALL {
-  WITH e
-  UNWIND $entities AS row
-  MATCH (n:Entity {id: row.id})
-  OPTIONAL MATCH (:Term)-[old:IN_ENTITY]->(n)
-  DELETE old
-  WITH DISTINCT n, row
+  CREATE (n)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})""",
+    )
+    + for_each(
+        "entities",
+        f"""
+  MATCH (n:Entity {{id: row.id}})
   SET n.name = row.name, n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen,
     n.n = row.n, n.summary = '', n.worded = NULL, n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
-}
-CALL {
-  WITH e
-  UNWIND $entities AS row
-  MATCH (n:Entity {id: row.id})
-  UNWIND row.terms AS term
-  MERGE (t:Term {s: term.term})
-  MERGE (t)-[p:IN_ENTITY]->(n)
-  SET p.f = CASE WHEN term.f <> 1 THEN term.f END
-}
-CALL {
-  WITH e
-  UNWIND $entities AS row
-  MATCH (n:Entity {id: row.id})-[old:SIMILAR_TO]-()
-  DELETE old
-}"""
+  {replace_words("Entity", "n")}""",
+    )
+    + for_each("entities", "MATCH (n:Entity {id: row.id})-[old:SIMILAR_TO]-() DELETE old")
+)
 
-_FACTS = """
-CALL {
-  WITH e
-  UNWIND $facts AS row
+_FACTS = (
+    for_each(
+        "facts",
+        """
   MATCH (old:Fact {id: row.origin})
   CREATE (f:Fact)
   SET f = row.properties, f.embedding = vecf32(row.embedding)
   WITH f, old
   MATCH (t:Term)-[p:IN_FACT]->(old)
-  CREATE (t)-[:IN_FACT {f: p.f}]->(f)
-}
-CALL {
-  WITH e
-  UNWIND $facts AS row
-  MATCH (old:Fact {id: row.origin})
-  MATCH (f:Fact {id: row.properties.id})
-  MATCH (old)-[:OBJECT_IS]->(o)
-  MERGE (f)-[:OBJECT_IS]->(o)
-}
-CALL {
-  WITH e
-  UNWIND $facts AS row
-  MATCH (s)-[:SUBJECT_OF]->(:Fact {id: row.origin})
+  CREATE (t)-[:IN_FACT {f: p.f}]->(f)""",
+    )
+    + for_each(
+        "facts",
+        """
+  MATCH (s)-[:SUBJECT_OF]->(old:Fact {id: row.origin})
   MATCH (f:Fact {id: row.properties.id})
   MERGE (s)-[:SUBJECT_OF]->(f)
-}
-CALL {
-  WITH e
-  UNWIND $statements AS row
+  WITH old, f
+  MATCH (old)-[:OBJECT_IS]->(o)
+  MERGE (f)-[:OBJECT_IS]->(o)""",
+    )
+    + for_each(
+        "statements",
+        """
   MATCH (x:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin})
   MATCH (f:Fact {id: row.fact})
   CREATE (x)-[new:STATES]->(f)
-  SET new = properties(old)
-}
-CALL {
-  WITH e
-  UNWIND $statements AS row
-  MATCH (:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin})
-  DELETE old
-}
-CALL {
-  WITH e
-  UNWIND $statements AS row
-  MATCH (old:Fact {id: row.origin})-[r:RESTS_ON {episode: row.episode}]->(premise)
-  MATCH (f:Fact {id: row.fact})
-  MERGE (f)-[moved:RESTS_ON {episode: row.episode}]->(premise)
+  SET new = properties(old)""",
+    )
+    + for_each(
+        "statements",
+        "MATCH (:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin}) DELETE old",
+    )
+    + "".join(
+        for_each(
+            "statements",
+            f"""
+  MATCH {pattern.format("r", "old:Fact {id: row.origin}")}
+  MATCH (f:Fact {{id: row.fact}})
+  MERGE {pattern.format("moved", "f")}
   SET moved.stated = r.stated
-  DELETE r
-}
-CALL {
-  WITH e
-  UNWIND $statements AS row
-  MATCH (resting)-[r:RESTS_ON {episode: row.episode}]->(old:Fact {id: row.origin})
-  MATCH (f:Fact {id: row.fact})
-  MERGE (resting)-[moved:RESTS_ON {episode: row.episode}]->(f)
-  SET moved.stated = r.stated
-  DELETE r
-}
-CALL {
-  WITH e
-  UNWIND $evidence AS row
-  MATCH (f:Fact {id: row.id})
-  SET f += row
-}"""
+  DELETE r""",
+        )
+        for pattern in (
+            "({1})-[{0}:RESTS_ON {{episode: row.episode}}]->(premise)",
+            "(resting)-[{0}:RESTS_ON {{episode: row.episode}}]->({1})",
+        )
+    )
+    + for_each("evidence", "MATCH (f:Fact {id: row.id}) SET f += row")
+)
 
 
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
     """Return the fragment that takes what *name* says from one entity and gives it to another."""
-    return f"""
-CALL {{
-  WITH e
-  UNWIND ${name}_out AS row
-  MATCH (x:{label} {{{key}: row.id}})
-  MATCH (n:Entity {{id: row.entity}})
-  MATCH {pattern}
-  DELETE old
-}}
-CALL {{
-  WITH e
-  UNWIND ${name}_in AS row
-  MATCH (x:{label} {{{key}: row.id}})
-  MATCH (n:Entity {{id: row.entity}})
-  MERGE {create}
-}}"""
+    ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
+    taken = for_each(f"{name}_out", f"{ends} MATCH {pattern} DELETE old")
+    return taken + for_each(f"{name}_in", f"{ends} MERGE {create}")
 
 
 _MOVED = "".join(
-    f"""
-CALL {{
-  WITH e
-  UNWIND $moved AS row
+    for_each(
+        "moved",
+        f"""
   MATCH (x:{label} {{{key}: row.id}})
   WHERE row.label = '{label}'
   CREATE (e)-[r:MOVED {{role: row.role, kept: row.kept}}]->(x)
-  SET r.origin = row.origin, r.ruling = row.ruling, r.refused = row.refused
-}}"""
+  SET r.origin = row.origin, r.ruling = row.ruling, r.refused = row.refused""",
+    )
     for label, key in (("Fact", "id"), ("Episode", "id"), ("Alias", "key"), ("Verdict", "id"))
 )
 
@@ -304,64 +262,23 @@ CALL {
   WITH e
   OPTIONAL MATCH (e)-[old:ABOUT]->(:Entity)
   DELETE old
-}
-CALL {
-  WITH e
-  UNWIND $about AS row
-  MATCH (n:Entity {id: row.id})
-  CREATE (e)-[:ABOUT {role: row.role}]->(n)
-}
-CALL {
-  WITH e
-  UNWIND $together AS row
+}"""
+    + for_each("about", "MATCH (n:Entity {id: row.id}) CREATE (e)-[:ABOUT {role: row.role}]->(n)")
+    + for_each(
+        "together",
+        """
   MATCH (:Entity {id: row.one})-[old:DISTINCT_FROM]-(:Entity {id: row.other})
   WITH DISTINCT old
-  DELETE old
-}"""
+  DELETE old""",
+    )
     + part.SET_APART
-    + """
-CALL {
-  WITH e
-  UNWIND $verdicts AS row
-  MATCH (v:Verdict {id: row.id})
-  SET v.ruling = row.ruling, v.refused = row.refused
-}
-CALL {
-  WITH e
-  UNWIND $gone_facts AS id
-  MATCH (f:Fact {id: id})
-  OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
-  WITH f, collect(b) AS beliefs
-  FOREACH (b IN beliefs | DETACH DELETE b)
-  DETACH DELETE f
-}
-CALL {
-  WITH e
-  UNWIND $gone AS id
-  MATCH (n:Entity {id: id})
-  OPTIONAL MATCH (n)-[:MEANS]->(v)
-  WITH n, collect(v) AS vectors
-  FOREACH (v IN vectors | DETACH DELETE v)
-  DETACH DELETE n
-}
-"""
+    + for_each("verdicts", "MATCH (v:Verdict {id: row.id}) SET v.ruling = row.ruling, v.refused = row.refused")
+    + for_each("gone_facts", "MATCH (:Fact {id: id})-[:HELD|PROPOSED]->(b:Belief) DELETE b", "id")
+    + for_each("gone_facts", "MATCH (f:Fact {id: id}) DELETE f", "id")
+    + for_each("gone", "MATCH (:Entity {id: id})-[:MEANS]->(v) DELETE v", "id")
+    + for_each("gone", "MATCH (n:Entity {id: id}) DELETE n", "id")
+    + "\n"
 )
-
-_NEW_ALIASES = """
-CALL {
-  WITH e
-  UNWIND $aliases_in AS row
-  MERGE (:Alias {key: row.id})
-}"""
-
-_UNUSED_ALIASES = """
-CALL {
-  WITH e
-  UNWIND $aliases_out AS row
-  MATCH (a:Alias {key: row.id})
-  WHERE outdegree(a) = 0
-  DELETE a
-}"""
 
 MOVE = (
     _GUARD
@@ -370,9 +287,9 @@ MOVE = (
     + _moves("subjects", "Fact", "id", "(n)-[old:SUBJECT_OF]->(x)", "(n)-[:SUBJECT_OF]->(x)")
     + _moves("objects", "Fact", "id", "(x)-[old:OBJECT_IS]->(n)", "(x)-[:OBJECT_IS]->(n)")
     + _moves("mentions", "Episode", "id", "(x)-[old:MENTIONS]->(n)", "(x)-[:MENTIONS]->(n)")
-    + _NEW_ALIASES
+    + for_each("aliases_in", "MERGE (:Alias {key: row.id})")
     + _moves("aliases", "Alias", "key", "(x)-[old:NAMES]->(n)", "(x)-[:NAMES]->(n)")
-    + _UNUSED_ALIASES
+    + for_each("aliases_out", "MATCH (a:Alias {key: row.id}) WHERE outdegree(a) = 0 DELETE a")
     + """
 CALL {
   WITH e

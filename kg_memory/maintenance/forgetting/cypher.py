@@ -6,6 +6,7 @@ Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and 
 from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.queries.fragments import for_each, replace_words
 
 EPISODES = """
 UNWIND $ids AS id
@@ -188,33 +189,10 @@ goes.
 """
 
 
-def _for_each(name: str, body: str, row: str = "row") -> str:
-    """Return the part of a query that does *body* for each *row* of the parameter *name*."""
-    return f"""
-CALL {{
-  WITH e
-  UNWIND ${name} AS {row}
-  {body.strip()}
-}}"""
-
-
-def _replace_terms(label: str, node: str) -> str:
-    """Return the part of a query that makes ``row.terms`` the words of *node*, which is of *label*."""
-    return f"""WITH {node}, row
-  OPTIONAL MATCH (old:Term)-[p:IN_{label.upper()}]->({node})
-  WHERE NOT old.s IN [term IN row.terms | term.term]
-  DELETE p
-  WITH DISTINCT {node}, row
-  UNWIND row.terms AS term
-  MERGE (t:Term {{s: term.term}})
-  MERGE (t)-[q:IN_{label.upper()}]->({node})
-  SET q.f = CASE WHEN term.f <> 1 THEN term.f END"""
-
-
 def _unlink(name: str, row: str, id_: str) -> str:
     """Return the part of a query that parts facts from their premises where the episodes *name* alone say so."""
     states = f"MATCH (x:Episode {{id: {id_}}})-[:STATES]->(f:Fact) WITH DISTINCT {row}, f"
-    return _for_each(name, f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r", row)
+    return for_each(name, f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r", row)
 
 
 _BLANK_PREMISE = """
@@ -226,42 +204,42 @@ _BLANK_PREMISE = """
 
 _CORRECT = "".join(
     (
-        _for_each("links", "MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after}) MERGE (p)-[:NEXT]->(n)"),
-        _for_each("places", f"MATCH (d:Episode {{id: row.id}}) SET d.n = row.n {_replace_terms('Episode', 'd')}"),
-        _for_each(
+        for_each("links", "MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after}) MERGE (p)-[:NEXT]->(n)"),
+        for_each("places", f"MATCH (d:Episode {{id: row.id}}) SET d.n = row.n {replace_words('Episode', 'd')}"),
+        for_each(
             "evidence",
             """
   MATCH (f:Fact {id: row.id})
   SET f.wording = row.wording, f.confidence = row.confidence, f.said_at = row.said_at, f.told_at = row.told_at,
     f.told_by = row.told_by, f.told_end = row.told_end""",
         ),
-        _for_each(
+        for_each(
             "retold",
             f"""
   MATCH (f:Fact {{id: row.id}})
   SET f.sentence = row.sentence, f.embedding = vecf32(row.embedding), f.n = row.n
-  {_replace_terms("Fact", "f")}""",
+  {replace_words("Fact", "f")}""",
         ),
-        _for_each(
+        for_each(
             "unrefuted",
             "MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact}) SET s.refuted = false",
         ),
-        _for_each(
+        for_each(
             "entities",
             f"""
   MATCH (n:Entity {{key: row.key}})
   SET n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen, n.summary = '',
     n.stale = $now, n.revision = coalesce(n.revision, 0) + 1, n.n = row.n
-  {_replace_terms("Entity", "n")}""",
+  {replace_words("Entity", "n")}""",
         ),
         part.rename_entities("renamed"),
-        _for_each("unnamed", "MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r"),
-        _for_each("scrubbed", "MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode"),
-        _for_each("scrubbed_identities", "MATCH (i:Identity {id: id}) SET i.reason = '', i.undone_reason = ''", "id"),
-        _for_each("gone_facts", _BLANK_PREMISE, "id"),
+        for_each("unnamed", "MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r"),
+        for_each("scrubbed", "MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode"),
+        for_each("scrubbed_identities", "MATCH (i:Identity {id: id}) SET i.reason = '', i.undone_reason = ''", "id"),
+        for_each("gone_facts", _BLANK_PREMISE, "id"),
         _unlink("gone_episodes", "id", "id"),
         _unlink("redacted", "row", "row.id"),
-        _for_each("unread", "MATCH (x:Episode {id: id}) SET x.status = 'saved'", "id"),
+        for_each("unread", "MATCH (x:Episode {id: id}) SET x.status = 'saved'", "id"),
         """
 CALL {
   WITH e
@@ -276,7 +254,7 @@ CALL {
 
 def _delete_nodes(label: str, name: str) -> str:
     """Return the part of a query that removes the nodes of *label* whose ids are in the parameter *name*."""
-    return _for_each(name, f"MATCH (gone:{label} {{id: id}}) DELETE gone", "id")
+    return for_each(name, f"MATCH (gone:{label} {{id: id}}) DELETE gone", "id")
 
 
 _REMOVE = "".join(
@@ -286,7 +264,7 @@ _REMOVE = "".join(
         _delete_nodes("Belief", "gone_beliefs"),
         _delete_nodes("Fact", "gone_facts"),
         _delete_nodes("Community", "gone_communities"),
-        _for_each("gone_entities", "MATCH (:Entity {id: id})-[:MEANS]->(gone) DELETE gone", "id"),
+        for_each("gone_entities", "MATCH (:Entity {id: id})-[:MEANS]->(gone) DELETE gone", "id"),
         _delete_nodes("Entity", "gone_entities"),
         _delete_nodes("Episode", "gone_episodes"),
         """
@@ -302,8 +280,8 @@ CALL {
   WHERE outdegree(gone, 'ABOUT') = 0 OR (gone.state IN ['done'] AND outdegree(gone, 'MOVED') = 0)
   DELETE gone
 }""",
-        _for_each("gone_aliases", "MATCH (gone:Alias {key: key}) WHERE outdegree(gone) = 0 DELETE gone", "key"),
-        _for_each(
+        for_each("gone_aliases", "MATCH (gone:Alias {key: key}) WHERE outdegree(gone) = 0 DELETE gone", "key"),
+        for_each(
             "gone_predicates",
             """
   MATCH (gone:Predicate {name: name})
@@ -317,9 +295,9 @@ CALL {
     )
 )
 
-_BELIEVE = _for_each("reopened", "MATCH (b:Belief {id: row.id}) SET b.expired_at = row.until") + part.REVISE
+_BELIEVE = for_each("reopened", "MATCH (b:Belief {id: row.id}) SET b.expired_at = row.until") + part.REVISE
 
-_REDACT = _for_each(
+_REDACT = for_each(
     "redacted",
     """
   MATCH (x:Episode {id: row.id})
