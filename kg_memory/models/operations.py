@@ -33,9 +33,6 @@ class Usage(BaseModel):
         given_up = tuple(dict.fromkeys((*self.given_up, *other.given_up)))
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS}, given_up=given_up)
 
-    def __sub__(self, other: Usage) -> Usage:
-        return Usage(**{name: getattr(self, name) - getattr(other, name) for name in COUNTS}, given_up=self.given_up)
-
 
 class StepUsage(Usage):
     """The usage of a step of an ingestion; `seconds` includes all waiting."""
