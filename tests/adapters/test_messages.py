@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from langchain_core.messages import (
@@ -38,34 +39,26 @@ def ids(messages, **options):
     return [each.source_id for each in episodes_of(messages, **options)]
 
 
-def test_what_people_and_the_assistant_said_is_remembered_and_nothing_else():
-    found = episodes_of(TURN, thread="t1")
-    assert [(each.speaker, each.content) for each in found] == [
-        ("user", "I live in Oslo."),
-        ("assistant", "Oslo is nice!"),
-    ]
-    assert {(each.thread, each.source) for each in found} == {("t1", "langchain")}
+SUMMARY = HumanMessage("So far: Ann left Rome.", additional_kwargs={"lc_source": "summarization"})
+NAMED = [HumanMessage("a", name="Ann"), HumanMessage("b"), HumanMessage("c", name=""), AIMessage("d")]
+ROLES = [ChatMessage("one", role="User"), ChatMessage("two", role="ai"), ChatMessage("three", role="critic")]
+PLAIN = [("user", "one"), {"role": "assistant", "content": "two"}, "three", ("system", "no"), ("human", "four")]
+SAID: dict[str, tuple[Any, dict[str, str], list[str]]] = {
+    "people and the assistant": (TURN, {}, ["user: I live in Oslo.", "assistant: Oslo is nice!"]),
+    "an iterator": (iter(TURN), {}, ["user: I live in Oslo.", "assistant: Oslo is nice!"]),
+    "dicts, tuples and texts": (PLAIN, {}, ["user: one", "assistant: two", "user: three", "user: four"]),
+    "roles that are known": (ROLES, {}, ["user: one", "assistant: two"]),
+    "a message's own name": (NAMED, {"user": "Bob", "assistant": "Eve"}, ["Ann: a", "Bob: b", "Bob: c", "Eve: d"]),
+    "a message that is removed": ([RemoveMessage(id="m1"), HumanMessage("one")], {}, ["user: one"]),
+    "a summary by LangChain": ([SUMMARY, HumanMessage("one")], {}, ["user: one"]),
+}
 
 
-def test_dicts_tuples_and_texts_are_messages_too():
-    given = [("user", "one"), {"role": "assistant", "content": "two"}, "three", ("system", "no"), ("human", "four")]
-    assert [(each.speaker, each.content) for each in episodes_of(given)] == [
-        ("user", "one"), ("assistant", "two"), ("user", "three"), ("user", "four"),
-    ]  # fmt: skip
-
-
-def test_the_messages_may_come_from_an_iterator():
-    assert contents(iter(TURN)) == ["I live in Oslo.", "Oslo is nice!"]
-
-
-def test_a_role_of_ones_own_is_remembered_where_it_is_known():
-    given = [ChatMessage("one", role="User"), ChatMessage("two", role="ai"), ChatMessage("three", role="critic")]
-    assert [(each.speaker, each.content) for each in episodes_of(given)] == [("user", "one"), ("assistant", "two")]
-
-
-def test_the_messages_own_name_says_who_spoke_before_the_callers():
-    given = [HumanMessage("a", name="Ann"), HumanMessage("b"), HumanMessage("c", name=""), AIMessage("d")]
-    assert [each.speaker for each in episodes_of(given, user="Bob", assistant="Eve")] == ["Ann", "Bob", "Bob", "Eve"]
+@pytest.mark.parametrize(("messages", "names", "said"), SAID.values(), ids=SAID.keys())
+def test_episodes_are_the_words_of_people_and_the_assistant(messages, names, said):
+    episodes = episodes_of(messages, thread="t1", **names)
+    assert [f"{each.speaker}: {each.content}" for each in episodes] == said
+    assert {(each.thread, each.source) for each in episodes} == {("t1", "langchain")}
 
 
 @pytest.mark.parametrize(
@@ -86,10 +79,6 @@ def test_the_words_of_a_message_are_its_text_without_images_thoughts_and_calls(c
 @pytest.mark.parametrize("content", ["", " \n\t", [IMAGE]])
 def test_a_message_without_words_is_no_episode(content):
     assert episodes_of([HumanMessage(content, id="m1")]) == []
-
-
-def test_a_removed_message_is_no_episode():
-    assert contents([RemoveMessage(id="m1"), HumanMessage("one")]) == ["one"]
 
 
 def test_the_same_message_twice_is_the_same_episode_and_an_edited_one_is_another():
@@ -189,11 +178,7 @@ def test_where_nobody_said_anything_there_is_no_question(messages):
     assert last_question(messages) is None
 
 
-SUMMARY = HumanMessage("So far: Ann left Rome.", additional_kwargs={"lc_source": "summarization"})
-
-
-def test_a_summary_that_langchain_wrote_is_nobodys_words():
-    assert contents([SUMMARY, HumanMessage("one")]) == ["one"]
+def test_a_summary_by_langchain_is_no_question():
     assert last_question([HumanMessage("one"), SUMMARY]) == "one"
 
 

@@ -386,18 +386,13 @@ def test_the_context_is_added_to_the_system_message_of_a_new_list():
     assert stored[0].content == "You are kind."
 
 
-def test_a_system_message_of_blocks_gets_one_more_block():
+def test_a_system_message_of_blocks_gets_one_more_block_and_a_missing_one_is_made():
     blocks = [{"type": "text", "text": "You are kind.", "cache_control": {"type": "ephemeral"}}]
     [system, _] = with_memory([SystemMessage(blocks), ("user", "Hi")], "Ann lives in Oslo")
-    assert system.content[0] == blocks[0]
+    assert (system.content[0], len(blocks)) == (blocks[0], 1)
     assert system.content[1]["text"].endswith("Ann lives in Oslo")
-    assert len(blocks) == 1
-
-
-def test_without_a_system_message_the_context_becomes_one():
     [system, human] = with_memory([("user", "Hi")], "Ann lives in Oslo")
-    assert isinstance(system, SystemMessage)
-    assert human.content == "Hi"
+    assert (isinstance(system, SystemMessage), human.content) == (True, "Hi")
     assert len(with_memory([], "Ann lives in Oslo")) == 1
 
 

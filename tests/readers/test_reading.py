@@ -250,33 +250,16 @@ def test_no_file_content_gets_anything_but_episodes_or_an_input_error(tmp_path_f
         return
 
 
+KEYS = (
+    "role content messages type data lc kwargs id at turns conversation session_1 text speaker time_anchor kind dia_id"
+    " sample_id"
+).split()
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                [
-                    "role",
-                    "content",
-                    "messages",
-                    "type",
-                    "data",
-                    "lc",
-                    "kwargs",
-                    "id",
-                    "at",
-                    "turns",
-                    "conversation",
-                    "session_1",
-                    "text",
-                    "speaker",
-                    "time_anchor",
-                    "kind",
-                    "dia_id",
-                    "sample_id",
-                ]
-            ),
+            st.sampled_from(KEYS),
             inner,
             max_size=4,
         )
