@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kg_memory.models.graph import Episode, Fact, Remark, Source
 from kg_memory.models.operations import Usage
-from kg_memory.retrieval.context.lines import (
-    date_in_figures,
-    day_in_figures,
-    period_in_figures,
-    tell_episode,
-    time_in_figures,
-)
+from kg_memory.retrieval.context.lines import tell_episode
+from kg_memory.text.dated import date_in_figures, day_in_figures, period_in_figures, time_in_figures
 from kg_memory.text.excerpt import is_quote
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from kg_memory.models.graph import Change, Community, Episode, Fact, PredicateIn
 from kg_memory.models.operations import CommunityRefresh
 from kg_memory.models.results import CommunityCard
 from kg_memory.plugins import load_plugin
-from kg_memory.retrieval.context.lines import date_in_figures, period_in_figures
+from kg_memory.text.dated import date_in_figures, period_in_figures
 from kg_memory.text.predicates import canonical_predicate, predicate_name
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from kg_memory.falkor.rows import Row, tell_times
 from kg_memory.memory import open as opening
 from kg_memory.memory.changes import Seen, Watch
 from kg_memory.models.graph import Change
-from kg_memory.retrieval.context.lines import period_in_figures
 from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import EPOCH, instant
+from kg_memory.text.dated import period_in_figures
 
 STYLES = {"done": "green", "learned": "green", "failed": "bold red", "waiting": "yellow", "ended": "yellow"}
 

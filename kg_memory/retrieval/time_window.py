@@ -13,13 +13,13 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.results import QueryTime
-from kg_memory.retrieval.context.lines import day_in_figures
 from kg_memory.retrieval.names import USER, asker_keys, name_keys
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.question import Question, QuestionTime
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
+from kg_memory.text.dated import day_in_figures
 from kg_memory.text.dates import EventTime, find_times, parse_when
 from kg_memory.text.identity import alias_key, replace_unstorable
 

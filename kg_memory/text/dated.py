@@ -1,16 +1,192 @@
-"""Sentences of facts with their dates, for summaries: a summary is read long after it was written."""
+"""Periods in words ("since May 2023") and in figures ("2023-05 - now"), and sentences of facts with their dates.
+
+A summary has dated sentences: it is read long after it was written.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TypedDict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol, TypedDict
 
-from kg_memory.models.graph import Precision
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, local_time, time_text
+from kg_memory.models.graph import Fact, FactKind, Precision
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, local_time, midnight, round_to_midnight
 from kg_memory.text.dates import find_dates
 
+Writer = Callable[[datetime, Precision], str]
+"""Writes a date as exactly as it is known."""
+_SEASONS = ("winter", "spring", "summer", "autumn")
+# Not strftime's, which speak the machine's language.
+_MONTHS = ("January February March April May June July August September October November December").split()
+_DAY = timedelta(days=1)
+
+
+class Period(Protocol):
+    """A fact, as far as its dates go."""
+
+    @property
+    def kind(self) -> FactKind: ...
+    @property
+    def valid_at(self) -> datetime | None: ...
+    @property
+    def invalid_at(self) -> datetime | None: ...
+    @property
+    def precision(self) -> Precision: ...
+    @property
+    def end_precision(self) -> Precision: ...
+    @property
+    def known_from(self) -> datetime | None: ...
+    @property
+    def mark(self) -> str: ...
+
+
+# Periods in words
+
+
+def period_in_words(fact: Period, now: datetime | None = None, write: Writer | None = None) -> str:
+    """Return when a fact was so or takes place: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023".
+
+    Of one without a start it tells when it was said. A state that has ended by *now* is marked as no longer so, unless
+    it took a day at most. *write* writes the dates, in words by default.
+    """
+    is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
+    write = write or date_in_words
+    when = _day(fact, write) or _phrase(fact, write, is_over=is_over and fact.kind == "state")
+    if fact.kind == "plan":
+        is_exact = fact.valid_at and not fact.invalid_at and fact.precision not in ("about", "by")
+        when = f"planned for {when.split(' ', 1)[1]}" if is_exact else f"planned, {when}"
+    return f"{when}, {fact.mark}" if fact.mark else when
+
+
+def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
+    start, end = _bounds(fact, write)
+    mark = "no longer so: " if is_over else ""
+    if start and end:
+        return f"{mark}from {start} to {end}"
+    if start and fact.kind == "state":
+        return f"since {start}"
+    if start:
+        is_vague, is_day = fact.precision in ("about", "by"), fact.precision in ("instant", "day")
+        return start if is_vague else f"{'on' if is_day else 'in'} {start}"
+    if end and fact.kind == "state":
+        return f"{mark}{'ended' if is_over else 'until'} {end}"
+    return f"said on {write(midnight(fact.known_from), 'day')}" if fact.known_from else "date unknown"
+
+
+def bounds_in_words(fact: Period) -> tuple[str, str]:
+    """Return the two ends of when a fact was so: "May 2023" and "present"."""
+    latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
+    begin, end = _bounds(fact, date_in_words)
+    return begin or latest, end or "present"
+
+
+def _bounds(fact: Period, write: Writer) -> tuple[str, str]:
+    begin = write(fact.valid_at, fact.precision) if fact.valid_at else ""
+    return begin, write(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
+
+
+def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
+    """Return a date in words, as exactly as it is known, with the time of day where it has one."""
+    moment = _round(moment, precision)
+    match precision:
+        case "season":
+            return _season(moment)
+        case "week":
+            return f"the week of {_date(moment)}"
+        case "about":
+            return f"about {_date(moment, _granularity(moment))}"
+        case "by":
+            return f"{_date(moment, _granularity(moment))} at the latest"
+        case "instant":
+            return _date(moment) if moment == midnight(moment) else f"{_date(moment)}{_time_of_day(moment)}"
+    return _date(moment, precision)
+
+
+def _date(moment: datetime, precision: Precision = "day") -> str:
+    if precision == "year":
+        return str(moment.year)
+    month = f"{_MONTHS[moment.month - 1]} {moment.year}"
+    return month if precision == "month" else f"{moment.day} {month}"
+
+
+def _granularity(moment: datetime) -> Precision:
+    """Return how exactly a vague date was told: what begins a year, or a month, stands for all of it."""
+    if moment.day > 1 or moment != midnight(moment):
+        return "day"
+    return "month" if moment.month > 1 else "year"
+
+
+def _day(fact: Period, write: Writer) -> str:
+    """Return the day of a fact that lasts a day at most; else ""."""
+    start, end = fact.valid_at, fact.invalid_at
+    if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
+        return ""
+    if _is_day(start, end):
+        return f"on {write(start, 'day')}"
+    end = end.astimezone(start.tzinfo)
+    within = start.date() == end.date()
+    return f"on {write(midnight(start), 'day')} from {start:%H:%M} to{_time_of_day(end)}" if within else ""
+
+
+# Periods in figures
+
+
+def period_in_figures(fact: Fact) -> str:
+    """Return when a fact was so, in figures: "2023-05 - now"; a whole day is that day."""
+    start, end = fact.valid_at, fact.invalid_at
+    if start and end and {fact.precision, fact.end_precision} <= {"instant", "day"} and _is_day(start, end):
+        return day_in_figures(start)
+    latest = f"by {day_in_figures(fact.known_from)}" if fact.known_from else "date unknown"
+    begin, until = _bounds(fact, date_in_figures)
+    return f"{begin or latest} - {until or 'now'}" + (f", {fact.mark}" if fact.mark else "")
+
+
+def date_in_figures(moment: datetime, precision: Precision) -> str:
+    """Return a date in figures, only as exactly as it is known."""
+    moment = _round(moment, precision)
+    match precision:
+        case "instant" | "day":
+            return day_in_figures(moment)
+        case "week":
+            return f"week of {day_in_figures(moment)}"
+        case "season":
+            return _season(moment)
+        case "about" | "by":
+            exact = _granularity(moment)
+            return f"{precision} {date_in_figures(midnight(moment), exact)}"
+    return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
+
+
+def day_in_figures(moment: datetime) -> str:
+    """Return a date in figures, with the time of day where it has one."""
+    return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else time_in_figures(moment)
+
+
+def time_in_figures(moment: datetime) -> str:
+    """Return a date and a time of day in figures, by the clock of who told it; one of UTC says so."""
+    return f"{moment:%Y-%m-%d}{_time_of_day(moment)}"
+
+
+def _round(moment: datetime, precision: Precision) -> datetime:
+    return moment if precision in ("instant", "by") else round_to_midnight(moment)  # "by" is often that of a message
+
+
+def _is_day(start: datetime, end: datetime) -> bool:
+    return start == midnight(start) and end - start == _DAY
+
+
+def _season(moment: datetime) -> str:
+    return f"{_SEASONS[(moment.month % 12) // 3]} {moment.year}"
+
+
+def _time_of_day(moment: datetime) -> str:
+    return f" {moment:%H:%M}{'' if moment.utcoffset() else ' UTC'}"
+
+
+# Dated sentences
+
 _STOP = re.compile(r"(?<![.。])[.。]$")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d$")
 _DATE = re.compile(r" \((?:since|from|until|on|in|by|about|said on|planned)\b[^()]*\d{4}[^()]*\)[.。]?$")
 
 
@@ -21,7 +197,7 @@ class DatedFact(TypedDict):
     """
 
     sentence: str
-    kind: str
+    kind: FactKind
     valid_at: int
     invalid_at: int
     precision: Precision
@@ -30,12 +206,23 @@ class DatedFact(TypedDict):
     offset: int
 
 
+class _Period(NamedTuple):
+    kind: FactKind
+    valid_at: datetime | None
+    invalid_at: datetime | None
+    precision: Precision
+    end_precision: Precision
+    known_from: datetime | None
+    mark: str = ""
+
+
 def dated(fact: DatedFact) -> str:
-    """Return the sentence of a fact with its dates: "Ann lives in Oslo (since 2024-05)."."""
-    when, sentence = _when(fact), fact["sentence"].rstrip()
-    if not when:
+    """Return the sentence of a fact with its dates, without times of day: "Ann lives in Oslo (since 2024-05)."."""
+    period, sentence = _period_of(fact), fact["sentence"].rstrip()
+    is_timeless = fact["kind"] == "state" and not period.valid_at and not period.invalid_at
+    if is_timeless and period.known_from and not find_dates(sentence, period.known_from):
         return sentence
-    stop = _STOP.search(sentence)
+    when, stop = period_in_words(period, write=date_without_time), _STOP.search(sentence)
     return f"{sentence[: stop.start()]} ({when}){stop[0]}" if stop else f"{sentence} ({when})"
 
 
@@ -43,7 +230,7 @@ def dated_past(fact: DatedFact) -> str:
     """Return the sentence of a state that is over behind its dates: "Until 2024-05: Ann lives in Oslo"."""
     if fact["kind"] == "event":
         return dated(fact)
-    begin, end = _ends(fact)
+    begin, end = _bounds(_period_of(fact), date_without_time)
     until = f"{end[3:]} at the latest" if end.startswith("by ") else end
     return f"{f'From {begin} until' if begin else 'Until'} {until}: {fact['sentence']}"
 
@@ -53,35 +240,19 @@ def without_dates(sentence: str) -> str:
     return _DATE.sub("", sentence)
 
 
-def _when(fact: DatedFact) -> str:
-    """Return when a fact is so; when it was said, where only that tells what its words mean; or nothing."""
-    begin, end = _ends(fact)
-    lasts = fact["kind"] == "state"
-    until = f"until {end}" if end else ""
-    if not begin:
-        said = local_time(fact["said_at"], fact["offset"])
-        timeless = lasts and not find_dates(fact["sentence"], said)
-        return until if timeless else ", ".join(filter(None, (f"said on {said.date()}", until)))
-    if end:
-        when = f"from {begin} {until}"
-    elif begin.startswith("by ") or (begin.startswith("about ") and not lasts):
-        when = begin
-    else:
-        is_day = _DAY.match(begin)
-        when = f"{'since' if lasts else 'on' if is_day else 'in'} {begin}"
-    return f"planned, {when}" if fact["kind"] == "plan" else when
-
-
-def _ends(fact: DatedFact) -> tuple[str, str]:
+def _period_of(fact: DatedFact) -> _Period:
     offset = fact["offset"]
-    begin = "" if fact["valid_at"] <= OPEN_START else _date(fact["valid_at"], fact["precision"], offset)
-    end = "" if fact["invalid_at"] >= OPEN_END else _date(fact["invalid_at"], fact["end_precision"], offset)
-    return begin, end
+    return _Period(
+        fact["kind"],
+        local_time(fact["valid_at"], offset) if fact["valid_at"] > OPEN_START else None,
+        local_time(fact["invalid_at"], offset) if fact["invalid_at"] < OPEN_END else None,
+        fact["precision"],
+        fact["end_precision"],
+        local_time(fact["said_at"], offset),
+    )
 
 
-def _date(micros: int, precision: Precision, offset: int) -> str:
-    """Return a date as exactly as it is known, without the time of day: "2024-05", "the week of 2024-05-06"."""
-    if precision == "week":
-        return f"the week of {time_text(micros, 'day', offset)}"
-    text = (time_text(micros, precision, offset) or "").split("T")[0]
-    return " ".join(reversed(text.split("-"))) if precision == "season" else text
+def date_without_time(moment: datetime, precision: Precision) -> str:
+    """Return a date in figures, without the time of day."""
+    written = date_in_figures(midnight(moment) if precision in ("instant", "by") else moment, precision)
+    return f"the {written}" if precision == "week" else written

@@ -314,8 +314,7 @@ def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
 def _rate_denials_chinese(claim: Claim, text: str) -> float:
     denied, told = _denied_chinese(claim.sentence), _denied_chinese(text)
     if denied and not told:
-        is_over = _OVER_CHINESE.search(claim.sentence) and _ENDS_CHINESE.search(text)
-        return 1.0 if is_over else _DENIED
+        return 1.0 if _OVER_CHINESE.search(claim.sentence) and _ENDS_CHINESE.search(text) else _DENIED
     is_over = claim.kind == "former" or (_ENDS_CHINESE.search(claim.sentence) and not _NEVER_CHINESE.search(text))
     if told and not denied and not is_over:
         sentence = Words(claim.sentence)

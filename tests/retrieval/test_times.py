@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.retrieval.context.lines import bounds_in_words, day_in_figures, period_in_figures, period_in_words
+from kg_memory.text.dated import bounds_in_words, day_in_figures, period_in_figures, period_in_words
 from tests.retrieval.findings import JUNE, MAY, NOW, fact
 
 YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)

@@ -51,9 +51,9 @@ SENTENCES: dict[str, tuple[DatedFact, str]] = {
     "by": (fact("Ann sold it", MAY, kind="event", precision="by"), "Ann sold it (by 2024-05-14)"),
     "a plan": (
         fact("Ann is to move to Rome", us(2025, 1, 1), kind="plan", precision="month"),
-        "Ann is to move to Rome (planned, in 2025-01)",
+        "Ann is to move to Rome (planned for 2025-01)",
     ),
-    "with an end": (fact("Ann studies", MAY, LATER), "Ann studies (from 2024-05-14 until 2025-01-01)"),
+    "with an end": (fact("Ann studies", MAY, LATER), "Ann studies (from 2024-05-14 to 2025-01-01)"),
     "only an end": (fact("Ann studies", end=LATER), "Ann studies (until 2025-01-01)"),
     "no date": (fact("Ann likes tea."), "Ann likes tea."),
     "no date but words that count from when it was said": (
@@ -78,7 +78,7 @@ def test_what_is_over_begins_with_its_end() -> None:
         == "Until 2024-05-14 at the latest: Ann lives in Oslo"
     )
     trip = fact("Ann sailed", MAY, us(2024, 5, 20), kind="event")
-    assert dated_past(trip) == "Ann sailed (from 2024-05-14 until 2024-05-20)"
+    assert dated_past(trip) == "Ann sailed (from 2024-05-14 to 2024-05-20)"
 
 
 @pytest.mark.parametrize("sentence", ["Ann lives in Oslo (Norway)", "Ann (on leave)", "Ann works at Acme (in Oslo)."])

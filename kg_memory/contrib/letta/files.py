@@ -22,9 +22,10 @@ from kg_memory.errors import NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import Episode
-from kg_memory.retrieval.context.lines import escape_brackets, escape_line, time_in_figures
+from kg_memory.retrieval.context.lines import escape_brackets, escape_line
 from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.dated import time_in_figures
 from kg_memory.validation import validate_count
 
 NO_THREAD = "(no thread)"

@@ -17,16 +17,16 @@ from kg_memory.errors import InputError, NotFound
 from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.memory.open import model as open_model
-from kg_memory.models.graph import Fact, Precision
+from kg_memory.models.graph import Fact
 from kg_memory.runtime.effects import Ask, Call, Model, both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant
+from kg_memory.text.dated import date_without_time, period_in_words
 
 MOST_FACTS = 200
 TIDIER = "tidy"
 """The author of what is proposed."""
 STALE = "the block {!r} was changed since this was proposed; tidy it again"
-_FORMATS: dict[Precision, str] = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}
 
 
 class TidyNote(BaseModel):
@@ -133,10 +133,8 @@ def _ask(model: Model, block: Block, text: str, lines: list[str]) -> Flow[str]:
 
 
 def _line(fact: Fact) -> str:
-    mark = f" ({fact.mark})" if fact.mark else ""
-    if fact.valid_at is None:
-        return fact.sentence + mark
-    return f"{fact.sentence} (since {fact.valid_at.strftime(_FORMATS.get(fact.precision, '%Y-%m-%d'))}){mark}"
+    when = period_in_words(fact, write=date_without_time) if fact.valid_at else fact.mark
+    return f"{fact.sentence} ({when})" if when else fact.sentence
 
 
 def _fit(lines: Iterable[str], limit: int) -> str:

@@ -90,8 +90,8 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
     if short and not any(begin < start for begin, _ in verbs) and _is_lead(text[:start]):
         start = 0
     if end < len(text):
-        last = text[max(end - _LONGEST_JOIN, 0) : end]
-        end -= len(last) - len(_LAST_WORDS.sub("", last))
+        ending = text[max(end - _LONGEST_JOIN, 0) : end]
+        end -= len(ending) - len(_LAST_WORDS.sub("", ending))
     joins = _FIRST_WORDS.match(text, start, end)
     start = joins.end() if joins and joins.end() <= verb[0] else start
     return start, max(end, verb[1])

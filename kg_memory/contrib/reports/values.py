@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Change, Entity, Episode, Fact, IdentityDecision, Review, Value
-from kg_memory.retrieval.context.lines import day_in_figures, escape_line, period_in_figures
+from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.temporal.decay import Decay
+from kg_memory.text.dated import day_in_figures, period_in_figures
 
 Form = Literal["text", "json", "markdown"]
 FORMS: tuple[Form, ...] = get_args(Form)

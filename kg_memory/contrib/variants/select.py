@@ -17,10 +17,11 @@ from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.lenient import to_list
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
-from kg_memory.retrieval.context.lines import date_in_words, period_in_words, tell_episode
+from kg_memory.retrieval.context.lines import tell_episode
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
+from kg_memory.text.dated import date_in_words, period_in_words
 from kg_memory.text.excerpt import one_line
 from kg_memory.text.identity import replace_unstorable, spoken_line
 

@@ -1,12 +1,11 @@
-"""The parts of a context's lines, pure: short clean texts, before a template gives them a form; and dates as text."""
+"""The parts of a context's lines, pure: short clean texts, before a template gives them a form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
-from typing import Protocol
 
 from kg_memory.models.graph import (
     WITHHELD,
@@ -15,13 +14,11 @@ from kg_memory.models.graph import (
     Episode,
     EpisodeKind,
     Fact,
-    FactKind,
-    Precision,
     Premise,
     Remark,
     Value,
 )
-from kg_memory.temporal.interval import midnight, round_to_midnight
+from kg_memory.text.dated import bounds_in_words, date_in_words, period_in_words
 from kg_memory.text.excerpt import LONGEST_TEXT, one_line
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.payloads import hide_payloads
@@ -29,29 +26,6 @@ from kg_memory.text.tokenise import terms
 
 LONGEST_REFERENCE = 32
 """The characters of a source's own id behind a line, at most; a UUID would cost more tokens than it is worth."""
-_SEASONS = ("winter", "spring", "summer", "autumn")
-# Not strftime's, which speak the machine's language.
-_MONTHS = ("January February March April May June July August September October November December").split()
-_DAY = timedelta(days=1)
-
-
-class Period(Protocol):
-    """A fact, as far as its dates go."""
-
-    @property
-    def kind(self) -> FactKind: ...
-    @property
-    def valid_at(self) -> datetime | None: ...
-    @property
-    def invalid_at(self) -> datetime | None: ...
-    @property
-    def precision(self) -> Precision: ...
-    @property
-    def end_precision(self) -> Precision: ...
-    @property
-    def known_from(self) -> datetime | None: ...
-    @property
-    def mark(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,162 +202,3 @@ def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), lengt
 def escape_brackets(text: str) -> str:
     """Return *text* with its angle brackets and ampersands escaped: it closes no section."""
     return escape(text, quote=False)
-
-
-# Periods in words
-
-
-def period_in_words(fact: Period, now: datetime | None = None) -> str:
-    """Return when a fact was so or takes place: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023".
-
-    Of one without a start it tells when it was said. A state that has ended by *now* is marked as no longer so, unless
-    it took a day at most.
-    """
-    over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
-    when = _day(fact) or _period(fact, over=over) if fact.kind == "state" else _occasion(fact)
-    return f"{when}, {fact.mark}" if fact.mark else when
-
-
-def bounds_in_words(fact: Period) -> tuple[str, str]:
-    """Return the two ends of when a fact was so: "May 2023" and "present"."""
-    latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
-    return (
-        date_in_words(fact.valid_at, fact.precision) if fact.valid_at else latest,
-        date_in_words(fact.invalid_at, fact.end_precision) if fact.invalid_at else "present",
-    )
-
-
-def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
-    """Return a date in words, as exactly as it is known, with the time of day where it has one."""
-    moment = _round(moment, precision)
-    match precision:
-        case "season":
-            return _season(moment)
-        case "week":
-            return f"the week of {_date(moment)}"
-        case "about":
-            return f"about {_date(moment, _granularity(moment))}"
-        case "by":
-            return f"{_date(moment, _granularity(moment))} at the latest"
-        case "instant":
-            return _date(moment) if moment == midnight(moment) else f"{_date(moment)}{_time_of_day(moment)}"
-    return _date(moment, precision)
-
-
-def _date(moment: datetime, precision: Precision = "day") -> str:
-    if precision == "year":
-        return str(moment.year)
-    month = f"{_MONTHS[moment.month - 1]} {moment.year}"
-    return month if precision == "month" else f"{moment.day} {month}"
-
-
-def _granularity(moment: datetime) -> Precision:
-    """Return how exactly a vague date was told: what begins a year, or a month, stands for all of it."""
-    if moment.day > 1 or moment != midnight(moment):
-        return "day"
-    return "month" if moment.month > 1 else "year"
-
-
-def _day(fact: Period) -> str:
-    """Return the day of a state that lasts a day at most; else ""."""
-    start, end = fact.valid_at, fact.invalid_at
-    if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
-        return ""
-    if _is_day(start, end):
-        return f"on {date_in_words(start)}"
-    end = end.astimezone(start.tzinfo)
-    within = start.date() == end.date()
-    return f"on {_date(start)} from {start:%H:%M} to{_time_of_day(end)}" if within else ""
-
-
-def _occasion(fact: Period) -> str:
-    """Return when an event took place, or a plan is to: "on 7 May 2023", "in May 2023", "planned for May 2023"."""
-    start, end = bounds_in_words(fact)
-    if fact.valid_at and fact.invalid_at:
-        when = _day(fact) or f"from {start} to {end}"
-    elif fact.valid_at:
-        when = f"{_preposition(fact.precision)}{start}"
-    else:
-        when = _said_on(fact)
-    if fact.kind == "event":
-        return when
-    if fact.valid_at and not fact.invalid_at and fact.precision not in ("about", "by"):
-        return f"planned for {start}"
-    return f"planned, {when}"
-
-
-def _preposition(precision: Precision) -> str:
-    if precision in ("about", "by"):
-        return ""
-    return "on " if precision in ("instant", "day") else "in "
-
-
-def _period(fact: Period, *, over: bool) -> str:
-    """Return from when to when a state was so, as far as that is known."""
-    start, end = bounds_in_words(fact)
-    mark = "no longer so: " if over else ""
-    if fact.valid_at:
-        return f"{mark}from {start} to {end}" if fact.invalid_at else f"since {start}"
-    if not fact.invalid_at:
-        return _said_on(fact)
-    return f"{mark}{'ended' if over else 'until'} {end}"
-
-
-def _said_on(fact: Period) -> str:
-    return f"said on {_date(fact.known_from)}" if fact.known_from else "date unknown"
-
-
-# Periods in figures
-
-
-def period_in_figures(fact: Fact) -> str:
-    """Return when a fact was so, in figures: "2023-05 - now"; a whole day is that day."""
-    start, end = fact.valid_at, fact.invalid_at
-    if start and end and {fact.precision, fact.end_precision} <= {"instant", "day"} and _is_day(start, end):
-        return day_in_figures(start)
-    latest = f"by {day_in_figures(fact.known_from)}" if fact.known_from else "date unknown"
-    begin = date_in_figures(start, fact.precision) if start else latest
-    until = date_in_figures(end, fact.end_precision) if end else "now"
-    return f"{begin} - {until}" + (f", {fact.mark}" if fact.mark else "")
-
-
-def date_in_figures(moment: datetime, precision: Precision) -> str:
-    """Return a date in figures, only as exactly as it is known."""
-    moment = _round(moment, precision)
-    match precision:
-        case "instant" | "day":
-            return day_in_figures(moment)
-        case "week":
-            return f"week of {day_in_figures(moment)}"
-        case "season":
-            return _season(moment)
-        case "about" | "by":
-            exact = _granularity(moment)
-            return f"{precision} {date_in_figures(midnight(moment), exact)}"
-    return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
-
-
-def day_in_figures(moment: datetime) -> str:
-    """Return a date in figures, with the time of day where it has one."""
-    return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else time_in_figures(moment)
-
-
-def time_in_figures(moment: datetime) -> str:
-    """Return a date and a time of day in figures, by the clock of who told it; one of UTC says so."""
-    return f"{moment:%Y-%m-%d}{_time_of_day(moment)}"
-
-
-def _round(moment: datetime, precision: Precision) -> datetime:
-    return moment if precision in ("instant", "by") else round_to_midnight(moment)  # "by" is often that of a message
-
-
-def _is_day(start: datetime, end: datetime) -> bool:
-    return start == midnight(start) and end - start == _DAY
-
-
-def _season(moment: datetime) -> str:
-    return f"{_SEASONS[(moment.month % 12) // 3]} {moment.year}"
-
-
-def _time_of_day(moment: datetime) -> str:
-    return f" {moment:%H:%M}{'' if moment.utcoffset() else ' UTC'}"

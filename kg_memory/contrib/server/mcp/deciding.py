@@ -14,7 +14,7 @@ from kg_memory.contrib.server.mcp.views import dump, quote, view_review
 from kg_memory.errors import InputError
 from kg_memory.models.graph import WITHHELD, Fact, IdentityDecision, Review
 from kg_memory.models.operations import PLANNED, ForgetReceipt
-from kg_memory.retrieval.context.lines import period_in_words
+from kg_memory.text.dated import period_in_words
 
 Waiting = Review | IdentityDecision
 SHOWN = 10

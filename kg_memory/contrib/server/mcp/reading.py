@@ -22,8 +22,8 @@ from kg_memory.contrib.server.mcp.views import (
 from kg_memory.errors import renaming
 from kg_memory.models.graph import Change, Fact
 from kg_memory.models.results import FactExplanation
-from kg_memory.retrieval.context.lines import date_in_words, time_in_figures
 from kg_memory.temporal.interval import instant
+from kg_memory.text.dated import date_in_words, time_in_figures
 
 NAME = "A person, place or thing."
 TIME = "Such as 2024-05, last March."
