@@ -116,22 +116,8 @@ def test_a_clause_tells_of_its_own_subject_and_only_what_it_states(true, false, 
     assert measure(true) >= WEAK > measure(false)
 
 
-PERSONS = [
-    "Ann's sister",
-    "Ann's brother",
-    "Kim's brother",
-    "Ann",
-    "Bo",
-    "Rita",
-    "Tom",
-    "Ivan",
-    "Oskar",
-    "Karl",
-    "安娜的妹妹",
-    "安娜",
-    "小李",
-]
-NAMES = [*PERSONS, "Oslo", "Volvo", "Acme", "Bosch", "杭州", "苏州", "厦门"]  # fmt: skip
+PERSONS = ["Ann's sister", "Ann's brother", "Kim's brother", "Ann", "Bo", "Karl", "安娜的妹妹", "安娜", "小李"]  # fmt: skip
+NAMES = [*PERSONS, "Oslo", "杭州", "厦门"]
 
 
 def test_a_quote_that_was_reworded_is_searched_for_by_its_words():
