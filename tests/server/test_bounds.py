@@ -19,6 +19,8 @@ from kg_memory.contrib.server.limits import Job, Jobs
 from kg_memory.contrib.server.mcp.caller import LAUNCHED
 from kg_memory.contrib.server.problems import MOST_ERRORS, ProblemError
 from kg_memory.contrib.server.service import Options
+from kg_memory.falkor.schema import MEMORY
+from kg_memory.maintenance.transfer.records import FORMAT
 from tests.server.conftest import Serving
 
 SMALL_ANSWER = 20_000
@@ -254,8 +256,9 @@ def test_imports_are_bounded_and_hide_temporary_paths(client, origin, body, prob
 
 
 def test_own_exports_with_huge_lines_are_refused(client):
-    header = {"record": "kg-memory", "format": 1, "schema": 1, "namespace": "x", "embeddings": False, "meta": {}}
-    body = json.dumps(header).encode() + b'\n{"record": "entity", "aliases": [' + b"1," * 400_000 + b"1]}\n"
+    about = {"format": FORMAT, "schema": MEMORY.version, "namespace": "x", "embeddings": False, "meta": {}}
+    body = json.dumps({"record": "kg-memory", **about}).encode()
+    body += b'\n{"record": "Entity", "properties": {"aliases": [' + b"1," * 400_000 + b"1]}}\n"
     answer = client("admin").post(f"{ROOT}/import?replace=true", content=body, timeout=60)
     assert answer.status_code == 422
     assert "/tmp" not in answer.text
