@@ -14,7 +14,7 @@ from itertools import chain
 
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, Value
 from kg_memory.models.results import Line, SearchResults
-from kg_memory.retrieval.context.lines import id_of, period_in_words, when_beside
+from kg_memory.retrieval.context.lines import id_of, when_beside
 from kg_memory.text.dated import period_in_words, without_dates
 from kg_memory.text.excerpt import LONGEST_TEXT, fold, is_quote
 from kg_memory.text.sentences import content_words, split_sentences
