@@ -21,7 +21,7 @@ from typing import Any
 
 import kg_memory
 from kg_memory import GraphMemory, Settings, adapters, errors
-from kg_memory.cli.arguments import parser
+from kg_memory.cli.commands import parser
 from kg_memory.contrib.server.app import create_app
 from kg_memory.contrib.server.mcp.resources import PROMPTS, TEMPLATES
 from kg_memory.contrib.server.mcp.server import TOOLS

@@ -7,8 +7,8 @@ With OPENAI_API_KEY, OpenAI's model reads it; without, built-in rules do: ``pyth
 import sys
 
 from kg_memory import GraphMemory
-from kg_memory.cli.demo import read_story
 from kg_memory.contrib.chats import read
+from kg_memory.contrib.demo.demo import read_story
 from kg_memory.memory.adding import Progress
 
 

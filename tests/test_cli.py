@@ -3,24 +3,25 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.cli import demo, main, setup
+from kg_memory.cli import main
 from kg_memory.cli.output import printable
-from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import graph_key
 from tests.chat_server import chat_server
 from tests.cli_home import COMMAND, Run, Terminal, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
-from tests.falkor.test_replica import running
 from tests.openai_wire import BASE_URL, body, completion, openai_wire
+from tests.scripted import Scripted
 
 CHAT = [
     {"content": "I live in Bergen.", "speaker": "Nora", "at": "2023-03-04T18:20:00Z", "thread": "t1", "source_id": "m1"},
@@ -28,8 +29,40 @@ CHAT = [
      "source_id": "m2"},
     {"content": "I envy you both!", "speaker": "Tom", "at": "2024-09-21T17:01:00Z", "thread": "t2", "source_id": "m3"},
 ]  # fmt: skip
+THANKS = {"content": "Thanks!", "speaker": "Nora", "at": "2023-03-04T18:21:00Z", "source_id": "m4"}
 
-# --- help and usage ---
+
+@pytest.fixture
+def space(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The option that names a namespace of the test."""
+    return "-n", str(request.node.name)
+
+
+@pytest.fixture
+def moved(run: Run, tmp_path: Path, space: tuple[str, str]) -> tuple[str, str]:
+    """`space`, in which Nora moved from Bergen to Oslo."""
+    assert run("ingest", lines(tmp_path, CHAT[:2]), *space)[0] == 0
+    return space
+
+
+@pytest.fixture
+def model(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
+    """A model behind a server; it reads by the rules of `tests.scripted`."""
+    scripted = Scripted()
+    with chat_server(model=scripted) as url:
+        for name, value in {"BASE_URL": url, "MODEL": "scripted", "EMBEDDING_MODEL": "offline"}.items():
+            monkeypatch.setenv(f"KG_MEMORY_{name}", value)
+        yield scripted
+
+
+@pytest.fixture
+def absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model over a network that is not there."""
+    for name, value in {"MODEL": "gpt-none", "BASE_URL": "http://127.0.0.1:1/v1", "EMBEDDING_MODEL": "offline"}.items():
+        monkeypatch.setenv(f"KG_MEMORY_{name}", value)
+
+
+# --- help, wrong use and errors ---
 
 
 def test_the_help_names_every_command_and_imports_little(home: Path) -> None:
@@ -40,7 +73,7 @@ def test_the_help_names_every_command_and_imports_little(home: Path) -> None:
     )
     for name in commands.split():
         assert f"  {name} " in shown
-    heavy = "import sys; import kg_memory.cli; print([m for m in ('langgraph', 'openai', 'rich') if m in sys.modules])"
+    heavy = "import sys; import kg_memory.cli; print([m for m in ('langgraph', 'openai', 'rich', 'redis') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", heavy], text=True).strip() == "[]"
     looks = """
 import sys
@@ -59,211 +92,86 @@ print([m for m in heavy if m in sys.modules])
     assert looked.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize(("arguments", "begins"), [(["--version"], "kg-memory "), ([], "usage: kg-memory COMMAND")])
+def test_version_and_help_are_printed(arguments: list[str], begins: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.startswith(begins)
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("line", "says"),
     [
-        ["fly"],
-        ["ask"],
-        ["ask", "x", "--limit", "0"],
-        ["facts", "x", "--on", "2019", "--during", "2020"],
-        ["review", "--accept", "a", "--reject", "b"],
-        ["review", "--edit", "a", "--verdict", "duplicate"],
-        ["predicates", "A", "--several", "--one-at-a-time"],
+        ("fly", "invalid choice: 'fly'"),
+        ("ask", "the following arguments are required"),
+        ("ask x --limit 0", "is not a number from 1"),
+        ("ask x --where '{speaker: Nora}'", "is not JSON"),
+        (f"ask x --where {'[' * 100_000}", "is not JSON"),
+        ("ask x --where '[]'", "must be a dict"),
+        ('ask x --where \'{"speeker": "Nora"}\'', "did you mean speaker?"),
+        ('ask x --where \'{"trust": {"$gte": "high"}}\'', "must be a number"),
+        ("ask x --recipe none", "invalid choice: 'none'"),
+        ("ask x --template none", "invalid choice: 'none'"),
+        ("ask x --template zep --context", "not allowed with"),
+        ("facts x --on 2019 --during 2020", "not allowed with"),
+        ("review --accept a --reject b", "not allowed with"),
+        ("review --edit a --verdict duplicate", "invalid choice: 'duplicate'"),
+        ("predicates A --several --one-at-a-time", "not allowed with"),
+        ("deepen --to offline", "invalid choice: 'offline'"),
+        ("deepen --limit 0", "is not a number from 1"),
+        ("deepen m1", "unrecognized arguments: m1"),
+        ("evict --max-entities many", "invalid int value: 'many'"),
+        ("forget", "one of the arguments --episode"),
+        ("forget --episode e --span a:4 --yes", "is not a span"),
+        ("retract", "the following arguments are required"),
+        ("replace x", "the following arguments are required"),
+        ("declare A b --confidence sure", "invalid float value"),
     ],
 )
-def test_a_wrong_use_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 2
-    assert "usage: kg-memory" in capsys.readouterr().err
-
-
-def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("kg-memory ")
-
-
-# --- in and out ---
-
-
-def test_a_conversation_goes_in_and_comes_out_dated_and_sourced(run: Run, tmp_path: Path) -> None:
-    path = lines(tmp_path, CHAT)
-    space = ("--namespace", "ann@example.com")
-    done = result(run, "ingest", path, *space)
-    assert (done["episodes"], done["new"], done["known"], done["problems"]) == (3, 3, 0, [])
-
-    found = result(run, "ask", "Where does Nora live?", *space)
-    assert found["namespace"] == "ann@example.com"
-    assert any("Oslo" in fact["sentence"] and fact["sources"] for fact in found["facts"])
-    assert {"m1", "m2"} & {episode["source_id"] for episode in found["episodes"]}
-
-    code, out, _ = run("ask", "Where does Nora live?", *space)
-    assert code == 0
-    assert "FACT" in out
-    assert "2024-09-21 17:00" in out  # when the line was said
-
-    facts = result(run, "facts", "Nora", *space)
-    assert any("Bergen" in fact["sentence"] and fact["invalid_at"] for fact in facts)
-    then = result(run, "facts", "Nora", "--on", "2023-12-24", *space)
-    assert any("Bergen" in fact["sentence"] for fact in then)
-    assert not any("Oslo" in fact["sentence"] for fact in then)
-
-    assert "Nora" in {entity["name"] for entity in result(run, "entities", *space)}
-    assert [episode["source_id"] for episode in result(run, "episodes", *space)] == ["m3", "m2", "m1"]
-    assert result(run, "episodes", "--limit", 1, "--state", "done", *space)[0]["source_id"] == "m3"
-    assert result(run, "stats", *space)["episodes"] == 3
-    code, out, _ = run("stats", *space)
-    assert "episodes" in out
-
-
-def test_the_same_file_twice_is_stored_once(run: Run, tmp_path: Path) -> None:
-    path = lines(tmp_path, [{"content": text, "speaker": "Ann"} for text in ("yes", "yes", "no")])
-    assert result(run, "ingest", path, "-n", "twice")["new"] == 3
-    again = result(run, "ingest", path, "-n", "twice")
-    assert (again["new"], again["known"]) == (0, 3)
-    assert result(run, "stats", "-n", "twice")["episodes"] == 3
-
-
-def test_bad_lines_are_counted_and_shown_and_the_rest_goes_in(run: Run, tmp_path: Path) -> None:
-    path = lines(tmp_path, CHAT[:1])
-    with path.open("a") as file:
-        file.write('{"content": \n')
-    code, out, err = run("ingest", path, "-n", "bad")
-    assert (code, "1 episode: 1 new" in out) == (0, True)
-    assert "chat.jsonl:2: " in err
-
-
-def test_strict_ingest_stores_nothing_of_a_bad_file(run: Run, tmp_path: Path) -> None:
-    path = lines(tmp_path, CHAT[:1])
-    with path.open("a") as file:
-        file.write('{"content": \n')
-    code, _, err = run("ingest", path, "-n", "strict", "--strict")
-    assert code == 1
-    assert "chat.jsonl:2: " in err
-    assert result(run, "stats", "-n", "strict")["episodes"] == 0
-
-
-def test_an_id_stored_with_another_content_is_refused_and_the_rest_goes_in(run: Run, tmp_path: Path) -> None:
-    assert result(run, "ingest", lines(tmp_path, CHAT[:1]), "-n", "clash")["new"] == 1
-    changed = [{**CHAT[0], "content": "I live in Rome."}, CHAT[1]]
-    done = result(run, "ingest", lines(tmp_path, changed), "-n", "clash")
-    assert done["new"] == 1
-    assert "m1" in done["problems"][0]
-
-
-def test_what_could_not_be_read_is_told_and_the_exit_code_says_so(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_wrong_use_is_exit_code_2_before_anything_is_opened(
+    line: str, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good, bad = lines(tmp_path, CHAT[:1]), lines(tmp_path, [*CHAT[1:], {**CHAT[0], "content": ""}], "bad.jsonl")
-    assert result(run, "ingest", good, "-n", "unread")["unread"] == []
-    with monkeypatch.context() as patch, openai_wire() as wire:
-        patch.setenv("KG_MEMORY_MODEL", "test-model")
-        patch.setenv("KG_MEMORY_BASE_URL", BASE_URL)
-        wire.post("/chat/completions").return_value = completion("I had rather not.")
-        code, out, err = run("ingest", good, bad, "-n", "unread")
-        assert code == 1
-        assert "3 episodes: 2 new, 1 there already, skipped" in out
-        assert "2 episodes saved but not read: test-model gave no valid answer" in err
-        code, out, err = run("ingest", good, bad, "-n", "unread", "--json")
-        told = json.loads(out)
-        assert (code, told["new"], told["known"], told["finished"], len(told["unread"])) == (1, 0, 1, 0, 2)
-        assert len(told["problems"]) == 1
-        code, _, err = run("ingest", good, "-n", "unread")
-        assert (code, "2 episodes of earlier runs could not be read: kg-memory retry" in err) == (0, True)
-    told = result(run, "ingest", good, bad, "-n", "unread")
-    assert (told["finished"], told["known"], told["unread"]) == (0, 3, [])
-
-
-def test_what_asking_a_model_took_is_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with chat_server() as url:
-        monkeypatch.setenv("KG_MEMORY_BASE_URL", url)
-        path, model = lines(tmp_path, CHAT), ("--model", "scripted")
-        done = result(run, "ingest", path, "-n", "paid", *model)
-        assert (done["calls"], done["input_tokens"], done["output_tokens"]) == (4, 4, 4)
-        thorough = result(run, "ingest", path, "-n", "paid more", *model, "--plan", "thorough")
-        assert thorough["calls"] == 10
-        _, out, _ = run("ingest", path, "-n", "paid in words", *model)
-        assert "4 calls of the model: 4 tokens in, 4 out" in out
-        _, out, _ = run("ingest", path, "-n", "paid in words", *model)
-        assert "of the model" not in out
-    assert result(run, "ingest", path, "-n", "for nothing")["calls"] == 0
-
-
-def test_facts_of_a_time_are_found_among_many_later_ones(run: Run, tmp_path: Path) -> None:
-    talk = [
-        {"content": f"I moved to {place}.", "speaker": "Nora", "at": f"{1900 + year}-01-01T00:00:00Z"}
-        for year, place in enumerate(("Bergen", "Oslo") * 60)
-    ]
-    assert run("ingest", lines(tmp_path, talk), "-n", "then")[0] == 0
-    then = result(run, "facts", "Nora", "--on", "1900-06-01", "-n", "then")
-    assert [fact["objects"] for fact in then if fact["predicate"] == "LIVES_IN"] == [["Bergen"]]
-
-
-def test_conversations_of_one_file_can_be_kept_apart(run: Run, tmp_path: Path) -> None:
-    talks = [{**record, "thread": f"{name}/s1", "source_id": None} for name in ("a", "b") for record in CHAT[:1]]
-    done = result(run, "ingest", lines(tmp_path, talks), "-n", "apart", "--namespace-per-conversation")
-    assert done["new"] == 2
-    others = result(run, "stats", "-n", "apart")["other_namespaces"]
-    assert {"apart/a", "apart/b"} <= set(others)
-
-
-def test_a_content_that_is_too_long_is_a_problem_not_an_end(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KG_MEMORY_MAX_CONTENT", "20")
-    done = result(run, "ingest", lines(tmp_path, CHAT), "-n", "long")
-    assert done["new"] == 2
-    assert "split it" in done["problems"][0]
+    monkeypatch.setenv("KG_MEMORY_URL", "falkor://127.0.0.1:1")
+    assert main(shlex.split(line)) == 2
+    err = capsys.readouterr().err
+    assert "usage: kg-memory" in err
+    assert says in err
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("line", "says"),
     [
-        ["ask", "Where is Ann?"],
-        ["ask", "Where is Ann?", "--explain"],
-        ["facts", "Ann"],
-        ["around", "Ann"],
-        ["entities"],
-        ["episodes"],
-        ["stats"],
-        ["history", "Ann", "lives in"],
-        ["timeline", "Ann"],
-        ["changes"],
-        ["conflicts"],
-        ["review"],
-        ["predicates"],
-        ["predicates", "lives in"],
+        ("ingest no-such-file.json", "does not exist"),
+        ("ask ' '", "empty"),
+        ("facts x --on ?", "is not a time: give a date such as"),
+        ("facts --on '32 May 2024'", "kg-memory: --on must be a time, got '32 May 2024'"),
+        ("ask x --during 2020..2019", "during must end after it begins"),
+        ("history ' '", "empty"),
+        ("evolution nothing", "namespace has no fact 'nothing'"),
+        ("evolution nothing", "`kg-memory facts --ids`"),
+        ('consequences nothing -n "Ann\'s"', 'Searched in the namespace "Ann\'s"'),
+        ("verdicts nothing", "`kg-memory facts --ids` shows the ids"),
+        ("retry nothing-of-that-id", "no episode 'nothing-of-that-id' is failed"),
+        ("forget --fact nothing --yes", "`kg-memory facts --ids`"),
+        ("forget --thread t --yes", "`kg-memory episodes --ids` has each message with its thread"),
+        ("forget --episode e", "nobody is there to be asked: look with --dry-run, and forget with --yes"),
+        ("forget --episode e --json", "--yes"),
+        ("around Ann --steps 7", "steps must be at most 6"),
+        ("evict --max-entities -1", "kg-memory: --max-entities must be"),
+        ("audit --head x", "--head goes with kg-memory audit verify"),
+        ("saved source", "needs the id of a memory"),
+        ("saved delete", "needs the id of a memory"),
+        ("saved off x", "takes no id"),
+        ("declare Ann", "no fact is stated"),
+        ("deepen", "name a model"),
+        ("stats --namespace ''", "namespace must be a non-empty string"),
+        ("stats --url http://x", "falkor://"),
+        ("stats --url falkor://127.0.0.1:1", "cannot be reached"),
+        ("watch --once --since 'no time at all'", "--since must be a time"),
     ],
 )
-def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) -> None:
-    code, out, _ = run(*command, "-n", "nobody at all")
-    assert code == 0
-    assert out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["ingest", "no-such-file.json"], "does not exist"),
-        (["ask", " "], "empty"),
-        (["facts", "x", "--on", "?"], "is not a time: give a date such as"),
-        (["ask", "x", "--during", "2020..2019"], "during must end after it begins"),
-        (["history", " "], "empty"),
-        (["evolution", "nothing"], "namespace has no fact 'nothing'"),
-        (["evolution", "nothing"], "`kg-memory facts --ids`"),
-        (["consequences", "nothing", "-n", "Ann's"], 'Searched in the namespace "Ann\'s"'),
-        (["forget", "--fact", "nothing", "--yes"], "`kg-memory facts --ids`"),
-        (["around", "Ann", "--steps", "7"], "steps must be at most 6"),
-        (["stats", "--namespace", ""], "namespace must be a non-empty string"),
-        (["stats", "--url", "http://x"], "falkor://"),
-        (["facts", "--on", "32 May 2024"], "kg-memory: --on must be a time, got '32 May 2024'"),
-        (["evict", "--max-entities", "-1"], "kg-memory: --max-entities must be"),
-        (["verdicts", "nothing"], "`kg-memory facts --ids` shows the ids"),
-        (["forget", "--thread", "t", "--yes"], "`kg-memory episodes --ids` has each message with its thread"),
-        (["stats", "--url", "falkor://127.0.0.1:1"], "cannot be reached"),
-    ],
-)
-def test_an_error_is_one_message_without_a_traceback(run: Run, arguments: list[str], says: str) -> None:
-    code, _, err = run(*arguments)
-    assert code == 1
+def test_an_error_is_one_message_without_a_traceback(run: Run, line: str, says: str) -> None:
+    code, out, err = run(*shlex.split(line))
+    assert (code, out) == (1, "")
     assert says in err
     assert "Traceback" not in err
 
@@ -273,54 +181,105 @@ def test_debug_shows_the_traceback(run: Run) -> None:
         run("ingest", "no-such-file.json", "--debug")
 
 
-# --- terminals and pipes ---
+# --- ingest ---
 
 
-def test_control_characters_of_stored_text_never_reach_the_terminal(run: Run, tmp_path: Path) -> None:
-    evil = "Nora\x1b]0;owned\x07 \x9b31m moved\u202e to Oslo."
-    path = lines(tmp_path, [{**CHAT[0], "content": evil, "speaker": "Ev\x1b[31mil"}])
-    assert run("ingest", path, "-n", "evil")[0] == 0
-    for command in (["episodes"], ["ask", "Oslo"], ["entities"], ["facts", "Nora"]):
-        for flag in ([], ["--json"]):
-            _, out, err = run(*command, *flag, "-n", "evil")
-            assert not set(out + err) & set("\x1b\x07\x9b\u202e")
-    assert result(run, "episodes", "-n", "evil")[0]["content"] == evil
+def test_a_file_is_read_once_and_conversations_may_be_kept_apart(run: Run, tmp_path: Path, space: Any) -> None:
+    path = lines(tmp_path, [{"content": text, "speaker": "Ann"} for text in ("yes", "yes", "no")])
+    done = result(run, "ingest", path, *space)
+    assert (done["episodes"], done["new"], done["known"], done["problems"]) == (3, 3, 0, [])
+    again = result(run, "ingest", path, *space)
+    assert (again["new"], again["known"]) == (0, 3)
+    assert result(run, "stats", *space)["episodes"] == 3
+    talks = [{**CHAT[0], "thread": f"{name}/s1", "source_id": None} for name in ("a", "b")]
+    assert result(run, "ingest", lines(tmp_path, talks), *space, "--namespace-per-conversation")["new"] == 2
+    assert {f"{space[1]}/a", f"{space[1]}/b"} <= set(result(run, "stats", *space)["other_namespaces"])
 
 
-def test_what_steers_a_terminal_is_written_out() -> None:
-    assert printable("a\x1b[2J\nb\ud800é中\U0001f600") == "a\\x1b[2J\nb\\ud800é中\U0001f600"
-
-
-def on_terminal(*arguments: str, **environment: str) -> str:
-    """Run the command on a terminal of its own and return all that appears there."""
-    terminal = Terminal(*arguments, **environment)
-    assert terminal.end() == 0
-    return terminal.shown
-
-
-def test_a_terminal_shows_a_bar_and_coloured_tables_and_no_colour_on_request(run: Run, tmp_path: Path) -> None:
-    shown = on_terminal("ingest", str(lines(tmp_path, CHAT)), "-n", "tty")
-    assert "3/3" in shown
-    shown = on_terminal("episodes", "-n", "tty")
-    assert "─" in shown
-    assert "\x1b[" in shown
-    shown = on_terminal("episodes", "-n", "tty", NO_COLOR="1")
-    assert "\x1b[3" not in shown
-
-
-def test_a_reader_that_leaves_early_is_no_error(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("records", "tail", "options", "expected"),
+    [
+        (CHAT[:1], '{"content": \n', [], (0, "1 episode: 1 new", "chat.jsonl:2: ", 1)),
+        (CHAT[:1], '{"content": \n', ["--strict"], (1, "", "chat.jsonl:2: ", 0)),
+        (CHAT, "", [], (0, "2 new", "split it", 2)),
+        ([CHAT[0], {**CHAT[0], "content": "In Rome."}, THANKS], "", [], (0, "2 new", "'m1'", 2)),
+    ],
+    ids=["bad line", "strict", "too long", "id in use"],
+)
+def test_a_line_that_cannot_be_stored_is_left_out(
+    run: Run,
+    tmp_path: Path,
+    space: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    records: Any,
+    tail: str,
+    options: Any,
+    expected: Any,
 ) -> None:
-    assert run("ingest", lines(tmp_path, CHAT), "-n", "pipe")[0] == 0
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w", encoding="utf-8") as pipe, monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", pipe)
-        assert main(["episodes", "-n", "pipe"]) == 0
-    assert "Error" not in capsys.readouterr().err
+    monkeypatch.setenv("KG_MEMORY_MAX_CONTENT", "20")
+    path = lines(tmp_path, records)
+    path.write_text(path.read_text("utf-8") + tail, "utf-8")
+    code, out, err = run("ingest", path, *options, *space)
+    assert (code, expected[1] in out, expected[2] in err) == (expected[0], True, True), err
+    assert result(run, "stats", *space)["episodes"] == expected[3]
 
 
-# --- Ctrl-C ---
+def test_an_unread_episode_is_told_and_the_exit_code_says_so(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any
+) -> None:
+    good, bad = lines(tmp_path, CHAT[:1]), lines(tmp_path, [*CHAT[1:], {**CHAT[0], "content": ""}], "bad.jsonl")
+    assert result(run, "ingest", good, *space)["unread"] == []
+    with monkeypatch.context() as patch, openai_wire() as wire:
+        patch.setenv("KG_MEMORY_MODEL", "test-model")
+        patch.setenv("KG_MEMORY_BASE_URL", BASE_URL)
+        wire.post("/chat/completions").return_value = completion("I had rather not.")
+        code, out, err = run("ingest", good, bad, *space)
+        assert (code, "3 episodes: 2 new, 1 there already, skipped" in out) == (1, True)
+        assert "2 episodes saved but not read: test-model gave no valid answer" in err
+        code, out, err = run("ingest", good, bad, *space, "--json")
+        told = json.loads(out)
+        assert (code, told["new"], told["known"], told["finished"], len(told["unread"])) == (1, 0, 1, 0, 2)
+        assert len(told["problems"]) == 1
+        code, _, err = run("ingest", good, *space)
+        assert (code, "2 episodes of earlier runs could not be read: kg-memory retry" in err) == (0, True)
+    told = result(run, "ingest", good, bad, *space)
+    assert (told["finished"], told["known"], told["unread"]) == (0, 3, [])
+
+
+@pytest.mark.usefixtures("model")
+def test_the_usage_of_a_model_is_told(run: Run, tmp_path: Path, space: Any) -> None:
+    path = lines(tmp_path, CHAT)
+    done = result(run, "ingest", path, *space)
+    assert (done["calls"], done["input_tokens"], done["output_tokens"]) == (4, 4, 4)
+    assert result(run, "ingest", path, "-n", "paid more", "--plan", "thorough")["calls"] == 10
+    assert "4 calls of the model: 4 tokens in, 4 out" in run("ingest", path, "-n", "paid in words")[1]
+    assert "of the model" not in run("ingest", path, "-n", "paid in words")[1]
+    assert result(run, "ingest", path, "-n", "for nothing", "--model", "offline")["calls"] == 0
+
+
+@pytest.mark.usefixtures("absent")
+def test_a_dry_run_tells_the_cost_and_remembers_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any
+) -> None:
+    file = lines(tmp_path, [CHAT[0], CHAT[1], THANKS])
+    code, out, err = run("ingest", file, "--dry-run", *space)
+    assert (code, "3 episodes: 2 to read, 1 with nothing in them to read" in out) == (0, True)
+    assert "gpt-none will be asked by the plan standard" in out
+    assert "tokens in" in out
+    assert "KG_MEMORY_BUDGET_INPUT_PRICE" in err
+    assert result(run, "stats", *space)["episodes"] == 0
+    monkeypatch.setenv("KG_MEMORY_BUDGET_INPUT_PRICE", "0.4")
+    monkeypatch.setenv("KG_MEMORY_BUDGET_OUTPUT_PRICE", "1.6")
+    assert "money" in run("ingest", file, "--dry-run", *space)[1]
+    told = {plan: result(run, "ingest", file, "--dry-run", "--plan", plan) for plan in ("standard", "thorough")}
+    assert (told["standard"]["calls"]["low"], told["thorough"]["calls"]["low"]) == (2, 6)
+    assert 0 < told["standard"]["money"]["likely"] < told["thorough"]["money"]["likely"]
+    apart = result(run, "ingest", file, "--dry-run", "--namespace-per-conversation")
+    assert (apart["episodes"], apart["to_read"]) == (3, 2)
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
+    assert "rules, which costs nothing" in run("ingest", file, "--dry-run", *space)[1]
+    assert run("ingest", file, *space)[0] == 0
+    assert "3 episodes: 0 to read, 3 there already" in run("ingest", file, "--dry-run", *space)[1]
 
 
 def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
@@ -349,17 +308,157 @@ def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_o
     assert told, err
     assert before - 1 <= int(told[1]) <= before
     assert int(told[2]) <= before - result(run, "stats", "-n", "ctrl-c")["waiting"]
-
     done = result(run, "ingest", path, "-n", "ctrl-c")
-    assert done["new"] + done["known"] == count
-    assert done["known"] == before
+    assert (done["new"] + done["known"], done["known"]) == (count, before)
     stored = [episode["source_id"] for episode in result(run, "episodes", "-n", "ctrl-c", "--limit", 1000)]
     assert sorted(stored) == sorted(f"c{index}" for index in range(count))
     assert result(run, "stats", "-n", "ctrl-c")["waiting"] == 0
 
 
+# --- read again ---
+
+
+def test_failed_and_skipped_episodes_are_read_again(run: Run, model: Scripted, tmp_path: Path, space: Any) -> None:
+    model.rules["read"] = lambda _: {"facts": "none"}
+    assert run("ingest", lines(tmp_path, [CHAT[0], THANKS]), *space)[0] == 1
+    [failed] = result(run, "episodes", "--state", "failed", *space)
+    assert (failed["source_id"], failed["step"], failed["attempts"]) == ("m1", "extract", 1)
+    assert "failed at extract" in " ".join(run("episodes", "--state", "failed", *space)[1].split())
+    code, out, err = run("retry", *space)
+    assert (code, out, failed["id"] in err) == (1, "0 episodes read, 1 failed; 0 facts more than before\n", True)
+    del model.rules["read"]
+    code, out, _ = run("retry", failed["id"][:8], *space)
+    assert (code, out) == (0, "1 episode read, 0 failed; 1 fact more than before\n")
+    assert (result(run, "stats", *space)["failed"], len(result(run, "facts", "Nora", *space))) == (0, 1)
+    [skipped] = result(run, "episodes", "--state", "skipped", *space)
+    assert (skipped["source_id"], "greeting" in skipped["reason"]) == ("m4", True)
+    assert result(run, "retry", *space) == []
+    assert [each["status"] for each in result(run, "retry", "--skipped", *space)] == ["done"]
+
+
+def test_episodes_that_rules_read_are_read_again_by_a_model(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any, request: pytest.FixtureRequest
+) -> None:
+    talk = [CHAT[0], {**CHAT[1], "content": "Nobody but Cid and Dan were there."}]
+    result(run, "ingest", lines(tmp_path, talk), *space)
+    assert run("deepen", "--dry-run", *space)[:2] == (0, "2 episodes would be read again\n")
+    request.getfixturevalue("model")
+    assert run("deepen", "--limit", "1", *space)[:2] == (0, "1 episode read, 0 failed; 0 facts more than before\n")
+    assert run("deepen", *space)[:2] == (0, "1 episode read, 0 failed; 2 facts more than before\n")
+    assert result(run, "deepen", "--dry-run", *space) == {"episodes": 0}
+    assert [each["status"] for each in result(run, "deepen", "--to", "thorough", *space)] == ["done", "done"]
+
+
+def test_saved_episodes_are_read_by_the_command_that_stats_names(run: Run, tmp_path: Path, space: Any) -> None:
+    memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
+    (tmp_path / "mem0.json").write_text(json.dumps(memories), "utf-8")
+    assert run("import", tmp_path / "mem0.json", "--from", "mem0", "--no-read", *space)[0] == 0
+    assert "1 episode not read to the end: kg-memory resume reads them" in run("stats", *space)[2]
+    assert run("resume", *space)[:2] == (0, "1 episode read, 0 failed; 1 fact more than before\n")
+    counts = result(run, "stats", *space)
+    assert (counts["waiting"], counts["facts"]) == (0, 1)
+    assert result(run, "resume", *space) == []
+
+
+# --- forget, evict, pause ---
+
+
+def test_a_preview_of_forgetting_changes_nothing(run: Run, moved: Any) -> None:
+    [oslo] = result(run, "saved", "--about", "Nora", *moved)
+    [message, _] = result(run, "episodes", *moved)
+    for command in (f"forget --episode {message['id']} --dry-run", f"saved delete {oslo['id'][:8]} --dry-run"):
+        code, out, _ = run(*command.split(), *moved)
+        assert (code, "I moved to Oslo last week." in out, "holds again" in out) == (0, True, True)
+        assert "This goes: 1 message, 1 fact, 1 entity." in out
+    assert message["id"] in run("episodes", "--ids", *moved)[1]
+    code, _, err = run("saved", "delete", oslo["id"], *moved)
+    assert (code, "--yes" in err) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["forget --episode", "saved delete"])
+def test_on_a_terminal_it_goes_only_when_the_answer_is_yes(run: Run, moved: Any, command: str) -> None:
+    listed = "episodes" if "forget" in command else "saved"
+    id_ = result(run, listed, *moved)[0]["id"]
+    for answer, code, episodes in (("n\n", 1, 2), ("\x04", 1, 2), ("y\n", 0, 1)):
+        terminal = Terminal(*command.split(), id_, *moved, COLUMNS="100")
+        shown = terminal.until("[y/N] ")
+        assert "I moved to Oslo last week." in shown
+        assert id_ in shown  # whole, to be copied
+        terminal.press(answer)
+        assert terminal.end() == code
+        assert len(result(run, "episodes", *moved)) == episodes
+
+
+def test_a_fact_a_message_or_some_of_its_characters_are_forgotten(run: Run, moved: Any, tmp_path: Path) -> None:
+    [oslo] = [each for each in result(run, "facts", "Nora", *moved) if each["objects"] == ["Oslo"]]
+    who = ("--by", "Nora", "--reason", "asked for")
+    done = result(run, "forget", "--fact", oslo["id"][:8], "--yes", *who, *moved)
+    assert (done["facts"], done["by"], done["reason"], done["texts"]) == ([oslo["id"]], "Nora", "asked for", {})
+    [left] = result(run, "facts", "Nora", *moved)
+    assert (left["objects"], left["invalid_at"]) == (["Bergen"], None)
+    code, _, err = run("forget", "--fact", oslo["id"], "--yes", *moved)
+    assert (code, "there is no fact" in err) == (1, True)
+    [id_] = [each["id"] for each in result(run, "episodes", *moved)]
+    code, _, err = run("forget", "--episode", id_[:7], "--dry-run", *moved)
+    assert (code, "there is no episode" in err) == (1, True)
+    done = result(run, "forget", "--episode", id_[:8], "--span", "10:16", "--yes", *moved)
+    assert (done["kind"], done["redacted"]) == ("span", done["unread"])
+    [message] = result(run, "episodes", *moved)
+    assert message["content"] == "I live in [forgotten]."
+    assert result(run, "forget", "--episode", message["id"], "--yes", *moved)["episodes"] == [message["id"]]
+
+
+def test_a_person_is_forgotten_and_the_log_has_no_name(run: Run, moved: Any) -> None:
+    code, out, _ = run("forget", "--entity", "Oslo", "--yes", "--search", "--reason", "asked for", *moved)
+    assert (code, "found nothing of it" in out, "files of the database are without it" in out) == (0, True, True)
+    head = out.split("In the log as ")[1].strip()
+    [entry] = result(run, "audit", *moved)
+    assert (entry["kind"], entry["episodes"], entry["residue"], entry["hash"]) == ("entity", 1, 0, head)
+    assert "Oslo" not in str(entry)
+    assert result(run, "audit", "-n", "nobody") == []
+    assert run("audit", "verify", "--head", head)[0] == 0
+    code, out, _ = run("audit", "verify", "--head", "f" * 64)
+    assert (code, "was cut off" in out) == (1, True)
+
+
+def test_evict_tells_what_would_go_and_what_went(run: Run, moved: Any) -> None:
+    asked = ("evict", "--expired-days", 0, "--orphans", *moved)
+    gone = "0 messages, 1 fact, 1 entity and 1 belief of the past."
+    code, out, _ = run("evict", *moved)
+    assert (code, "Evicted: 0 messages, 0 facts, 0 entities and 0 beliefs of the past." in out) == (0, True)
+    code, out, _ = run(*asked, "--dry-run")
+    assert (code, f"This would go: {gone}" in out) == (0, True)
+    assert [each["name"] for each in result(run, "entities", *moved)] == ["Nora", "Oslo", "Bergen"]
+    code, out, _ = run(*asked)
+    assert (code, f"Evicted: {gone}" in out, "Bergen" in out) == (0, True, True)
+    assert [each["name"] for each in result(run, "entities", *moved)] == ["Nora", "Oslo"]
+    done = result(run, *asked)
+    assert [done[name] for name in ("beliefs", "facts", "entities", "episodes", "texts")] == [0, [], [], [], {}]
+
+
+@pytest.mark.parametrize(("off", "on"), [("pause", "unpause"), ("saved off", "saved on")])
+def test_saving_is_turned_off_and_on(run: Run, moved: Any, tmp_path: Path, off: str, on: str) -> None:
+    more = lines(tmp_path, [{"content": "I like tea.", "speaker": "Nora"}], "more.jsonl")
+    assert run(*off.split(), *moved)[0] == 0
+    assert "Saving is off" in run("saved", *moved)[2]
+    assert f"{moved[1]} is paused: nothing new is remembered until kg-memory unpause" in run("usage", *moved)[2]
+    assert f"of which paused: {moved[1]}" in run("doctor")[1]
+    listed = {row["namespace"]: row["paused"] for row in result(run, "namespaces")}
+    assert [name for name, paused in listed.items() if paused] == [moved[1]]
+    assert run("ingest", more, *moved)[0] == 1
+    assert run(*on.split(), *moved)[0] == 0
+    assert "paused" not in run("doctor")[1] + run("usage", *moved)[2]
+    assert run("ingest", more, *moved)[0] == 0
+    assert "It was not paused." in run("unpause", *moved)[1]
+
+
+# --- models, terminals and pipes ---
+
+
 @pytest.mark.parametrize("vectors", ["without a key", "of another model"])
-def test_what_asks_no_model_needs_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: str) -> None:
+def test_commands_that_ask_no_model_need_none(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: str
+) -> None:
     space = ("-n", f"no key/{vectors}")
     result(run, "ingest", lines(tmp_path, CHAT), *space)
     query = "MATCH (m:Meta) SET m.model = 'text-embedding-3-small', m.dimension = 1536"
@@ -384,117 +483,59 @@ def test_what_asks_no_model_needs_none(run: Run, tmp_path: Path, monkeypatch: py
         assert (code, "the graph holds vectors of 'text-embedding-3-small'" in err) == (1, True)
         assert result(run, "stats", *space)["episodes"] == 3, "something was forgotten"
         return
-    forgotten = result(run, "forget", "--speaker", "Tom", "--yes", *space)
+    forgotten = result(run, "forget", "--speaker", "Tom", "--search", "--yes", *space)
     assert (forgotten["residue"], forgotten["searched"] > 0) == ([], True)
     assert result(run, "stats", *space)["episodes"] == 2
     assert result(run, "forget", "--everything", "--yes", *space)
 
 
-# --- doctor ---
-
-
-def test_the_doctor_finds_a_sound_set_up_well(run: Run) -> None:
-    report = result(run, "doctor")
-    assert report["well"]
-    assert {check["what"] for check in report["checks"]} >= {"Python", "FalkorDB binaries", "data folder", "database"}
-    code, out, _ = run("doctor")
-    assert (code, "All is well." in out) == (0, True)
-
-
-def test_the_data_home_of_the_platform_is_where_the_database_would_be(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.delenv("KG_MEMORY_DATA_DIR")
-    _, out, _ = run("doctor", "--json")
-    found = {check["what"]: check["found"] for check in json.loads(out)["checks"]}
-    home = binaries.data_home(str(tmp_path))
-    assert found["data folder"].startswith(str(home / "database"))
-    assert demo._settings(Namespace())[1] == str(home / "demo")
-
-
-def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("x")
-    monkeypatch.setenv("KG_MEMORY_BIN_DIR", str(tmp_path))
-    monkeypatch.setenv("KG_MEMORY_MODEL", "gpt-x")
-    code, out, _ = run("doctor", "--data-dir", tmp_path / "file", "--json")
-    wrong = {check["what"]: check["mend"] for check in json.loads(out)["checks"] if check["state"] == "wrong"}
-    assert code == 1
-    assert "name a folder" in wrong["data folder"]
-    assert "OPENAI_API_KEY" in wrong["language model"]
-    assert "docker run" in wrong["FalkorDB binaries"]
-    assert wrong["database"]
-
-
-def test_the_doctor_names_what_was_saved_by_a_clock_that_is_ahead(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result(
-        run, "ingest", lines(tmp_path, [{"content": "I live in Oslo.", "speaker": "Ann"}]), "--namespace", "00 early"
-    )
-    monkeypatch.setattr(setup, "_SKEW", -86_400_000_000)
-    [database] = [check for check in result(run, "doctor")["checks"] if check["what"] == "database"]
-    assert database["state"] == "note"
-    assert re.match("messages in 00 early.* were saved by a clock", database["mend"])
-
-
-def test_what_could_not_be_read_is_told_by_the_lists_and_the_doctor(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = lines(tmp_path, [{"content": "I live in Oslo.", "speaker": "Ann"}])
-    result(run, "ingest", said, "--namespace", "00 early")
-    with GraphMemory.open(settings=Settings.from_env()) as memory:
-        key = graph_key("00 early")
-        memory.driver.store.database.query(key, "MATCH (e:Episode) SET e.status = 'failed'", {}, write=True)
-    assert "1 failed" in run("namespaces")[1]
-    assert "kg-memory retry" in run("stats", "--namespace", "00 early")[2]
-    [database] = [check for check in result(run, "doctor")["checks"] if check["what"] == "database"]
-    assert (database["state"], "messages in 00 early could not be read" in database["mend"]) == ("note", True)
-    result(run, "retry", "--namespace", "00 early")
-    assert "failed" not in run("namespaces")[1]
-
-
-def test_the_doctor_shows_no_password(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KG_MEMORY_MODEL", "scripted")
-    monkeypatch.setenv("KG_MEMORY_BASE_URL", "http://ann:hidden@localhost:1/v1")
-    _, out, _ = run("doctor")
-    assert "http://***@localhost:1/v1" in out
-    assert "hidden" not in out
-
-
-def test_the_doctor_says_what_makes_a_server_of_ones_own_faster(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with running(tmp_path / "server") as node:
-        monkeypatch.setenv("KG_MEMORY_URL", node.url())
-        code, out, _ = run("doctor", "--json")
-        [database] = [check for check in json.loads(out)["checks"] if check["what"] == "database"]
-    assert (code, database["state"]) == (0, "note")
-    assert f"CACHE_SIZE {embedded.QUERY_PLANS}" in database["mend"]
-    monkeypatch.delenv("KG_MEMORY_URL")
-    own = {check["what"]: check["state"] for check in result(run, "doctor")["checks"]}
-    assert own["database"] == "ok", "the embedded one keeps enough"
-
-
-# --- with a model ---
-
-
 def test_a_model_answers_in_a_sentence_and_its_failure_costs_only_the_sentence(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, moved: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("ingest", lines(tmp_path, CHAT), "-n", "asked")[0] == 0
     monkeypatch.setenv("KG_MEMORY_MODEL", "test-model")
     monkeypatch.setenv("KG_MEMORY_BASE_URL", BASE_URL)
     with openai_wire() as wire:
         route = wire.post("/chat/completions")
         route.return_value = completion({"sentences": ["In Oslo, since September 2024."]})
-        found = result(run, "ask", "Where does Nora live?", "-n", "asked")
+        found = result(run, "ask", "Where does Nora live?", *moved)
         assert found["answer"].startswith("In Oslo")
         assert "I moved to Oslo last week." in body(route.calls.last)["messages"][0]["content"]
-
-        _, out, _ = run("ask", "Where does Nora live?", "-n", "asked")
-        assert out.startswith("In Oslo, since September 2024.\n")
-
+        assert run("ask", "Where does Nora live?", *moved)[1].startswith("In Oslo, since September 2024.\n")
         route.return_value = completion(refusal="I had rather not.")
-        code, out, err = run("ask", "Where does Nora live?", "-n", "asked")
+        code, out, err = run("ask", "Where does Nora live?", *moved)
         assert (code, "SOURCE" in out, "declined" in err) == (0, True, True)
+
+
+def test_control_characters_of_stored_text_never_reach_the_terminal(run: Run, tmp_path: Path, space: Any) -> None:
+    evil = "Nora\x1b]0;owned\x07 \x9b31m moved\u202e to Oslo."
+    assert run("ingest", lines(tmp_path, [{**CHAT[0], "content": evil, "speaker": "Ev\x1b[31mil"}]), *space)[0] == 0
+    for command in (["episodes"], ["ask", "Oslo"], ["entities"], ["facts", "Nora"]):
+        for flag in ([], ["--json"]):
+            _, out, err = run(*command, *flag, *space)
+            assert not set(out + err) & set("\x1b\x07\x9b\u202e")
+    assert result(run, "episodes", *space)[0]["content"] == evil
+    assert printable("a\x1b[2J\nb\ud800é中\U0001f600") == "a\\x1b[2J\nb\\ud800é中\U0001f600"
+
+
+def test_a_terminal_shows_a_bar_and_coloured_tables_and_no_colour_on_request(
+    run: Run, tmp_path: Path, space: Any
+) -> None:
+    ingest = Terminal("ingest", str(lines(tmp_path, CHAT)), *space)
+    assert ingest.end() == 0
+    listed, plain = Terminal("episodes", *space), Terminal("episodes", *space, NO_COLOR="1")
+    assert [terminal.end() for terminal in (listed, plain)] == [0, 0]
+    assert "3/3" in ingest.shown
+    assert "─" in listed.shown
+    assert "\x1b[" in listed.shown
+    assert "\x1b[3" not in plain.shown
+
+
+def test_a_reader_that_leaves_early_is_no_error(
+    moved: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as pipe, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", pipe)
+        assert main(["episodes", *moved]) == 0
+    assert "Error" not in capsys.readouterr().err

@@ -1,8 +1,7 @@
-"""The command that reviews, one decision a run and at a terminal: a real database, real terminals, real signals."""
+"""The command ``review``: one decision a run and at a terminal, on a real database."""
 
 import getpass
 import json
-import termios
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -11,19 +10,17 @@ from typing import Any
 
 import pytest
 
-from kg_memory.cli.arguments import parser
-from kg_memory.cli.output import Screen, printable
+from kg_memory.cli.output import printable
 from kg_memory.cli.review import describe_acceptance
-from kg_memory.cli.review import review as command
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, Review
 from kg_memory.settings import Settings
 from tests.cli_home import Run, Terminal, home_of_the_module, result, run_here  # noqa: F401 - fixtures
 from tests.scripted import Scripted
 
-PROMPT = "[?] > "
+PROMPT = "or quit? "
 WHY = "none): "
-CANONICAL = termios.ICANON | termios.ECHO
+Move = Callable[..., str]
 
 
 def unsure(fields: Any) -> Any:
@@ -39,7 +36,7 @@ def unsure(fields: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def withhold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command withhold what is not sure too."""
+    """Let the command withhold unsure facts too."""
     monkeypatch.setenv("KG_MEMORY_DISPUTES", "withhold")
 
 
@@ -52,7 +49,7 @@ def memory(home: Path) -> Iterator[GraphMemory]:
 
 
 @pytest.fixture
-def move(memory: GraphMemory, request: pytest.FixtureRequest) -> Callable[..., str]:
+def move(memory: GraphMemory, request: pytest.FixtureRequest) -> Move:
     """Tell of *names* that they live in Oslo and then in Paris, so that the second waits; return the namespace."""
 
     def call(*names: str) -> str:
@@ -73,14 +70,6 @@ def held(memory: GraphMemory, name: str, space: str) -> list[tuple[str, str, str
     ]
 
 
-def decided(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return what the list of decided verdicts prints."""
-    capsys.readouterr()
-    given = parser().parse_args(["review", "--decided", *arguments])
-    assert command(given, Screen(as_json="--json" in arguments)) == 0
-    return capsys.readouterr().out
-
-
 OSLO = [("Oslo", "2023-02-01", "")]
 BOTH = [("Paris", "2024-05-14", ""), *OSLO]
 MOVED = [("Paris", "2024-05-14", ""), ("Oslo", "2023-02-01", "2024-05-14")]
@@ -89,11 +78,11 @@ MOVED = [("Paris", "2024-05-14", ""), ("Oslo", "2023-02-01", "2024-05-14")]
 # --- one decision a run ---
 
 
-def test_what_waits_is_listed_where_there_is_no_terminal(run: Run, move: Callable[..., str]) -> None:
+def test_waiting_verdicts_are_listed_without_a_terminal(run: Run, move: Move) -> None:
     space = move("Ann", "Bob")
     code, out, err = run("review", "-n", space)
     assert code == 0
-    assert out.index("Ann lives in Paris") < out.index("Bob lives in Paris")
+    assert out.index("Ann lives in Paris (2024-05-14 - now)") < out.index("Bob lives in Paris")
     assert "Ann lives in Oslo (2023-02-01 - now)" in out
     assert "2 verdicts wait" in err
     first, second = result(run, "review", "--list", "-n", space)
@@ -102,63 +91,61 @@ def test_what_waits_is_listed_where_there_is_no_terminal(run: Run, move: Callabl
     assert len(result(run, "review", "--limit", 1, "-n", space)) == 1
 
 
-def test_accept_takes_effect_and_is_kept_with_who_and_why_and_can_be_undone(
-    run: Run, move: Callable[..., str], memory: GraphMemory
+@pytest.mark.parametrize(
+    ("options", "says", "held_then"),
+    [
+        (["--accept", "ID"], "Accepted: one ended where the other began.", MOVED),
+        (["--reject", "ID"], "Ann lives in Paris: not believed", OSLO),
+        (["--edit", "ID", "--verdict", "complements"], "Edited: both hold.", BOTH),
+        (
+            ["--edit", "ID", "--valid-at", "2024-06-01", "--invalid-at", "2024-08"],
+            "Ann lives in Paris: 2024-06-01 - 2024-08",
+            [("Paris", "2024-06-01", "2024-08-01"), ("Oslo", "2023-02-01", "2024-06-01")],
+        ),
+    ],
+)
+def test_a_decision_takes_effect_and_is_undone(
+    run: Run, move: Move, memory: GraphMemory, options: list[str], says: str, held_then: list[Any]
 ) -> None:
-    space = move("Ann")
-    [waiting] = result(run, "review", "-n", space)
-    code, out, _ = run("review", "--accept", waiting["id"][:4], "--by", "eva", "--reason", "she told me", "-n", space)
-    assert code == 0
-    assert "Ann lives in Oslo: 2023-02-01 - 2024-05-14" in out
-    assert held(memory, "Ann", space) == MOVED
-    assert result(run, "review", "-n", space) == []
-
+    place = ("-n", move("Ann"))
+    assert "Nothing was decided yet." in run("review", "--decided", *place)[1]
+    [waiting] = result(run, "review", *place)
+    given = [waiting["id"][:4] if word == "ID" else word for word in options]
+    code, out, _ = run("review", *given, "--by", "eva", "--reason", "she told\x1b[2J me", *place)
+    assert (code, says in out) == (0, True)
     assert out.splitlines()[-1].endswith(f" --undo {waiting['id']}")
-    undone = result(run, "review", "--undo", waiting["id"], "-n", space)
+    assert held(memory, "Ann", place[1]) == held_then
+    assert result(run, "review", *place) == []
+    [decided] = result(run, "review", "--decided", *place)
+    assert (decided["id"], decided["decided_by"]) == (waiting["id"], "eva")
+    shown = " ".join(run("review", "--decided", *place)[1].split())
+    assert all(part in shown for part in (waiting["id"][:8], ", by eva, ", printable("(she told\x1b[2J me)")))
+    undone = result(run, "review", "--undo", waiting["id"][:4], *place)
     assert undone["ruling"] == "waiting"
-    assert [(each["decision"], each["by"], each["reason"]) for each in undone["decisions"]] == [
-        ("accept", "eva", "she told me"),
-        ("undo", getpass.getuser(), ""),
+    assert [(each["by"], each["reason"]) for each in undone["decisions"]] == [
+        ("eva", "she told\x1b[2J me"),
+        (getpass.getuser(), ""),
     ]
-    assert held(memory, "Ann", space) == OSLO
-    assert len(result(run, "review", "-n", space)) == 1
+    assert held(memory, "Ann", place[1]) == OSLO
 
 
-def test_reject_leaves_what_was_believed_as_it_is(run: Run, move: Callable[..., str], memory: GraphMemory) -> None:
+def test_an_edit_of_dates_is_as_exact_as_they_are_and_takes_an_end_back(run: Run, move: Move) -> None:
     space = move("Ann")
     [waiting] = result(run, "review", "-n", space)
-    code, out, _ = run("review", "--reject", waiting["id"], "-n", space)
-    assert code == 0
-    assert "Ann lives in Paris: not believed" in out
-    assert held(memory, "Ann", space) == OSLO
+    edit = ("review", "--edit", waiting["id"], "-n", space, "--invalid-at")
+    assert "Ann lives in Paris: 2024 - 2025" in run(*edit, "2025", "--valid-at", "2024")[1]
+    assert "Ann lives in Paris: 2024 - now" in run(*edit, "open")[1]
 
 
-def test_edit_gives_another_verdict_and_other_dates(run: Run, move: Callable[..., str], memory: GraphMemory) -> None:
-    space = move("Ann", "Bob")
-    ann, bob = (each["id"] for each in result(run, "review", "-n", space))
-    assert run("review", "--edit", ann, "--verdict", "complements", "-n", space)[0] == 0
-    assert held(memory, "Ann", space) == BOTH
-    times = ("--valid-at", "2024-06-01", "--invalid-at", "2024-08")
-    assert result(run, "review", "--edit", bob, *times, "-n", space)["decisions"][0]["decision"] == "edit"
-    assert held(memory, "Bob", space)[0] == ("Paris", "2024-06-01", "2024-08-01")
-
-
-def test_a_fact_with_two_verdicts_waits_until_both_are_decided(
-    run: Run, move: Callable[..., str], memory: GraphMemory
-) -> None:
+def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: Move, memory: GraphMemory) -> None:
     space = move("Ann")
     memory.add("Ann is in Rome", speaker="Ann", at="2025-01-01", namespace=space)
-    found = result(run, "review", "-n", space)
-    first, oslo = found  # whether Rome follows Paris is asked when Paris is settled
-    assert [each["existing"]["sentence"] for each in found] == ["Ann lives in Oslo"] * 2
+    first, oslo = result(run, "review", "-n", space)  # whether Rome follows Paris is asked when Paris is settled
     run("review", "--accept", first["id"], "-n", space)
-    _, out, _ = run("review", "--accept", oslo["id"], "-n", space)
-    assert "Ann lives in Rome: waits for another verdict" in out
+    assert "Ann lives in Rome: waits for another verdict" in run("review", "--accept", oslo["id"], "-n", space)[1]
     assert held(memory, "Ann", space) == MOVED
     [paris] = result(run, "review", "-n", space)
-    _, out, _ = run("review", "--accept", paris["id"], "-n", space)
-    assert "Ann lives in Rome: 2025-01-01 - now" in out
-    assert held(memory, "Ann", space)[0] == ("Rome", "2025-01-01", "")
+    assert "Ann lives in Rome: 2025-01-01 - now" in run("review", "--accept", paris["id"], "-n", space)[1]
 
 
 @pytest.mark.parametrize(
@@ -166,6 +153,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(
     [
         (["--accept", "zzzz"], "kg-memory review -n"),
         (["--accept", ""], "--list shows them"),
+        (["--undo", "zzzz"], "--decided shows them"),
         (["--accept", "00000000-0000-0000-0000-000000000000"], "there is no review"),
         (["--accept", "ID", "--valid-at", "2019"], "only with --edit"),
         (["--verdict", "conflicts"], "only with --edit"),
@@ -178,31 +166,31 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(
     ],
 )
 def test_a_wrong_decision_changes_nothing_and_says_what_to_do(
-    run: Run, move: Callable[..., str], memory: GraphMemory, arguments: list[str], says: str
+    run: Run, move: Move, memory: GraphMemory, arguments: list[str], says: str
 ) -> None:
     space = move("Ann")
     [waiting] = result(run, "review", "-n", space)
     code, _, err = run("review", *(waiting["id"] if each == "ID" else each for each in arguments), "-n", space)
-    assert code == 1
-    assert says in err
-    assert "Traceback" not in err
+    assert (code, says in err, "Traceback" in err) == (1, True, False), err
     assert [each["id"] for each in result(run, "review", "-n", space)] == [waiting["id"]]
     assert held(memory, "Ann", space) == OSLO
 
 
-def test_an_edit_of_dates_is_as_exact_as_they_are_and_takes_an_end_back(run: Run, move: Callable[..., str]) -> None:
-    space = move("Ann")
-    [waiting] = result(run, "review", "-n", space)
-    edit = ("review", "--edit", waiting["id"], "-n", space, "--invalid-at")
-    assert "Ann lives in Paris: 2024 - 2025" in run(*edit, "2025", "--valid-at", "2024")[1]
-    assert "Ann lives in Paris: 2024 - now" in run(*edit, "open")[1]
+def test_a_beginning_that_several_ids_share_is_refused(run: Run, move: Move, memory: GraphMemory) -> None:
+    letters = "ABCDEFGHIJKLMNOPQ"  # one more than an id's first letter can tell apart
+    space = move(*(f"{letter}nna" for letter in letters))
+    ids = [each["id"] for each in result(run, "review", "-n", space)]
+    shared = next(id_[0] for place, id_ in enumerate(ids) if any(id_[0] == other[0] for other in ids[:place]))
+    code, _, err = run("review", "--accept", shared, "-n", space)
+    assert (code, "give more of the id" in err) == (1, True)
+    assert memory.stats(namespace=space).reviews == len(letters)
 
 
-def test_a_fact_is_retracted_and_replaced_by_commands_and_it_is_undone(run: Run, move: Callable[..., str]) -> None:
+def test_a_fact_is_retracted_and_replaced_and_it_is_undone(run: Run, move: Move) -> None:
     place = ("-n", move("Ann"))
     [fact] = [each for each in result(run, "facts", "Ann", *place) if each["objects"] == ["Oslo"]]
-    code, out, _ = run("retract", fact["id"], "--by", "Cy", "--reason", "not so", *place)
-    assert (code, out.splitlines()[0]) == (0, "No longer believed: Ann lives in Oslo")
+    code, out, _ = run("retract", fact["id"][:8], "--by", "Cy", "--reason", "not so", *place)
+    assert (code, "  Ann lives in Oslo: not believed" in out.splitlines()) == (0, True)
     assert "Oslo" not in str(result(run, "facts", "Ann", *place))
     assert "retracted" in run("review", "--decided", *place)[1]
     [review] = [each for each in result(run, "verdicts", fact["id"], *place) if each["kind"] == "retracted"]
@@ -211,129 +199,50 @@ def test_a_fact_is_retracted_and_replaced_by_commands_and_it_is_undone(run: Run,
     assert run("retract", "nothing", *place)[0] == 1
 
 
-def test_what_was_decided_is_listed_and_undone_by_the_begin_of_its_id(
-    run: Run, move: Callable[..., str], memory: GraphMemory, capsys: pytest.CaptureFixture[str]
-) -> None:
-    space = move("Ann")
-    assert "Nothing was decided yet." in decided(capsys, "-n", space)
-    [waiting] = result(run, "review", "-n", space)
-    run("review", "--reject", waiting["id"], "--by", "eva", "--reason", "another\x1b[2J Ann", "-n", space)
-    listed = json.loads(decided(capsys, "--json", "-n", space))
-    assert [(each["id"], each["decided_by"]) for each in listed] == [(waiting["id"], "eva")]
-    shown = " ".join(decided(capsys, "-n", space).split())
-    why = printable("another\x1b[2J Ann")
-    for part in (waiting["id"][:8], "rejected: what waited is not believed", "eva", why):
-        assert part in shown
-    assert "Undone: it waits again." in run("review", "--undo", waiting["id"][:4], "-n", space)[1]
-    assert held(memory, "Ann", space) == OSLO
-    code, _, err = run("review", "--undo", "zzzz", "-n", space)
-    assert (code, "--decided shows them" in err) == (1, True)
-
-
-def test_a_begin_that_several_share_is_refused(run: Run, move: Callable[..., str], memory: GraphMemory) -> None:
-    letters = "ABCDEFGHIJKLMNOPQ"  # one more than an id's first letter can tell apart
-    space = move(*(f"{letter}nna" for letter in letters))
-    ids = [each["id"] for each in result(run, "review", "-n", space)]
-    assert len(ids) == len(letters)
-    shared = next(id_[0] for place, id_ in enumerate(ids) if any(id_[0] == other[0] for other in ids[:place]))
-    code, _, err = run("review", "--accept", shared, "-n", space)
-    assert code == 1
-    assert "give more of the id" in err
-    assert memory.stats(namespace=space).reviews == len(letters)
-
-
 # --- at a terminal ---
 
 
-def test_keys_decide_one_after_the_other(run: Run, move: Callable[..., str], memory: GraphMemory) -> None:
+def test_a_person_decides_one_after_the_other(run: Run, move: Move, memory: GraphMemory) -> None:
     space = move("Ann", "Bob", "Cleo", "Dan")
     terminal = Terminal("review", "--by", "eva", "-n", space)
     first = terminal.until(PROMPT)
     for part in (
-        "You decide as eva", "1 of 4: supersedes? (confidence 0.70)", "Ann lives in Paris (2024-05-14 - now)",
+        "You decide as eva", "Supersedes? (confidence 0.70)", "Ann lives in Paris (2024-05-14 - now)",
         'Ann, 2024-05-14 [Ann Paris]: "Paris"', 'Ann, 2023-02-01 [Ann Oslo]: "Oslo"', "another city", "accept",
         "the other ended where it began (2024-05-14)", "reject",
     ):  # fmt: skip
         assert part in first
-    terminal.press("a")
+    terminal.press("x\naccept\n")
     terminal.until(WHY)
     terminal.press("she told me 她说\n")
-    second = terminal.until(PROMPT)
-    assert "Ann lives in Oslo: 2023-02-01 - 2024-05-14" in second
-    assert "2 of 4" in second
-    terminal.press("s")
-    assert "3 of 4" in terminal.until(PROMPT)
-    terminal.press("R\nra")  # a capital, then Enter for the reason, and two keys too many
+    assert "Ann lives in Oslo: 2023-02-01 - 2024-05-14" in terminal.until(PROMPT)
+    terminal.press("s\n")
+    terminal.until(PROMPT)
+    terminal.press("R\n\n")
     assert "Cleo lives in Paris: not believed" in terminal.until(PROMPT)
-    terminal.press("q")
-    assert "1 accepted, 1 rejected; 2 facts still wait." in terminal.until("wait.")
-    assert terminal.end() == 0
-    assert held(memory, "Ann", space) == MOVED
-    assert held(memory, "Bob", space) == held(memory, "Cleo", space) == OSLO
-    assert [each["pending"]["subject"] for each in result(run, "review", "-n", space)] == ["Bob", "Dan"]
-
-
-def test_the_last_decision_is_undone_and_made_anew(move: Callable[..., str], memory: GraphMemory) -> None:
-    space = move("Ann")
-    terminal = Terminal("review", "-n", space)
-    terminal.until(PROMPT)
-    terminal.press("u")
-    assert "Nothing was decided in this sitting" in terminal.until(PROMPT)
-    terminal.press("a\n")
-    terminal.until("any other key ends > ")
-    assert held(memory, "Ann", space) == MOVED
-    terminal.press("u")
-    assert "Undone: it waits again." in terminal.until(PROMPT)
-    assert held(memory, "Ann", space) == OSLO
-    terminal.press("e")
-    terminal.until("verdict [supersedes]: ")
-    terminal.press("comp\n")
-    terminal.until("so since [2024-05-14]: ")
-    terminal.press("2024-06-01\n\n\n")
-    assert "Edited: both hold." in terminal.until("any other key ends > ")
-    terminal.press("\n")
-    assert "1 edited; nothing else waits." in terminal.until("waits.")
-    assert terminal.end() == 0
-    assert held(memory, "Ann", space) == [("Paris", "2024-06-01", ""), *OSLO]
-
-
-def test_keys_that_mean_nothing_and_wrong_edits_decide_nothing(move: Callable[..., str], memory: GraphMemory) -> None:
-    space = move("Ann")
-    terminal = Terminal("review", "-n", space)
-    terminal.until(PROMPT)
-    for key in ("x", "\x1b[A", "\n", "é", "中", "\x00"):
-        terminal.press(key)
-        assert "No such key" in terminal.until(PROMPT)
-    terminal.press("?")
-    assert "undo the last decision" in terminal.until(PROMPT)
-    for answers, says in (
-        ("\n\n\n", "Nothing is changed"),
-        ("maybe\n\n\n", "'maybe' is no verdict"),
-        ("\nsoon-ish\n\n\n", "is not a time"),
-    ):
-        terminal.press("e")
-        terminal.until("verdict [supersedes]: ")
+    for answers, says in (("e\n\n\n\n", "Nothing is changed"), ("e\n\nsoon-ish\n\n\n", "is not a time")):
         terminal.press(answers)
         assert says in terminal.until(PROMPT)
-    terminal.press("\x04")
+    terminal.press("e\ncomplements\n2024-06-01\n\n\n")
+    assert "Edited: both hold." in terminal.until("wait")
     assert terminal.end() == 0
-    assert "Nothing decided; 1 fact still waits." in terminal.shown
-    assert held(memory, "Ann", space) == OSLO
+    assert "3 decided; 1 fact still waits." in terminal.shown
+    assert held(memory, "Ann", space) == MOVED
+    assert held(memory, "Bob", space) == held(memory, "Cleo", space) == OSLO
+    assert held(memory, "Dan", space) == [("Paris", "2024-06-01", ""), *OSLO]
+    assert [each["pending"]["subject"] for each in result(run, "review", "-n", space)] == ["Bob"]
 
 
 @pytest.mark.parametrize("asked_why", [False, True])
-def test_ctrl_c_leaves_the_terminal_in_order_and_loses_nothing(
-    move: Callable[..., str], memory: GraphMemory, asked_why: bool
-) -> None:
+def test_ctrl_c_loses_nothing(move: Move, memory: GraphMemory, asked_why: bool) -> None:
     space = move("Ann", "Bob")
     terminal = Terminal("review", "-n", space)
     before = terminal.flags()
-    assert before & CANONICAL == CANONICAL
     terminal.until(PROMPT)
-    terminal.press("a\n")
+    terminal.press("a\n\n")
     terminal.until(PROMPT)
     if asked_why:
-        terminal.press("a")
+        terminal.press("a\n")
         terminal.until(WHY)
         terminal.press("half a rea")
         terminal.until("half a rea")
@@ -342,58 +251,33 @@ def test_ctrl_c_leaves_the_terminal_in_order_and_loses_nothing(
     terminal.until("Stopped.")
     assert terminal.flags() == before
     assert terminal.end() == 130
-    assert "1 accepted; 1 fact still waits." in terminal.shown
+    assert "1 decided; 1 fact still waits." in terminal.shown
     assert "Traceback" not in terminal.shown
     assert held(memory, "Ann", space) == MOVED
     assert held(memory, "Bob", space) == OSLO
 
 
-def test_a_terminal_that_a_shell_set_back_is_set_again(move: Callable[..., str], memory: GraphMemory) -> None:
-    space = move("Ann")
-    terminal = Terminal("review", "-n", space)
-    before = terminal.flags()
-    terminal.until(PROMPT)
-    terminal.stop_and_go_on(before)
-    terminal.until(PROMPT)
-    terminal.press("s")
-    assert terminal.end() == 0
-    assert "Nothing decided; 1 fact still waits." in terminal.shown
-
-
-def test_a_dumb_terminal_is_asked_line_by_line(move: Callable[..., str], memory: GraphMemory) -> None:
-    space = move("Ann")
-    terminal = Terminal("review", "-n", space, TERM="dumb")
-    terminal.until(PROMPT)
-    terminal.press("accept\n")
-    terminal.until(WHY)
-    terminal.press("\n")
-    terminal.until("any other key ends > ")
-    terminal.press("\x04")
-    assert terminal.end() == 0
-    assert held(memory, "Ann", space) == MOVED
-
-
-def test_what_somebody_else_decided_meanwhile_stays(move: Callable[..., str], memory: GraphMemory) -> None:
+def test_a_decision_of_somebody_else_stays(move: Move, memory: GraphMemory) -> None:
     space = move("Ann")
     terminal = Terminal("review", "-n", space)
     terminal.until(PROMPT)
     memory.reviews.decide(memory.reviews.list(namespace=space)[0].id, "reject", by="tom", namespace=space)
-    terminal.press("a\n")
+    terminal.press("a\n\n")
     assert "was decided by tom" in terminal.until("meanwhile")
     assert terminal.end() == 0
     assert held(memory, "Ann", space) == OSLO
 
 
-def test_stored_text_steers_no_terminal(run: Run, memory: GraphMemory, move: Callable[..., str]) -> None:
+def test_stored_text_steers_no_terminal(run: Run, memory: GraphMemory, move: Move) -> None:
     space = move("Ann")
     evil = "Eve\x1b]0;owned\x07\x9b2J\u202e is in"
     for place, at in (("Oslo", "2023-02-01"), ("Paris", "2024-05-14")):
         memory.add(f"{evil} {place}", speaker=evil, at=at, source_id=f"\x1b[31m{place}", namespace=space)
     terminal = Terminal("review", "-n", space, NO_COLOR="1")
     terminal.until(PROMPT)
-    terminal.press("s")
+    terminal.press("s\n")
     terminal.until(PROMPT)
-    terminal.press("q")
+    terminal.press("\x04")
     assert terminal.end() == 0
     for steering in ("\x1b]0", "\x07", "\x1b[2J", "\x1b[31m", "\u202e", "\u009b"):
         assert steering not in terminal.shown
@@ -404,61 +288,48 @@ def test_stored_text_steers_no_terminal(run: Run, memory: GraphMemory, move: Cal
     assert any("\x1b" in each["pending"]["sources"][0]["speaker"] for each in json.loads(out))
 
 
-def test_an_empty_queue_says_so(move: Callable[..., str]) -> None:
-    terminal = Terminal("review", "-n", move())
+def test_an_empty_queue_says_so(move: Move, memory: GraphMemory) -> None:
+    space = move()
+    memory.add("Ann is in Oslo", speaker="Ann", namespace=space)
+    terminal = Terminal("review", "-n", space)
     assert "Nothing waits for review." in terminal.until("review.")
     assert terminal.end() == 0
 
 
-# --- what is told before ---
-
-NOW = datetime(2025, 1, 1, tzinfo=UTC)
+# --- the effect of accepting ---
 
 
-def fact(id_: str, year: int | None = None, known: int | None = None) -> Fact:
+def fact(id_: str, year: int | None = None, known: int | None = None, trust: float = 1.0) -> Fact:
     begun = datetime(year, 1, 1, tzinfo=UTC) if year else None
     known_from = datetime(known, 1, 1, tzinfo=UTC) if known else begun
     return Fact(
-        id=id_, subject="Ann", predicate="LIVES_IN", objects=(id_,), sentence=id_, created_at=NOW,
-        valid_at=begun, precision="year", known_from=known_from,
+        id=id_, subject="Ann", predicate="LIVES_IN", objects=(id_,), sentence=id_, valid_at=begun, precision="year",
+        created_at=datetime(2025, 1, 1, tzinfo=UTC), known_from=known_from, trust=trust,
     )  # fmt: skip
 
 
+OLD, NEW = fact("a", 2019), fact("w", 2020)
+
+
 @pytest.mark.parametrize(
-    ("kind", "strategy", "preferred", "pending", "existing", "expected"),
+    ("kind", "strategy", "preferred", "pending", "expected"),
     [
-        ("supersedes", "recency", None, fact("w", 2020), fact("a", 2019), "the other ended where it began (2020)"),
-        ("supersedes", "recency", None, fact("w", 2018), fact("a", 2019), "and ended where the other began (2019)"),
-        ("supersedes", "recency", None, fact("w", None, 2020), fact("a", 2019), "(by 2020-01-01)"),
-        ("supersedes", "recency", None, fact("w"), fact("a", 2019), "and ended where the other began (2019)"),
-        ("conflicts", "recency", "a", fact("w", 2020), fact("a", 2019), "it is believed, and the other not any more"),
-        ("conflicts", "model", "w", fact("w", 2020), fact("a", 2019), "it is believed, and the other not any more"),
-        ("conflicts", "model", "a", fact("w", 2020), fact("a", 2019), "it is not believed"),
-        ("conflicts", "model", None, fact("w", 2020), fact("a", 2019), "only one of them is believed, by model"),
-        ("conflicts", "trust", None, fact("w", 2020), fact("a", 2019), "it is believed, and the other not any more"),
-        (
-            "conflicts",
-            "trust",
-            None,
-            fact("w", 2020).model_copy(update={"trust": 0.2}),
-            fact("a", 2019),
-            "trusted more",
-        ),
-        (
-            "conflicts",
-            "incumbent",
-            None,
-            fact("w", 2020),
-            fact("a", 2019),
-            "but the other: its source is trusted more, or",
-        ),
+        ("supersedes", "recency", None, NEW, "the other ended where it began (2020)"),
+        ("supersedes", "recency", None, fact("w", 2018), "and ended where the other began (2019)"),
+        ("supersedes", "recency", None, fact("w", None, 2020), "(by 2020-01-01)"),
+        ("supersedes", "recency", None, fact("w"), "and ended where the other began (2019)"),
+        ("conflicts", "recency", "a", NEW, "it is believed, and the other not any more"),
+        ("conflicts", "model", "w", NEW, "it is believed, and the other not any more"),
+        ("conflicts", "model", "a", NEW, "it is not believed"),
+        ("conflicts", "model", None, NEW, "only one of them is believed, by model"),
+        ("conflicts", "trust", None, NEW, "it is believed, and the other not any more"),
+        ("conflicts", "trust", None, fact("w", 2020, trust=0.2), "trusted more"),
+        ("conflicts", "incumbent", None, NEW, "but the other: its source is trusted more, or"),
     ],
 )
-def test_what_an_acceptance_would_do_is_told(
-    kind: str, strategy: str, preferred: str | None, pending: Fact, existing: Fact, expected: str
-) -> None:
+def test_the_effect_of_accepting(kind: str, strategy: Any, preferred: Any, pending: Fact, expected: str) -> None:
     review = Review(
-        id="r", kind=kind, ruling="waiting", confidence=0.7, reason="", created_at=NOW, pending=pending,
-        existing=existing, preferred=preferred,
+        id="r", kind=kind, ruling="waiting", confidence=0.7, reason="", created_at=OLD.created_at, pending=pending,
+        existing=OLD, preferred=preferred,
     )  # fmt: skip
     assert expected in describe_acceptance(review, strategy)

@@ -1,4 +1,4 @@
-"""``kg-memory watch``: what comes, waits, fails and is learned, whichever process does it."""
+"""``kg-memory watch``: new, waiting and failed episodes and changed facts, whichever process writes them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ from kg_memory.falkor.queries import usage
 from kg_memory.llm.chat import open_chat_model
 from kg_memory.memory.changes import OVERLAP, Watch
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.effects import Now, Query
+from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import micros
 from tests.cli_home import COMMAND
 from tests.openai_wire import BASE_URL, completion, openai_wire
+from tests.waiting import until
 
 AT = "2024-05-01T10:00:00Z"
 Look = Callable[[], Any]
@@ -40,35 +43,44 @@ def look(watch, driver, namespace) -> Look:
 
 
 @pytest.fixture
-def shown(server, namespace, capsys) -> Callable[..., tuple[int, list[str], str]]:
-    """Run it once and return its code, its lines and its remarks."""
+def shown(server, namespace, capsys) -> Callable[..., list[str]]:
+    """Run it once and return its lines."""
 
-    def call(*arguments: str) -> tuple[int, list[str], str]:
+    def call(*arguments: str) -> list[str]:
         capsys.readouterr()
-        code = main(["watch", "--once", "--url", server.url, "-n", namespace, *arguments])
-        out, err = capsys.readouterr()
-        return code, out.splitlines(), err
+        assert main(["watch", "--once", "--url", server.url, "-n", namespace, *arguments]) == 0
+        return capsys.readouterr().out.splitlines()
 
     return call
 
 
 def add(memory: Any, namespace: str, content: str, **more: Any) -> Any:
-    return memory.add(content, speaker="Ann", at=AT, namespace=namespace, **more)
+    return memory.add(content, **{"speaker": "Ann", "at": AT, "namespace": namespace, **more})
 
 
-def fail(model: Any, error: Exception) -> None:
+def save(memory: Any, namespace: str, content: str) -> Any:
+    [saved] = memory.episodes.save([{"content": content, "speaker": "Ann", "at": AT}], namespace=namespace)
+    return saved
+
+
+def fail(model: Any, error: Exception) -> dict[str, Any]:
+    """Let the model fail to read facts, and return its rules."""
+
     def rule(_: Any) -> Any:
         raise error
 
+    rules = dict(model.rules)
     model.rules["facts"] = rule
+    return rules
 
 
 # --- what a look sees ---
 
 
-def test_a_new_episode_and_what_is_learned_of_it_are_seen_once(memory, look, namespace):
-    assert look().episodes == ()
-    added = add(memory, namespace, "I live in Oslo.")
+def test_an_episode_and_its_facts_are_seen_once(memory, look, namespace):
+    first = look()
+    assert (first.episodes, first.changes, set(first.counts.values())) == ((), (), {0})
+    added = add(memory, namespace, "I live in Oslo.", at="2023-01-01")
     seen = look()
     assert [(each["id"], each["status"], each["content"]) for each in seen.episodes] == [
         (added.episode, "done", "I live in Oslo.")
@@ -77,25 +89,18 @@ def test_a_new_episode_and_what_is_learned_of_it_are_seen_once(memory, look, nam
     assert seen.counts["episodes"] == 1
     again = look()
     assert (again.episodes, again.changes) == ((), ())
-
-
-def test_the_end_of_a_fact_is_seen(memory, look, namespace):
-    memory.add("I live in Oslo.", speaker="Ann", at="2023-01-01", namespace=namespace)
-    look()
-    memory.add("I live in Paris.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    add(memory, namespace, "I live in Paris.", at="2024-01-01")
     assert sorted(each.kind for each in look().changes) == ["ended", "learned"]
 
 
 def test_an_episode_is_followed_until_it_is_read(memory, model, look, namespace):
-    memory.episodes.save([{"content": "I live in Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    save(memory, namespace, "I live in Oslo.")
     assert [each["status"] for each in look().episodes] == ["saved"]
-    rules = dict(model.rules)
-    fail(model, ModelUnavailable("the model is away: try again later"))
+    rules = fail(model, ModelUnavailable("the model is away: try again later"))
     with pytest.raises(ModelUnavailable):
         memory.episodes.resume(namespace=namespace)
     [waiting] = look().episodes
-    assert (waiting["status"], waiting["step"]) == ("waiting", "facts")
-    assert "the model is away" in waiting["reason"]
+    assert (waiting["status"], waiting["step"], "the model is away" in waiting["reason"]) == ("waiting", "facts", True)
     model.rules = rules
     memory.episodes.resume(namespace=namespace)
     [done] = look().episodes
@@ -103,9 +108,8 @@ def test_an_episode_is_followed_until_it_is_read(memory, model, look, namespace)
     assert look().episodes == ()
 
 
-def test_one_that_failed_is_seen_to_be_read_later(memory, model, look, namespace):
-    rules = dict(model.rules)
-    fail(model, AnswerError("no answer: try another model"))
+def test_a_failed_episode_is_seen_to_be_read_later(memory, model, look, namespace):
+    rules = fail(model, AnswerError("no answer: try another model"))
     memory.add_many([{"content": "I live in Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
     seen = look()
     assert [(each["status"], each["step"]) for each in seen.episodes] == [("failed", "facts")]
@@ -115,9 +119,9 @@ def test_one_that_failed_is_seen_to_be_read_later(memory, model, look, namespace
     assert [each["status"] for each in look().episodes] == ["done"]
 
 
-def test_what_was_there_before_is_not_new_but_what_waits_is_looked_after(memory, driver, model, namespace):
+def test_earlier_episodes_are_seen_only_while_they_wait(memory, driver, namespace):
     add(memory, namespace, "I live in Oslo.")
-    memory.episodes.save([{"content": "I know Bob.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    save(memory, namespace, "I know Bob.")
     watch = Watch(memory.driver.clock())
     assert [each["status"] for each in driver.run(watch.remaining(10), namespace)] == ["saved"]
     assert driver.run(watch.look(), namespace).episodes == ()
@@ -125,37 +129,26 @@ def test_what_was_there_before_is_not_new_but_what_waits_is_looked_after(memory,
     assert [each["status"] for each in driver.run(watch.look(), namespace).episodes] == ["done"]
 
 
-def test_what_was_forgotten_is_looked_after_no_more(memory, watch, look, namespace):
-    [saved] = memory.episodes.save([{"content": "I know Bob.", "speaker": "Ann", "at": AT}], namespace=namespace)
+def test_a_forgotten_episode_is_seen_no_more(memory, watch, look, namespace):
+    saved = save(memory, namespace, "I know Bob.")
     look()
     memory.privacy.forget(episode=saved.episode, namespace=namespace)
-    assert look().episodes == ()
-    assert watch.states == {}
+    assert (look().episodes, watch.states) == ((), {})
 
 
-def test_what_is_written_late_is_seen_all_the_same(memory, watch, look, database, namespace):
+def test_an_episode_that_is_written_late_is_seen(memory, watch, look, database, namespace):
     watch.since -= OVERLAP
     add(memory, namespace, "I live in Oslo.")
     look()
     episode = add(memory, namespace, "I know Bob.").episode
     # As if it had been begun before the last look, and written after it.
-    late = watch.reached - OVERLAP // 2
-    database.query(
-        graph_key(namespace),
-        "MATCH (e:Episode {id: $id}) SET e.created_at = $at",
-        {"id": episode, "at": late},
-        write=True,
-    )
+    query = "MATCH (e:Episode {id: $id}) SET e.created_at = $at"
+    late = {"id": episode, "at": watch.reached - OVERLAP // 2}
+    database.query(graph_key(namespace), query, late, write=True)
     assert [each["id"] for each in look().episodes] == [episode]
 
 
-def test_nothing_is_there_yet(look):
-    seen = look()
-    assert (seen.episodes, seen.changes) == ((), ())
-    assert set(seen.counts.values()) == {0}
-
-
-def test_a_look_is_nine_queries_and_each_goes_by_an_index(memory, driver, database: Database, namespace):
+def test_a_look_is_nine_queries_and_each_goes_by_an_index(memory, database: Database, namespace):
     add(memory, namespace, "I live in Oslo.")
     params = {"today": 1, "since": 1, "limit": 10, "length": 10, "statuses": ["failed"], "ids": ["a"]}
     for name in ("COUNT_BY_STATUS", "NEW_EPISODES", "EPISODES_IN", "EPISODES_WITH"):
@@ -164,100 +157,63 @@ def test_a_look_is_nine_queries_and_each_goes_by_an_index(memory, driver, databa
         assert "Label Scan" not in plan, plan
     assert "Scan" not in database.explain(graph_key(namespace), usage.COUNT_EPISODES, {})
     asked: list[str] = []
-    counting = _Counting(database, asked)
-    from kg_memory.cli.watch import _perform  # noqa: PLC0415
-    from kg_memory.runtime.flow import run  # noqa: PLC0415
 
-    run(Watch(0).look(), lambda effect: _perform(counting, graph_key(namespace), effect))  # type: ignore[arg-type]
+    def perform(effect: Any) -> Any:
+        if isinstance(effect, Now):
+            return time.time_ns() // 1000
+        parts = [effect] if isinstance(effect, Query) else effect.queries
+        asked.extend(part.cypher for part in parts)
+        found = [database.query(graph_key(namespace), part.cypher, part.params, write=False) for part in parts]
+        return found[0] if isinstance(effect, Query) else found
+
+    run(Watch(0).look(), perform)
     assert len(asked) == 9  # two of them for what became doubtful
-
-
-class _Counting:
-    """Counts the queries that it passes on."""
-
-    def __init__(self, database: Database, asked: list[str]) -> None:
-        self._database, self._asked = database, asked
-
-    def query(self, key: str, cypher: str, params: Any, *, write: bool) -> Any:
-        self._asked.append(cypher)
-        return self._database.query(key, cypher, params, write=write)
-
-    def read_all(self, key: str, queries: Any) -> Any:
-        self._asked += [cypher for cypher, _ in queries]
-        return self._database.read_all(key, queries)
 
 
 # --- what is shown ---
 
 
-def test_once_tells_how_it_stands(memory, model, namespace, shown):
+def test_once_shows_the_present_state_and_the_news_since(memory, model, namespace, shown):
+    [line] = shown()
+    assert "0 episodes" in line
     add(memory, namespace, "I live in Oslo.")
-    fail(model, AnswerError("no answer: try another model"))
-    memory.add_many([{"content": "I know\nBob.\x1b[31m", "speaker": "Ann", "at": AT}], namespace=namespace)
-    code, lines, _ = shown()
-    assert code == 0
-    assert len(lines) == 2
-    assert lines[0].endswith(r"failed     Ann: I know Bob.\x1b[31m (at facts, no answer: try another model)")
-    assert "2 episodes: 1 failed; today 0 calls" in lines[1]
-
-
-def test_once_tells_what_came_since(memory, namespace, shown):
-    add(memory, namespace, "I live in Oslo.")
-    _, lines, _ = shown("--since", "2020-01-01")
+    lines = shown("--since", "2020-01-01")
     assert [line.split(maxsplit=2)[1] for line in lines] == ["done", "learned", "counts"]
     assert "Ann lives in Oslo" in lines[1]
     assert "1 episode, all read" in lines[2]
-
-
-def test_what_came_before_the_first_look_is_stamped_with_when_it_came(memory, namespace, shown):
-    add(memory, namespace, "I live in Oslo.")
-    key, moment = memory.driver.key(namespace), datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
-    memory.driver.store.database.query(
-        key, "MATCH (e:Episode) SET e.created_at = $at", {"at": micros(moment, default=0)}, write=True
-    )
-    _, lines, _ = shown("--since", "2020-01-01")
-    assert lines[0].startswith("2021-05-06 07:08:09  done ")
-    _, lines, _ = shown("--since", "2020-01-01", "--json")
-    assert json.loads(lines[0])["seen_at"] == "2021-05-06T07:08:09+00:00"
+    fail(model, AnswerError("no answer: try another model"))
+    memory.add_many([{"content": "I know\nBob.\x1b[31m", "speaker": "Ann", "at": AT}], namespace=namespace)
+    failed, counts = shown()
+    assert failed.endswith(r"failed     Ann: I know Bob.\x1b[31m (at facts, no answer: try another model)")
+    assert "2 episodes: 1 failed; today 0 calls" in counts
 
 
 def test_json_has_one_object_a_line(memory, namespace, shown):
     add(memory, namespace, "I live in 奥斯陆\x1b.")
-    code, lines, _ = shown("--json", "--since", "2020-01-01")
+    lines = shown("--json", "--since", "2020-01-01")
     events = [json.loads(line) for line in lines]
-    assert code == 0
     assert [each["event"] for each in events] == ["episode", "fact", "counts"]
-    assert events[0]["status"] == "done"
+    assert (events[0]["status"], events[1]["kind"], events[2]["episodes"]) == ("done", "learned", 1)
     assert events[0]["created_at"].endswith("+00:00")
     assert events[0]["took"]["seconds"] > 0
-    assert events[1]["kind"] == "learned"
-    assert events[2]["episodes"] == 1
     assert all(line.isascii() and line.isprintable() for line in lines)
+    key, moment = memory.driver.key(namespace), datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
+    query = "MATCH (e:Episode) SET e.created_at = $at"
+    memory.driver.store.database.query(key, query, {"at": micros(moment, default=0)}, write=True)
+    assert shown("--since", "2020-01-01")[0].startswith("2021-05-06 07:08:09  done ")
+    assert json.loads(shown("--since", "2020-01-01", "--json")[0])["seen_at"] == "2021-05-06T07:08:09+00:00"
 
 
-def test_what_reading_took_is_shown(server, settings, embeddings, namespace, shown):
+def test_the_cost_of_reading_is_shown(server, settings, embeddings, namespace, shown):
     with openai_wire() as wire:
         wire.post("/chat/completions").mock(return_value=completion({"entities": [], "facts": []}))
         model = open_chat_model("test-model", BASE_URL, "key")
         settings = settings.with_(url=server.url, reflections=0)
         with GraphMemory(settings, model=model, embeddings=embeddings) as memory:
             calls = add(memory, namespace, "I live in Oslo.").usage.calls
-    _, lines, _ = shown("--since", "2020-01-01")
+    lines = shown("--since", "2020-01-01")
     assert lines[0].endswith(f"({calls} call{'s' * (calls > 1)}, {calls}00 tokens in)")
     assert f"today {calls} call" in lines[-1]
-
-
-def test_an_empty_namespace_is_no_error(shown):
-    code, lines, _ = shown()
-    assert code == 0
-    assert len(lines) == 1
-    assert "0 episodes" in lines[0]
-
-
-def test_a_time_that_is_none_is_told(shown):
-    code, _, err = shown("--since", "no time at all")
-    assert code == 1
-    assert "since" in err
 
 
 @pytest.fixture
@@ -270,24 +226,17 @@ def live(server, namespace) -> Iterator[Any]:
     process.communicate()
 
 
-def test_it_sees_what_another_process_does_and_ends_by_ctrl_c(memory, namespace, live):
+def test_it_sees_another_process_and_ends_by_ctrl_c(memory, namespace, live):
     lines: list[dict[str, Any]] = []
     reader = threading.Thread(target=lambda: lines.extend(map(json.loads, live.stdout)), daemon=True)
     reader.start()
-    _until(lambda: [each for each in lines if each["event"] == "counts"])
+    until(lambda: [each for each in lines if each["event"] == "counts"])
     add(memory, namespace, "I live in Oslo.")
-    _until(lambda: [each for each in lines if each["event"] == "fact"])
-    _until(lambda: lines[-1]["event"] == "counts" and lines[-1]["episodes"] == 1)
+    until(lambda: [each for each in lines if each["event"] == "fact"])
+    until(lambda: lines[-1]["event"] == "counts" and lines[-1]["episodes"] == 1)
     assert {"episode", "fact", "counts"} == {each["event"] for each in lines}
     live.send_signal(signal.SIGINT)
     assert live.wait(120) == 130
     error = live.stderr.read()
     assert "Traceback" not in error
     assert "Stopped." in error
-
-
-def _until(true: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kg_memory.cli import main
-from kg_memory.cli.demo import read_story
+from kg_memory.contrib.demo.demo import read_story
 from kg_memory.errors import DatabaseMissing
 from kg_memory.falkor import binaries
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from kg_memory.cli.arguments import parser
+from kg_memory.cli.commands import parser
 from kg_memory.settings import ENV_PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from kg_memory.cli.command import explain_nothing, namespace_of, open_memory, times_of
-from kg_memory.cli.output import Cell, Screen, line, mark_unreviewed, place, since, source, until, when
+from kg_memory.cli.command import explain_nothing, namespace_of, open_memory, verb_arguments
+from kg_memory.cli.output import Columns, Screen
+from kg_memory.cli.views import EPISODE, FACT, when
 from kg_memory.errors import ModelError
-from kg_memory.models.graph import KINDS, Kind
-from kg_memory.models.results import Context, Explanation, SearchResults
+from kg_memory.models.graph import Kind
+from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.runtime.effects import Ask, Prompt
 
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 _CONTEXT_TOKENS = 3000
 _LINES = 5
+_MOST = 5
+"""Left-out results of one kind that are shown, at most."""
+_LONGEST = 80
+"""Characters of the text of each, at most."""
+_KINDS: Mapping[Kind, str] = {"facts": "fact", "entities": "entity", "communities": "community", "episodes": "line"}
+_ID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}\b")
 
 
 class Answer(BaseModel):
@@ -49,86 +55,79 @@ $question
 
 def ask(arguments: Namespace, screen: Screen) -> int:
     """Search, and print the best facts and lines; with a chat model, its answer from them too."""
-    namespace, options = namespace_of(arguments), {**times_of(arguments), **_how(arguments)}
-    if arguments.template:
-        return _tell(arguments, namespace, options, screen)
-    limit = arguments.limit or _LINES
     with open_memory(arguments, screen) as memory:
-        results = memory.search(
-            arguments.question, namespace=namespace, limit=limit, explain=arguments.explain, **options
-        )
+        given = verb_arguments(memory, arguments)
+        if arguments.template:
+            return _print_context(memory, given, arguments, screen)
+        results = memory.search(**{**given, "limit": arguments.limit or _LINES})
         anything = bool(results.facts or results.episodes) and not results.abstains
-        sentence = _answer(memory, arguments.question, namespace, options, screen) if anything else None
-        nothing = "" if anything or results.abstains else _explain_nothing(memory, arguments)
-    if screen.as_json:
-        screen.json({"namespace": namespace, "answer": sentence, **results.model_dump(mode="json")})
+        sentence = _answer(memory, given, screen) if anything else None
+        nothing = (
+            "" if anything else str(results.answerable) if results.abstains else _explain_nothing(memory, arguments)
+        )
+    if screen.prints_json({"namespace": given["namespace"], "answer": sentence, **results.model_dump(mode="json")}):
         return 0
     _show_time(results, arguments, screen)
-    if anything:
-        _show_doubt(results, screen.line)
-        show(results, sentence, screen, explain=arguments.explain)
-    else:
-        screen.line(str(results.answerable) if results.abstains else nothing)
-    return 0
-
-
-def show(results: SearchResults, sentence: str | None, screen: Screen, *, explain: bool = False) -> None:
-    """Print *results*: an answer, the facts with their time and what was said, and the lines themselves."""
-    explanations = reasons(results)
-
-    def why(kind: Kind, id_: str) -> tuple[Cell, ...]:
-        return cells(explanations.get((kind, id_))) if explain else ()
-
-    extra, styles = (COLUMNS, STYLES) if explain else ((), ())
+    if not anything:
+        screen.line(nothing)
+        return 0
+    for text in _describe_doubt(results):
+        screen.line(text)
     if sentence:
         screen.line(sentence, "bold")
         screen.line()
+    _show_results(results, screen, explain=arguments.explain)
+    return 0
+
+
+def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> None:
+    """Print the facts with their time and what was said, and the lines themselves."""
+    extra = _columns({each.id: each for each in results.explanations}) if explain else {}
     if results.facts:
-        rows: list[tuple[Cell, ...]] = [
-            (mark_unreviewed(fact, fact.sentence), since(fact), until(fact), source(fact), *why("facts", fact.id))
-            for fact in results.facts
-        ]
-        # Offline, one sentence may state several relations: it is shown once.
-        once = list({row[:4]: row for row in reversed(rows)}.values())[::-1]
-        screen.table(("fact", "since", "until", "source", *extra), once, ("bold", "green", "yellow", "dim", *styles))
+        screen.values(results.facts, {**FACT, **extra})
         screen.line()
     if results.episodes:
-        lines = [
-            (episode.at, episode.speaker, line(episode), place(episode), *why("episodes", episode.id))
-            for episode in results.episodes
-        ]
-        screen.table(("said at", "by", "what", "source", *extra), lines, ("cyan", "bold", "", "dim", *styles))
+        screen.values(results.episodes, {**EPISODE, **extra})
     if explain:
         screen.line()
-        show_left_out((episode for episode in results.explanations if episode.rank is None), screen)
+        _show_left_out([each for each in results.explanations if each.rank is None], screen)
 
 
-def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen: Screen) -> int:
-    """Print the context in the form that is asked for, alone on stdout unless it is to be explained."""
-    form = {"template": arguments.template, "limit": arguments.limit, "explain": arguments.explain}
-    with open_memory(arguments, screen) as memory:
-        context = memory.context(arguments.question, namespace=namespace, **form, **options)
-        nothing = "" if context or context.left_out else _explain_nothing(memory, arguments)
+def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
+    """Print the context in the format that is asked for, alone on stdout unless it is to be explained."""
+    context = memory.context(**given, template=arguments.template)
+    results = context.results
     if screen.as_json:
         header = {"context": context, "tokens": context.tokens, "template": arguments.template}
-        screen.json({"namespace": namespace, **header, **context.results.model_dump(mode="json")})
+        screen.json({"namespace": given["namespace"], **header, **results.model_dump(mode="json")})
         return 0
     if context:
         screen.line(context)
     elif not context.left_out:
-        screen.note(nothing)
+        screen.note(_explain_nothing(memory, arguments))
     if arguments.explain:
         screen.line()
-        _show_time(context.results, arguments, screen)
-        show_lines(context, screen)
-        show_left_out(context.results.explanations, screen)
-    if not context.results.abstains and (context or context.left_out):
-        _show_doubt(context.results, screen.note)
+        _show_time(results, arguments, screen)
+        _show_lines(context, screen)
+        _show_left_out(results.explanations, screen)
+    if not results.abstains and (context or context.left_out):
+        for text in _describe_doubt(results):
+            screen.note(text)
     return 0
 
 
-def _how(arguments: Namespace) -> dict[str, Any]:
-    return {"recipe": arguments.recipe, "where": arguments.where, "center": arguments.near, "asker": arguments.asker}
+def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
+    """Return the model's answer; None without a model, or if it fails: the results are worth showing without it."""
+    model = memory.driver.model
+    if model.by_rules:
+        return None
+    context = memory.context(**{**given, "limit": None, "explain": False}, max_tokens=_CONTEXT_TOKENS)
+    try:
+        answer = model.answer(Ask(_ANSWER, {"memory": context, "question": given["question"]}))
+    except ModelError as error:
+        screen.note(f"the model gave no sentence: {error}")
+        return None
+    return " ".join(Answer.model_validate(answer).sentences)
 
 
 def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
@@ -136,125 +135,69 @@ def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
     return explain_nothing(memory, arguments, f"{about} Tell it more: kg-memory ingest FILE")
 
 
-def _show_doubt(results: SearchResults, write: Callable[[str], None]) -> None:
-    """Note that the memory may have no answer, and why."""
-    if results.degraded:
-        write(f"Degraded: {results.degraded}.")
+def _describe_doubt(results: SearchResults) -> list[str]:
+    """Return that the search is degraded, and that the memory may have no answer and why, if so."""
+    texts = [f"Degraded: {results.degraded}."] if results.degraded else []
     if results.answerable is not None and not results.answerable:
         reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
-        write(f"The memory may not know this: {reason}.")
+        texts.append(f"The memory may not know this: {reason}.")
+    return texts
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Print the time that was asked about if the question named it, or all about it with --explain."""
+    """Print the time that was asked about if the question named it, or with --explain."""
     time = results.time
-    if time is None:
+    if time is None or not (time.words or arguments.explain):
         return
-    if not arguments.explain:
-        if time.words:
-            screen.line(f"Asked about {time.reading}, which comes first. --on and --during leave the rest out.", "dim")
-            screen.line()
-        return
-    screen.line(f"Asked about {time.reading}.", "bold")
-    option = arguments.on or arguments.during
-    why = f'the question: "{time.words}"' if time.words else f"the option: {option}" if option else "nothing named it"
-    at = _to_the_second(time.since) == _to_the_second(time.until) != "ever"
-    rows = (
-        ("named by", why),
-        ("so", f"at {_to_the_second(time.since)}" if at else f"from {_to_the_second(time.since)}"),
-        *([] if at else [("until", _to_the_second(time.until))]),
-        ("believed at", _to_the_second(time.believed_at)),
-    )
-    screen.table(("time", ""), rows, ("dim", ""))
+    hint = " --on and --during leave the rest out." if time.words else ""
+    believed = f" Believed at {when(time.believed_at)}." if arguments.explain and time.believed_at else ""
+    screen.line(f"Asked about {time.reading}{', which comes first' if hint else ''}.{hint}{believed}", "dim")
     screen.line()
 
 
-def _to_the_second(moment: datetime | None) -> str:
-    return when(moment.replace(microsecond=0)) if moment else "ever"
+# Explanations
 
 
-def _answer(memory: GraphMemory, question: str, namespace: str, options: dict[str, Any], screen: Screen) -> str | None:
-    """Return the model's sentence, if there is a model; what was found is worth showing without it, too."""
-    model = memory.driver.model
-    if model.by_rules:
-        return None
-    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, **options)
-    try:
-        answer = model.answer(Ask(_ANSWER, {"memory": context, "question": question}))
-    except ModelError as error:
-        screen.note(f"the model gave no sentence: {error}")
-        return None
-    return " ".join(Answer.model_validate(answer).sentences)
+def _columns(explanations: Mapping[str, Explanation]) -> Columns:
+    """Return the columns of explanations, by ids: the retrievers with their ranks, and the scores of each step."""
+
+    def found_by(value: Any) -> str:
+        hits = explanations[value.id].hits if value.id in explanations else ()
+        return ", ".join(f"{hit.retriever} {hit.rank}" for hit in hits)
+
+    def scores(value: Any) -> str:
+        steps = explanations[value.id].scores if value.id in explanations else ()
+        return ", ".join(f"{step} {score:.4f}" for step, score in steps)
+
+    return {"found by": found_by, "score": scores}
 
 
-COLUMNS = ("found by", "score")
-STYLES = ("dim", "dim")
-MOST = 5
-"""Left-out results of one kind that are shown, at most."""
-LONGEST = 80
-"""Characters of the text of each, at most."""
-NAMES: Mapping[Kind, str] = {
-    "facts": "fact",
-    "entities": "entity",
-    "communities": "community",
-    "episodes": "line",
-}
-_ID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}\b")
-Reasons = Mapping[tuple[Kind, str], Explanation]
-
-
-def reasons(results: SearchResults) -> Reasons:
-    """Return what explains each thing, by its kind and id."""
-    return {(explanation.kind, explanation.id): explanation for explanation in results.explanations}
-
-
-def cells(why: Explanation | None) -> tuple[Cell, Cell]:
-    """Return the retrievers with their ranks, and the scores after each step of ranking."""
-    if why is None:
-        return "", ""
-    found_by = ", ".join(f"{hit.retriever} {hit.rank}" for hit in why.hits)
-    return found_by, ", ".join(f"{step} {score:.4f}" for step, score in why.scores)
-
-
-def show_lines(context: Context, screen: Screen) -> None:
-    """Print what explains each line of *context*."""
-    explanations = reasons(context.results)
-    rows = [
-        (NAMES[line.kind], _short(line.text.removeprefix("- ")), *cells(explanations.get((line.kind, line.id))))
-        for line in context.lines
-    ]
-    if rows:
-        screen.table(("line of", "text", *COLUMNS), rows, ("", "", *STYLES))
+def _show_lines(context: Context, screen: Screen) -> None:
+    """Print the explanation of each line of *context*."""
+    columns = _columns({each.id: each for each in context.results.explanations})
+    if context.lines:
+        screen.values(
+            context.lines, {"line of": _kind, "text": lambda line: _cut(line.text.removeprefix("- ")), **columns}
+        )
         screen.line()
 
 
-def show_left_out(explanations: Iterable[Explanation], screen: Screen) -> None:
-    """Print the best of what was left out, and why."""
-    left = [explanation for explanation in explanations if explanation.left_out]
-    shown = list(_first(left))
+def _show_left_out(explanations: Sequence[Explanation], screen: Screen) -> None:
+    """Print the best results of each kind that were left out, and why."""
+    left = [each for each in explanations if each.left_out]
+    shown = [each for kind in _KINDS for each in [one for one in left if one.kind == kind][:_MOST]]
     if not shown:
         return
-    rows = [
-        (
-            NAMES[explanation.kind],
-            _short(explanation.text),
-            *cells(explanation),
-            _ID.sub(r"\1", explanation.left_out or ""),
-        )
-        for explanation in shown
-    ]
-    screen.table(("left out", "text", *COLUMNS, "why"), rows, ("", "", *STYLES, ""))
+    columns = _columns({each.id: each for each in shown})
+    why: Columns = {"why": lambda each: _ID.sub(r"\1", each.left_out)}
+    screen.values(shown, {"left out": _kind, "text": lambda each: _cut(each.text), **columns, **why})
     if len(left) > len(shown):
         screen.line(f"… and {len(left) - len(shown)} more; --json has all of them.", "dim")
 
 
-def _first(left: Iterable[Explanation]) -> Iterator[Explanation]:
-    counts = dict.fromkeys(KINDS, 0)
-    for explanation in left:
-        counts[explanation.kind] += 1
-        if counts[explanation.kind] <= MOST:
-            yield explanation
+def _kind(value: Explanation | Line) -> str:
+    return _KINDS[value.kind]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]} …"

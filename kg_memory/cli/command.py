@@ -1,4 +1,4 @@
-"""Run one command: its arguments in, its exit code out."""
+"""Run one command: its arguments in, its exit code out. Open the memory, and call verbs with the arguments."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli import env_file
-from kg_memory.cli.arguments import parser
-from kg_memory.cli.output import SHORT, Screen
+from kg_memory.cli.commands import parser
+from kg_memory.cli.output import SHORT, Screen, login
 from kg_memory.errors import (
     DatabaseUnavailable,
     InputError,
@@ -26,13 +27,15 @@ from kg_memory.errors import (
     SettingsError,
     name_calls,
 )
-from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.queries.episodes import IDS_BEGINNING
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
+if TYPE_CHECKING:
+    from kg_memory.memory.memory import GraphMemory
+
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 LIST_NAMESPACES = "kg-memory namespaces lists them"
+NOTHING_YET = "Nothing is remembered yet. Tell the memory something: kg-memory ingest FILE"
 _COMMANDS = {
     "facts.list": "kg-memory facts --ids",
     "facts.about": "kg-memory facts NAME --ids",
@@ -44,7 +47,8 @@ _COMMANDS = {
     "data.namespaces": "kg-memory namespaces",
 }
 _ARGUMENT = re.compile(r"^(?:[a-z]+_[a-z_]+|at|during|since|until)(?= must)")
-_RENAMED = {"as_of": "on"}
+_IDS = {"fact": "Fact", "episode": "Episode", "facts": "Fact", "episodes": "Episode"}
+"""The arguments that are ids, which may be shortened, with the labels of their nodes."""
 _SHOWN_NAMES = 10
 _WHOLE = 36
 """Characters of a whole id."""
@@ -61,42 +65,47 @@ def main(argv: Sequence[str] | None = None) -> int:
         if reconfigure is not None:  # no text may fail because the terminal's encoding lacks a letter
             reconfigure(errors="backslashreplace")
     try:
-        words = sys.argv[1:] if argv is None else list(argv)
-        arguments = parser().parse_args(words or ["--help"])
+        words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
+        arguments = parser(only=frozenset(words)).parse_args(words)
     except SystemExit as stop:  # argparse has printed its help, the version, or what is wrong
         return int(stop.code or 0)
     screen = Screen(as_json=getattr(arguments, "json", False))
     try:
         with _show_log(screen, getattr(arguments, "log_level", None)):
-            return _flush(_load(arguments.run)(arguments, screen))
+            code = _load(arguments.run)(arguments, screen)
+            sys.stdout.flush()  # whether the reader of the output is still there shows only now
+            return code
     except KeyboardInterrupt:
         screen.note("Stopped.")
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has seen enough, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except (KGMemoryError, OSError) as error:
-        if getattr(arguments, "debug", False):
-            raise
-        searched = _searched(arguments) if isinstance(error, NotFound) else ""
-        screen.error(f"{_in_commands(str(error), arguments)}{searched}")
-        return FAILED
     except Exception as error:
         if getattr(arguments, "debug", False):
             raise
-        screen.error(f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows")
+        screen.error(_describe_error(error, arguments))
         return FAILED
 
 
-def _flush(code: int) -> int:
-    """Return *code* once all of the output is out: whether its reader is still there shows only now."""
-    sys.stdout.flush()
-    return code
+def _describe_error(error: Exception, arguments: Namespace) -> str:
+    """Return the text of *error*, with commands and options in the place of calls and arguments of Python."""
+    if not isinstance(error, KGMemoryError | OSError):
+        return f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows"
+
+    def option(found: re.Match[str]) -> str:
+        name = found[0]
+        return f"--{name.replace('_', '-') if name != 'as_of' else 'on'}" if name in arguments else name
+
+    text = _ARGUMENT.sub(option, name_calls(str(error), _COMMANDS))
+    if not isinstance(error, NotFound):
+        return text
+    return f"{text}\nSearched in the namespace {namespace_of(arguments)!r}; -n names another, and {LIST_NAMESPACES}."
 
 
 @contextmanager
 def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
-    """Show what the package logs from *level* on; without one the warnings that no command tells by itself."""
+    """Show the log of the package from *level* on; without one the warnings that no command prints by itself."""
     notes, logger = _Notes(screen), logging.getLogger("kg_memory")
     before = logger.level
     if level is None:
@@ -113,7 +122,7 @@ def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
 
 
 class _Notes(logging.Handler):
-    """Shows what is logged as remarks."""
+    """Prints log records as remarks."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__()
@@ -130,8 +139,7 @@ def _load(path: str) -> Callable[..., int]:
     return function
 
 
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
+# Open the memory
 
 
 def settings_of(arguments: Namespace) -> Settings:
@@ -149,6 +157,12 @@ def settings_of(arguments: Namespace) -> Settings:
     return settings
 
 
+def namespace_of(arguments: Namespace) -> str:
+    """Return the namespace that *arguments* or the environment name."""
+    default = env_file.environment().get(env_file.NAMESPACE) or DEFAULT_NAMESPACE
+    return validate_namespace(getattr(arguments, "namespace", default))
+
+
 def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
     """Open the memory that *arguments* name; it is a context manager."""
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
@@ -163,49 +177,56 @@ def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
     """`open_memory` for a command that asks no model but may have to embed: it needs no key where that needs none."""
-    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
-    from kg_memory.memory.open import without_models  # noqa: PLC0415
-
     try:
         return open_memory(arguments, screen)
     except (SettingsError, MissingExtra) as error:
-        given = without_models(settings_of(arguments), str(error))
-    return GraphMemory.open(**{**given, "embeddings": None}, on_wait=screen.note)
+        return open_without_models(settings_of(arguments), screen, str(error), embeddings=None)
 
 
-def open_without_models(settings: Settings, screen: Screen) -> GraphMemory:
-    """Open the memory to look into it; see `open_to_look`."""
+def open_without_models(
+    settings: Settings, screen: Screen, why: str = "this command opens no model", **changes: None
+) -> GraphMemory:
+    """Open the memory with placeholders for the models, which raise *why* when they are asked."""
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
     from kg_memory.memory.open import without_models  # noqa: PLC0415
 
-    return GraphMemory.open(**without_models(settings, "this command opens no model"), on_wait=screen.note)
+    return GraphMemory.open(**{**without_models(settings, why), **changes}, on_wait=screen.note)
 
 
-def namespace_of(arguments: Namespace) -> str:
-    """Return whose memory is meant."""
-    default = env_file.environment().get(env_file.NAMESPACE) or DEFAULT_NAMESPACE
-    return validate_namespace(getattr(arguments, "namespace", default))
+# Call a verb
 
 
-def _in_commands(text: str, arguments: Namespace) -> str:
-    """Return the *text* of an error with commands and options in the place of calls and arguments of Python."""
-
-    def option(found: re.Match[str]) -> str:
-        name = _RENAMED.get(found[0], found[0])
-        return f"--{name.replace('_', '-')}" if name in arguments else found[0]
-
-    return _ARGUMENT.sub(option, name_calls(text, _COMMANDS))
+def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
+    """Return the result of the command's verb with `verb_arguments`, and *changes* of them."""
+    verb: Callable[..., Any] = attrgetter(arguments.command.verb)(memory)
+    return verb(**{**verb_arguments(memory, arguments), **changes})
 
 
-def _searched(arguments: Namespace) -> str:
-    return f"\nSearched in the namespace {namespace_of(arguments)!r}; -n names another, and {LIST_NAMESPACES}."
+def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments of the command's verb: ids whole, ``FROM..UNTIL`` as two times, and who decides.
+
+    Options that were not given are left out.
+    """
+    given = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}
+    for name in given.keys() & _IDS.keys():
+        value = given[name]
+        whole = [whole_id(memory, arguments, _IDS[name], id_) for id_ in ([value] if isinstance(value, str) else value)]
+        given[name] = whole[0] if isinstance(value, str) else whole
+    if "by" in arguments.parameters:
+        given.setdefault("by", login())
+    if ".." in given.get("during", ""):
+        given["during"] = tuple(end.strip() or None for end in given["during"].split("..", 1))
+    return {**given, "namespace": namespace_of(arguments)}
 
 
 def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
     """Return the id of the one episode or fact, by *label*, that *begin* begins, which has 8 characters at least.
 
-    Errors: `InputError` where it begins several. What begins none is returned as it is.
+    Errors: `InputError` where it begins several. If it begins none, it is returned as it is.
     """
+    from kg_memory.falkor.connect import graph_key  # noqa: PLC0415 - slow to import
+    from kg_memory.falkor.queries.episodes import IDS_BEGINNING  # noqa: PLC0415
+
     if not SHORT <= len(begin) < _WHOLE:
         return begin
     key = graph_key(namespace_of(arguments))
@@ -215,20 +236,15 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
     return str(rows[0]["id"]) if len(rows) == 1 else begin
 
 
-def whole_ids(memory: GraphMemory, arguments: Namespace, label: str, begins: Sequence[str] | None) -> list[str]:
-    """Return the ids that *begins* begin, none where there are none; see `whole_id`."""
-    return [whole_id(memory, arguments, label, begin) for begin in begins or ()]
-
-
 def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return that there is no such namespace, and which there are; an empty text where there is one."""
+    """Return that the namespace does not exist, and which do; an empty text where it exists."""
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()
     except DatabaseUnavailable:  # a part of a cluster is away
         return ""
     if not names:
-        return "Nothing is remembered yet. Tell the memory something: kg-memory ingest FILE"
+        return NOTHING_YET
     if namespace in names:
         return ""
     shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
@@ -237,7 +253,7 @@ def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -> str:
-    """Return why nothing was found: no such namespace, a time before its first fact, or what *otherwise* says."""
+    """Return why nothing was found: no such namespace, a time before its first fact, or *otherwise*."""
     if missing := explain_no_namespace(memory, arguments):
         return missing
     namespace = namespace_of(arguments)
@@ -254,19 +270,12 @@ def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -
     )
 
 
-def times_of(arguments: Namespace) -> dict[str, Any]:
-    """Return what the options say of time, as the memory takes it; words stay words.
-
-    ``FROM..UNTIL`` is a period of which either end may be left open.
-    """
-    during = getattr(arguments, "during", None)
-    if during is not None and ".." in during:
-        during = tuple(end.strip() or None for end in during.split("..", 1))
-    times = {"as_of": getattr(arguments, "on", None), "during": during, "believed_at": arguments.believed_at}
-    return {**times, "unreviewed": True} if getattr(arguments, "unreviewed", False) else times
-
-
 def review_command(arguments: Namespace) -> str:
-    """Return the command that reviews what waits in the namespace of *arguments*."""
+    """Return the command that reviews the verdicts in the namespace of *arguments*."""
+    return f"kg-memory review{name_option(arguments)}"
+
+
+def name_option(arguments: Namespace) -> str:
+    """Return the option that names the namespace of *arguments*, after a space; none where it is the default one."""
     namespace = namespace_of(arguments)
-    return "kg-memory review" + ("" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}")
+    return "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"

@@ -1,66 +1,70 @@
-"""``kg-memory forget``, ``evict``, ``audit``, ``export``, ``import``, ``pause``, ``unpause`` and ``reembed``."""
+"""Forget, evict and audit; saved memories and pauses; export, import and new vectors."""
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kg_memory.cli.command import namespace_of, open_memory, open_to_change, open_to_look, whole_id
-from kg_memory.cli.keyboard import Keyboard
-from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
+from kg_memory.cli.command import (
+    call_verb,
+    explain_nothing,
+    namespace_of,
+    open_memory,
+    open_to_change,
+    open_to_look,
+    verb_arguments,
+    whole_id,
+)
+from kg_memory.cli.output import Columns, Screen, confirm, count_noun, is_terminal, login, note_progress
+from kg_memory.cli.views import describe_fact, source
 from kg_memory.errors import InputError
-from kg_memory.models.operations import AuditEntry, ForgetReceipt
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.operations import EvictionResult, ForgetReceipt, ImportResult
 from kg_memory.validation import DEFAULT_NAMESPACE
 
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
-    from kg_memory.models.operations import ImportResult
-
-_KINDS = ("message", "fact", "entity")
-_NAMED = ("episode", "thread", "entity", "speaker", "source", "fact", "everything", "span", "erase", "search")
-_TOLD = 200
+_PROGRESS = 200
 """Deleted messages between two progress notes."""
+_TABLE = ("what", "text", "id")
+_SAVED: Columns = {
+    "saved": lambda fact: f"{fact.created_at:%Y-%m-%d}",
+    "memory": describe_fact,
+    "source": source,
+}
 
 
 def forget(arguments: Namespace, screen: Screen) -> int:
     """Preview, ask on a terminal, and forget; return 1 if the answer is no or a trace is left."""
-    asks = not (arguments.yes or arguments.dry_run)
-    if asks and (screen.as_json or not (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise InputError("nobody is there to be asked: look with --dry-run, and forget with --yes")
-    what: dict[str, Any] = {name: getattr(arguments, name) for name in _NAMED}
-    what |= {"by": arguments.by or login(), "reason": arguments.reason, "namespace": namespace_of(arguments)}
+    _check_asked(arguments, screen)
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
-        for name in ("episode", "fact"):
-            if what[name] is not None:
-                what[name] = whole_id(memory, arguments, name.capitalize(), what[name])
-        if asks or arguments.dry_run:
-            look = memory.privacy.forget(**what, dry_run=True)
-            _show(look, screen)
-            if arguments.dry_run:
-                return 0
-            if Keyboard().key("Forget this for good? [y/N] ") != "y":
-                screen.note("Nothing was forgotten.")
-                return 1
-        done = memory.privacy.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))
-    if screen.as_json:
-        screen.json(done.model_dump(mode="json"))
-    else:
-        screen.line(f"Forgotten: {_counts(done)}.")
-        _tell_rest(done, screen)
+        return _forget(memory, verb_arguments(memory, arguments), arguments, screen)
+
+
+def _check_asked(arguments: Namespace, screen: Screen) -> None:
+    if not (arguments.yes or arguments.dry_run) and (screen.as_json or not is_terminal()):
+        raise InputError("nobody is there to be asked: look with --dry-run, and forget with --yes")
+
+
+def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
+    def note(part: int, whole: int) -> None:
+        if whole > _PROGRESS and (part % _PROGRESS == 0 or part == whole):
+            screen.note(f"{part} of {whole} messages are gone")
+
+    if not arguments.yes or arguments.dry_run:
+        _show_preview(memory.privacy.forget(**{**given, "dry_run": True}), screen)
+        if arguments.dry_run:
+            return 0
+        if not confirm("Forget this for good?"):
+            screen.note("Nothing was forgotten.")
+            return 1
+    done = memory.privacy.forget(**given, progress=note)
+    if not screen.prints_json(done):
+        _show_receipt(done, screen)
     return 1 if done.residue else 0
 
 
-def _progress(part: int, whole: int, screen: Screen) -> None:
-    if whole > _TOLD and (part % _TOLD == 0 or part == whole):
-        screen.note(f"{part} of {whole} messages are gone")
-
-
-def _show(look: ForgetReceipt, screen: Screen) -> None:
-    if screen.as_json:
-        screen.json(look.model_dump(mode="json"))
+def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
+    if screen.prints_json(look):
         return
     groups = {
         "message": look.episodes,
@@ -71,18 +75,14 @@ def _show(look: ForgetReceipt, screen: Screen) -> None:
         "is read again": look.unread,
     }
     rows = [(kind, look.texts.get(id_, ""), id_) for kind, ids in groups.items() for id_ in ids]
-    screen.table(("what", "text", "id"), rows, ("yellow", "bold", "dim"))
+    screen.table(_TABLE, rows)
     if look.kind == "span":
         screen.line("Of the message only these characters go; the rest is read again, and known again.")
-    screen.line(f"This goes: {_counts(look)}.")
+    screen.line(f"This goes: {_count(look)}.")
 
 
-def _counts(receipt: ForgetReceipt) -> str:
-    numbers = (len(receipt.episodes), len(receipt.facts), len(receipt.entities))
-    return ", ".join(count_noun(number, kind) for number, kind in zip(numbers, _KINDS, strict=True))
-
-
-def _tell_rest(done: ForgetReceipt, screen: Screen) -> None:
+def _show_receipt(done: ForgetReceipt, screen: Screen) -> None:
+    screen.line(f"Forgotten: {_count(done)}.")
     if done.restored:
         screen.line(f"{count_noun(len(done.restored), 'fact')} that had ended by it holds again.")
     if done.unread:
@@ -97,33 +97,27 @@ def _tell_rest(done: ForgetReceipt, screen: Screen) -> None:
     screen.line(f"In the log as {done.head}")
 
 
-_COLUMNS, _STYLES = ("what", "text", "id"), ("yellow", "bold", "dim")
+def _count(done: ForgetReceipt | EvictionResult) -> str:
+    counts = (("message", done.episodes), ("fact", done.facts), ("entity", done.entities))
+    return ", ".join(count_noun(len(ids), kind) for kind, ids in counts)
 
 
 def evict(arguments: Namespace, screen: Screen) -> int:
     """Evict, or preview an eviction."""
-    names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
-    options = {name: getattr(arguments, name) for name in names}
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
-        done = memory.privacy.evict(**options, namespace=namespace_of(arguments))
-    if screen.as_json:
-        screen.json(done.model_dump(mode="json"))
+        done: EvictionResult = call_verb(memory, arguments)
+    if screen.prints_json(done):
         return 0
-    kinds = (("message", done.episodes), ("fact", done.facts), ("entity", done.entities))
-    rows = [(kind, done.texts[id_], id_) for kind, ids in kinds for id_ in ids if done.texts.get(id_)]
+    kinds = {"message": done.episodes, "fact": done.facts, "entity": done.entities}
+    rows = [(kind, done.texts[id_], id_) for kind, ids in kinds.items() for id_ in ids if done.texts.get(id_)]
     if rows:
-        screen.table(_COLUMNS, rows, _STYLES)
-    gone = [count_noun(len(ids), kind) for kind, ids in kinds]
-    summary = f"{', '.join(gone)} and {count_noun(done.beliefs, 'belief')} of the past"
+        screen.table(_TABLE, rows)
+    summary = f"{_count(done)} and {count_noun(done.beliefs, 'belief')} of the past"
     screen.line(f"{'This would go' if done.dry_run else 'Evicted'}: {summary}.")
-    more = sum(len(ids) for _, ids in kinds) - len(rows)
+    more = sum(map(len, kinds.values())) - len(rows)
     if rows and more > 0:
         screen.note(f"{more} more are not shown: --json has their ids")
     return 0
-
-
-_AUDIT_COLUMNS = ("n", "at", "what", "messages", "facts", "entities", "left", "by", "reason", "hash")
-_AUDIT_STYLES = ("dim", "", "yellow", "", "", "", "bold", "", "", "dim")
 
 
 def audit(arguments: Namespace, screen: Screen) -> int:
@@ -131,43 +125,86 @@ def audit(arguments: Namespace, screen: Screen) -> int:
     if arguments.action == "verify":
         return _verify(arguments, screen)
     if arguments.head:
-        raise InputError("--head is what to look for when the log is checked: kg-memory audit verify --head HASH")
-    mine = namespace_of(arguments) if hasattr(arguments, "namespace") else None
+        raise InputError("--head goes with kg-memory audit verify")
     with open_to_look(arguments, screen) as memory:
-        read = memory.privacy.audit if mine is None else partial(memory.privacy.audit, namespace=mine)
-        entries = read(limit=arguments.limit)
-    screen.values(
-        entries,
-        _AUDIT_COLUMNS,
-        [_row(entry) for entry in entries],
-        _AUDIT_STYLES,
-        empty="Nothing was forgotten so far.",
-    )
+        own: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
+        entries = memory.privacy.audit(**own, limit=arguments.limit)
+    screen.values(entries, empty=arguments.command.empty)
     return 0
 
 
 def _verify(arguments: Namespace, screen: Screen) -> int:
     with open_to_look(arguments, screen) as memory:
         check = memory.privacy.verify(head=arguments.head)
-    if screen.as_json:
-        screen.json({**check.model_dump(mode="json"), "ok": check.ok})
+    if screen.prints_json({**check.model_dump(mode="json"), "ok": check.ok}):
         return 0 if check.ok else 1
     for problem in check.problems:
         screen.line(problem, "red")
     if check.pending:
         screen.note(f"{count_noun(check.pending, 'call')} to forget under way, or killed")
-    entries = count_noun(check.entries, "entry")
-    screen.line(f"The log is whole: {entries}." if check.ok else f"The log is not whole: {entries}.")
+    screen.line(f"The log is {'' if check.ok else 'not '}whole: {count_noun(check.entries, 'entry')}.")
     if check.head:
         screen.line(f"Its last hash: {check.head}")
     return 0 if check.ok else 1
 
 
-def _row(entry: AuditEntry) -> tuple[Cell, ...]:
-    left = "" if entry.residue is None else str(entry.residue)
-    kind = entry.kind if entry.complete else f"{entry.kind} (not ended)"
-    counts = (entry.episodes, entry.facts, entry.entities)
-    return entry.number, entry.at, kind, *counts, left, entry.by, entry.reason, entry.hash[:12]
+def pause(arguments: Namespace, screen: Screen) -> int:
+    """Pause the namespace, or end the pause."""
+    return _set_paused(arguments, screen, paused=arguments.command.name == "pause")
+
+
+def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
+    with open_to_change(arguments, screen) as memory:
+        changed = (memory.pause if paused else memory.unpause)(namespace=namespace_of(arguments))
+    if paused:
+        screen.line("Paused: nothing new is remembered. kg-memory unpause ends it.")
+    else:
+        screen.line("New messages are remembered again." if changed else "It was not paused.")
+    return 0
+
+
+def saved(arguments: Namespace, screen: Screen) -> int:
+    """List the saved memories, or do the action with one or all."""
+    action = arguments.action
+    if (action in ("source", "delete")) != (arguments.id is not None):
+        needs = "needs the id of a memory" if arguments.id is None else "takes no id"
+        raise InputError(f"saved {action} {needs}; kg-memory saved lists the ids")
+    if action in ("off", "on"):
+        return _set_paused(arguments, screen, paused=action == "off")
+    if action == "delete":
+        _check_asked(arguments, screen)
+    with (open_to_change if action == "delete" else open_to_look)(arguments, screen) as memory:
+        if action == "list":
+            _list_saved(memory, arguments, screen)
+            return 0
+        fact = whole_id(memory, arguments, "Fact", arguments.id)
+        if action == "source":
+            _show_sources(memory, fact, arguments, screen)
+            return 0
+        who = {"by": arguments.by or login(), "reason": arguments.reason}
+        return _forget(memory, {"fact": fact, **who, "namespace": namespace_of(arguments)}, arguments, screen)
+
+
+def _list_saved(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    facts = memory.facts.list(as_of="now", **verb_arguments(memory, arguments))
+    empty = "" if facts else explain_nothing(memory, arguments, arguments.command.empty)
+    screen.values(facts, _SAVED, ids=True, empty=empty)
+    if facts.next:
+        screen.note(f"There are more: --after {facts.next}")
+    if memory.stats(namespace=namespace_of(arguments)).paused:
+        screen.note("Saving is off: kg-memory saved on")
+
+
+def _show_sources(memory: GraphMemory, fact: str, arguments: Namespace, screen: Screen) -> None:
+    why = memory.facts.explain(fact, namespace=namespace_of(arguments))
+    if screen.prints_json(why.model_dump(mode="json", include={"fact", "sources"})):
+        return
+    screen.line("It is not believed any more." if why.fact is None else describe_fact(why.fact), "bold")
+    rows = [(told.at, told.speaker, told.quote, told.source_id or told.episode) for told in why.sources]
+    screen.table(("said at", "by", "said", "message"), rows)
+
+
+# Export and import
 
 
 def export(arguments: Namespace, screen: Screen) -> int:
@@ -182,27 +219,28 @@ def export(arguments: Namespace, screen: Screen) -> int:
             progress=note_progress(screen, "records"),
         )
     if screen.as_json and arguments.file != "-":
-        screen.json(done.model_dump(mode="json"))
+        screen.json(done)
         return 0
-    parts = ", ".join(count_noun(number, record) for record, number in done.records.items())
     whose = f"store {done.namespace!r}" if arguments.store else f"namespace {done.namespace!r}"
     name, size = "the standard output", done.bytes
     if arguments.file != "-":
         name, size = arguments.file, Path(arguments.file).stat().st_size  # compressed, it is less than its lines
-    screen.note(f"Wrote the {whose} to {name}, {size:,} bytes: {parts}.")
+    screen.note(f"Wrote the {whose} to {name}, {size:,} bytes: {_count_records(done.records)}.")
     return 0
+
+
+def _count_records(records: dict[str, int]) -> str:
+    return ", ".join(count_noun(number, record) for record, number in records.items())
 
 
 def import_(arguments: Namespace, screen: Screen) -> int:
     """Import a memory; return 1 if an episode could not be read."""
     with open_memory(arguments, screen) as memory:
-        done = _bring(memory, arguments, screen)
-    if screen.as_json:
-        screen.json(done.model_dump(mode="json"))
+        done = _import(memory, arguments, screen)
+    if screen.prints_json(done):
         return bool(done.unread)
-    parts = ", ".join(count_noun(number, record) for record, number in done.records.items())
     instead = " in the place of what was there" if done.replaced else ""
-    screen.line(f"Imported into the namespace {done.namespace!r}{instead}: {parts}.")
+    screen.line(f"Imported into the namespace {done.namespace!r}{instead}: {_count_records(done.records)}.")
     if done.repeated:
         screen.note(f"{count_noun(done.repeated, 'record')} of these had been imported before")
     if not hasattr(arguments, "namespace") and done.namespace == DEFAULT_NAMESPACE:
@@ -216,7 +254,7 @@ def import_(arguments: Namespace, screen: Screen) -> int:
     return bool(done.unread)
 
 
-def _bring(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
+def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
     progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
     if arguments.origin == "kg-memory":
         target: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
@@ -230,29 +268,11 @@ def _bring(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
     return memory.data.import_from(arguments.origin, arguments.file, read=not arguments.no_read, **where)
 
 
-def pause(arguments: Namespace, screen: Screen) -> int:
-    """Remember nothing new in a namespace until `unpause`."""
-    with open_to_change(arguments, screen) as memory:
-        memory.pause(namespace=namespace_of(arguments))
-    screen.line("Paused: nothing new is remembered. kg-memory unpause ends it.")
-    return 0
-
-
-def unpause(arguments: Namespace, screen: Screen) -> int:
-    """Remember again what comes from now on."""
-    with open_to_change(arguments, screen) as memory:
-        was_paused = memory.unpause(namespace=namespace_of(arguments))
-    screen.line("What comes from now on is remembered again." if was_paused else "It was not paused.")
-    return 0
-
-
 def reembed(arguments: Namespace, screen: Screen) -> int:
     """Compute the vectors of a namespace anew."""
     with open_memory(arguments, screen) as memory:
         screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
         made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))
-    if screen.as_json:
-        screen.json({"vectors": made})
-    else:
+    if not screen.prints_json({"vectors": made}):
         screen.line(f"{count_noun(made, 'vector')} made anew with the present embedding model.")
     return 0

@@ -1,35 +1,47 @@
-"""Print results and progress: tables and colours on a terminal, plain lines elsewhere, JSON on request."""
+"""Print results and progress: tables and colours on a terminal, plain lines elsewhere, JSON; and ask a person."""
 
 from __future__ import annotations
 
 import getpass
+import io
 import json
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from importlib.util import find_spec
+from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kg_memory.models.graph import Episode, Fact, Remark, Source
+from pydantic_core import to_jsonable_python
+
 from kg_memory.models.operations import Usage
-from kg_memory.retrieval.context.lines import tell_episode
-from kg_memory.text.dated import date_in_figures, day_in_figures, period_in_figures, time_in_figures
-from kg_memory.text.excerpt import is_quote
 
 if TYPE_CHECKING:
     from kg_memory.memory.adding import Progress
-    from kg_memory.models.graph import Value
 
-T = TypeVar("T")
-# These turn the direction of the text around them, and so show something else than what is there.
+# These turn the direction of the text around them, so that a terminal shows another text than the stored one.
 _TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 _WIDEST = 60
 """Columns to which plain cells are padded; longer ones push the rest of their line to the right."""
 _LONGEST = 500
-Cell = str | datetime | int | float | None
+SHORT = 8
+"""Characters of a shortened id."""
+Cell = str | date | int | float | tuple[str, ...] | None
+
+
+Columns = Mapping[str, str | Callable[[Any], Cell]]
+"""The columns of a table: the attribute or the function that gives the cell of a value, by the heading."""
+_STYLES = {
+    **dict.fromkeys(("fact", "name", "memory", "later fact", "earlier fact", "entity", "other"), "bold"),
+    **dict.fromkeys(("at", "when", "learned at", "steps", "level", "day"), "cyan"),
+    **dict.fromkeys(("since", "now", "saved"), "green"),
+    **dict.fromkeys(("until", "what", "verdict", "kind"), "yellow"),
+    **dict.fromkeys(("source", "id", "found by", "score", "hash"), "dim"),
+}
+"""The styles of columns on a terminal, by their headings."""
 
 
 class Screen:
@@ -42,42 +54,51 @@ class Screen:
     def line(self, text: str = "", style: str = "") -> None:
         """Print one line of a result."""
         if self.rich:
-            self._console().print(_text(text, style), soft_wrap=True)
+            from rich.text import Text  # noqa: PLC0415 - an extra
+
+            _console().print(Text(printable(text), style=style), soft_wrap=True)
         else:
             print(printable(text))
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], styles: Sequence[str] = ()) -> None:
-        """Print *rows* under *columns*; *styles* has one a column, for terminals."""
+    def values(
+        self, items: Sequence[Any], columns: Columns | None = None, *, ids: bool = False, empty: str = ""
+    ) -> None:
+        """Print *items* as JSON, or as a table of *columns*, by default those of `views.columns_of`.
+
+        Print *empty* if there are none.
+        """
+        if self.prints_json(items):
+            return
+        if not items:
+            self.line(empty)
+        else:
+            from kg_memory.cli.views import columns_of  # noqa: PLC0415 - slow to import
+
+            columns = {**(columns or columns_of(items)), **({"id": _id_of} if ids else {})}
+            cells = [attrgetter(column) if isinstance(column, str) else column for column in columns.values()]
+            self.table(tuple(columns), [[cell_of(item) for cell_of in cells] for item in items])
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        """Print *rows* under *headings*."""
         cells = [[cell(value) for value in row] for row in rows]
         if self.rich:
-            self._rich_table(columns, cells, styles)
+            _print_rich(headings, cells)
             return
-        lines = [[name.upper() for name in columns], *cells]
+        lines = [[name.upper() for name in headings], *cells]
         widths = [min(max(map(width, column)), _WIDEST) for column in zip(*lines, strict=True)]
         for row in lines:
             padded = (text + " " * (wide - width(text)) for text, wide in zip(row, widths, strict=True))
             print("  ".join(padded).rstrip())
 
-    def values(
-        self,
-        items: Sequence[Value],
-        columns: Sequence[str],
-        rows: Sequence[Sequence[Cell]],
-        styles: Sequence[str],
-        *,
-        empty: str,
-    ) -> None:
-        """Print *items* as a table of *rows*, or as JSON; the line *empty* if there are none."""
+    def prints_json(self, value: Any) -> bool:
+        """Print *value* as JSON if that is asked for, and return whether it is."""
         if self.as_json:
-            self.json([value.model_dump(mode="json") for value in items])
-        elif rows:
-            self.table(columns, rows, styles)
-        else:
-            self.line(empty)
+            self.json(value)
+        return self.as_json
 
     def json(self, value: Any) -> None:
-        """Print *value* as JSON; nothing in it can steer a terminal."""
-        text = json.dumps(value, ensure_ascii=False, indent=2)
+        """Print *value*, which may have pydantic's models in it, as JSON; nothing in it can steer a terminal."""
+        text = json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2)
         print(_escape_unsafe(text, lambda char: f"\\u{ord(char):04x}"))
 
     def note(self, text: str) -> None:
@@ -86,29 +107,34 @@ class Screen:
 
     def error(self, text: str) -> None:
         """Print an error on stderr."""
-        print(f"kg-memory: {printable(text)}", file=sys.stderr, flush=True)
+        self.note(f"kg-memory: {text}")
 
-    def _rich_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
-        from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - an extra
-        from rich.table import Table  # noqa: PLC0415 - an extra
-        from rich.text import Text  # noqa: PLC0415 - an extra
 
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for index, name in enumerate(columns):
-            style = styles[index] if index < len(styles) else ""
-            table.add_column(name, style=style, overflow="fold", no_wrap=name == "id")  # or no id could be copied
-        for row in rows:
-            table.add_row(*map(Text, row))
-        self._console().print(table)
+def _id_of(value: Any) -> str:
+    return str(getattr(value, "fact", value).id)
 
-    def _console(self) -> Any:
-        from rich.console import Console  # noqa: PLC0415 - an extra
 
-        return Console(highlight=False, markup=False, emoji=False)
+def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - an extra
+    from rich.table import Table  # noqa: PLC0415 - an extra
+    from rich.text import Text  # noqa: PLC0415 - an extra
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in headings:
+        table.add_column(name, style=_STYLES.get(name, ""), overflow="fold", no_wrap=name == "id")  # to be copied
+    for row in rows:
+        table.add_row(*map(Text, row))
+    _console().print(table)
+
+
+def _console() -> Any:
+    from rich.console import Console  # noqa: PLC0415 - an extra
+
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
-    """Return *text* with what could steer a terminal written out as an escape; lines stay lines."""
+    """Return *text* with the characters that could steer a terminal as escapes; line ends stay."""
     return _escape_unsafe(text, lambda char: char.encode("unicode_escape").decode("ascii"))
 
 
@@ -116,17 +142,32 @@ def _escape_unsafe(text: str, escape: Callable[[str], str]) -> str:
     return "".join(escape(char) if char != "\n" and _unsafe(char) else char for char in text)
 
 
+def _unsafe(char: str) -> bool:
+    return char in _TURNING or unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")
+
+
 def cell(value: Cell) -> str:
     """Return *value* on one line, cut if it is very long."""
-    if isinstance(value, datetime):
-        return time_in_figures(value)
-    text = " ".join(str("" if value is None else value).split())
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return f"{value:,}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M}{'' if value.utcoffset() else ' UTC'}"
+        case tuple():
+            value = ", ".join(value)
+    text = " ".join(str(value).split())
     return printable(text if len(text) <= _LONGEST else text[: _LONGEST - 2] + " …")
 
 
-def day(moment: datetime | None) -> str:
-    """Return *moment* as a day, and nothing for an open end."""
-    return "" if moment is None else f"{moment:%Y-%m-%d}"
+def width(text: str) -> int:
+    """Return how many columns of a terminal *text* takes."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -140,135 +181,44 @@ def count_waiting(number: int, noun: str) -> str:
     return f"{count_noun(number, noun)} {'waits' if number == 1 else 'wait'}"
 
 
-def width(text: str) -> int:
-    """Return how many columns of a terminal *text* takes."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
+def is_terminal() -> bool:
+    """Return whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _unsafe(char: str) -> bool:
-    return char in _TURNING or unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")
+def ask_line(prompt: str) -> str | None:
+    """Return the next line of the input, without the spaces around it; ``None`` at the end of the input."""
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "replace":  # that can be set once
+        sys.stdin.reconfigure(errors="replace")
+    print(printable(prompt), end="", flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        print()
+        return None
+    return line.strip()
 
 
-def _text(text: str, style: str) -> Any:
-    from rich.text import Text  # noqa: PLC0415 - an extra
-
-    return Text(printable(text), style=style)
-
-
-SHORT = 8
-"""Characters of an id that are shown, and mostly enough to name it."""
-FACTS = ("fact", "since", "until", "said", "source")
-FACT_STYLES = ("bold", "green", "yellow", "", "dim")
+def confirm(question: str, *, default: bool = False) -> bool:
+    """Ask *question*, and return whether the answer is yes; Enter is the *default*."""
+    answer = ask_line(f"{question} [{'Y/n' if default else 'y/N'}] ")
+    return answer.lower().startswith("y") if answer else default
 
 
-def fact_row(fact: Fact) -> tuple[Cell, ...]:
-    """Return a row of a table with the columns `FACTS`."""
-    text = mark_doubtful(fact, mark_unreviewed(fact, relation(fact)))
-    return text, since(fact), until(fact), first_quote(fact), source(fact)
+def login() -> str:
+    """Return the login name of the person who decides."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # none of the variables is set, and the user is not known by name
+        return "user"
 
 
-def with_ids(
-    columns: Sequence[str], rows: Sequence[Sequence[Cell]], facts: Sequence[Fact], *, ids: bool
-) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
-    """Add the ids of *facts* as the last column, if *ids* are to be shown."""
-    if not ids:
-        return columns, rows
-    return (*columns, "id"), [(*row, fact.id) for row, fact in zip(rows, facts, strict=True)]
-
-
-def relation(fact: Fact) -> str:
-    """Return the sentence of *fact*; of one that only quotes a message, its subject, predicate and objects."""
-    if not is_quote(fact):
-        return fact.sentence
-    return f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
-
-
-def mark_unreviewed(fact: Fact, text: str) -> str:
-    """Return *text*, which tells *fact*, with a mark where it waits for review or is disputed."""
-    return f"{text} ({fact.mark})" if fact.mark else text
-
-
-def mark_doubtful(fact: Fact, text: str) -> str:
-    """Return *text*, which tells *fact*, with a mark where it is doubtful, or nothing took its place."""
-    if fact.doubtful_since is None:
-        return f"{text} (nothing known in its place)" if fact.absent else text
-    return f"{text} (doubtful since {date_in_figures(fact.doubtful_since, fact.doubtful_precision)})"
-
-
-def since(fact: Fact) -> str:
-    """Return the start of *fact* as exactly as it is known: "2019", "2019-05", "by 2024-05-14"."""
-    return proposed_validity(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
-
-
-def until(fact: Fact) -> str:
-    """Return the end of *fact* as exactly as it is known, and nothing for one that is open."""
-    return date_in_figures(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
-
-
-def validity(fact: Fact) -> str:
-    """Return when *fact* holds by what is believed now."""
-    return "not believed" if fact.expired_at is not None else period_in_figures(fact)
-
-
-def proposed_validity(fact: Fact) -> str:
-    """Return when *fact*, which waits for review, would hold if it is accepted."""
-    return period_in_figures(fact.model_copy(update={"reviewed": True, "disputed_by": ()}))
-
-
-def first_quote(fact: Fact) -> str:
-    """Return the quote that first stated *fact*."""
-    return fact.sources[0].quote if fact.sources else fact.sentence
-
-
-def source(fact: Fact) -> str:
-    """Return who said *fact* and when, by the source's own id where it has one."""
-    if not fact.sources:
-        return ""
-    more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
-    return f"{said_by(fact.sources[0])}{more}"
-
-
-def said_by(told: Source) -> str:
-    """Return who said it and when, by the source's own id where it has one."""
-    name = f" [{told.source_id}]" if told.source_id else ""
-    return f"{told.speaker or told.source or 'text'}, {told.at:%Y-%m-%d}{name}"
-
-
-def place(episode: Episode) -> str:
-    """Return the most exact known origin of *episode*: its source id, thread or source."""
-    return episode.source_id or episode.thread or episode.source or episode.id
-
-
-def line(episode: Episode) -> str:
-    """Return the content of *episode*, with remarks on its facts."""
-    marks = dict.fromkeys(_mark(remark) for remark in episode.remarks)
-    text, _ = tell_episode(episode)
-    return " ".join((text, *(f"({mark})" for mark in marks)))
-
-
-def when(moment: datetime | None) -> str:
-    """Return a date, with the time of day where it has one, and nothing for an open end."""
-    return "" if moment is None else day_in_figures(moment)
-
-
-def _mark(remark: Remark) -> str:
-    episode = remark.by_source_id or (remark.by or "")[:SHORT]
-    if remark.kind == "contradicts":
-        return f"contradicts {episode}"
-    what = {"ended": "not so", "refused": "not accepted"}.get(remark.kind, remark.kind)
-    return f"{what}{f' since {date_in_figures(remark.at, remark.precision)}' if remark.at else ''}" + (
-        f": see {episode}" if episode else ""
-    )
-
-
+T = TypeVar("T")
 _PAUSE = 5.0
 """Seconds between two lines."""
 
 
 class ProgressBar:
-    """Shows the progress of `GraphMemory.add_many`, over several calls."""
+    """Counts and shows the progress of verbs that read *total* episodes, over several calls."""
 
     def __init__(self, total: int, screen: Screen) -> None:
         self.total = total
@@ -276,14 +226,12 @@ class ProgressBar:
         self.usage = Usage()
         self.unread: dict[str, str] = {}
         """Reasons why saved episodes could not be read, by their ids."""
+        self.seconds = 1e-6
         self._before = (0, 0, 0)
-        self._screen = screen
         self._started = self._shown = time.monotonic()
-        self._stopped: float | None = None
-        self._bar: Any = None
-        if sys.stderr.isatty() and not screen.as_json and find_spec("rich") is not None:
-            self._bar = _bar()
-            self._task = self._bar.add_task("reading", total=total, rate="")
+        self._screen = screen
+        on_terminal = sys.stderr.isatty() and not screen.as_json and find_spec("rich") is not None
+        self._bar: Any = _bar(total) if on_terminal else None
 
     def progress(self, progress: Progress) -> None:
         """Show that *progress* was made in the call under way."""
@@ -298,8 +246,9 @@ class ProgressBar:
         elif not added.new:
             self.known += 1
         now = time.monotonic()
+        self.seconds = max(now - self._started, 1e-6)
         if self._bar is not None:
-            self._bar.update(self._task, completed=self.done, rate=f"{self.rate:.1f}/s")
+            self._bar.update(0, completed=self.done, rate=f"{self.rate:.1f}/s")
         elif now - self._shown >= _PAUSE and self.done < self.total:
             self._shown = now
             left = (self.total - self.done) / self.rate
@@ -311,19 +260,14 @@ class ProgressBar:
             yield episode
             self.saved += 1
 
-    @property
-    def read(self) -> int:
-        """Episodes that were read to the end."""
-        return self.done - len(self.unread)
-
     def next(self) -> None:
         """Begin a new call; the figures of the last one are kept."""
         self._before = (self.done, self.new, self.facts)
 
     @property
-    def seconds(self) -> float:
-        """Seconds that it took, or takes so far."""
-        return max((self._stopped or time.monotonic()) - self._started, 1e-6)
+    def read(self) -> int:
+        """Episodes that were read to the end."""
+        return self.done - len(self.unread)
 
     @property
     def rate(self) -> float:
@@ -338,42 +282,29 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopped = time.monotonic()
         if self._bar is not None:
             self._bar.stop()
 
 
-def _bar() -> Any:
+def _bar(total: int) -> Any:
     from rich.console import Console  # noqa: PLC0415 - an extra
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415 - an extra
+    from rich.progress import Progress  # noqa: PLC0415 - an extra
 
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=Console(stderr=True),
-    )
+    text, bar_column, _, left = Progress.get_default_columns()
+    counts = ("{task.completed}/{task.total}", "{task.fields[rate]}")
+    bar = Progress(text, bar_column, *counts, left, console=Console(stderr=True))
+    bar.add_task("reading", total=total, rate="")
+    return bar
 
 
-def note_progress(screen: Screen, what: str) -> Callable[[int, int], None]:
-    """Return a callback that prints how many of *what* are done, every few seconds."""
+def note_progress(screen: Screen, noun: str) -> Callable[[int, int], None]:
+    """Return a callback that prints every few seconds how many of *noun* are done."""
     shown = time.monotonic()
 
     def progress(done: int, total: int) -> None:
         nonlocal shown
         if time.monotonic() - shown >= _PAUSE:
             shown = time.monotonic()
-            screen.note(f"{done:,} of {total:,} {what}" if total else f"{done:,} {what}")
+            screen.note(f"{done:,} of {total:,} {noun}" if total else f"{done:,} {noun}")
 
     return progress
-
-
-def login() -> str:
-    """Return the login name of whoever decides."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # none of the variables is set, and the user is not known by name
-        return "user"

@@ -1,63 +1,65 @@
-"""``kg-memory review``: list and decide uncertain verdicts, at a terminal or by one command each."""
+"""Decide: uncertain verdicts, doubts about who is who, facts to retract or replace, entities to merge or split."""
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kg_memory.cli import identities
-from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command
-from kg_memory.cli.keyboard import END, Keyboard
-from kg_memory.cli.output import (
-    SHORT,
-    Screen,
-    cell,
-    count_waiting,
-    first_quote,
-    login,
-    proposed_validity,
-    said_by,
-    since,
-    source,
-    until,
-    validity,
-    when,
+from kg_memory.cli.command import (
+    call_verb,
+    name_option,
+    namespace_of,
+    open_memory,
+    open_to_change,
+    open_to_look,
+    review_command,
+    verb_arguments,
 )
+from kg_memory.cli.commands import CHOICES
+from kg_memory.cli.output import SHORT, Screen, ask_line, cell, count_noun, count_waiting, is_terminal, login
+from kg_memory.cli.show import show_list
+from kg_memory.cli.views import DOES, DONE, proposed_validity, said_by, since, until, validity
 from kg_memory.errors import InputError
-from kg_memory.models.graph import ConflictStrategy, Fact, Review
+from kg_memory.maintenance.review.decide import Choice
+from kg_memory.models.graph import ConflictStrategy, Fact, IdentityDecision, Review
 from kg_memory.temporal.policy import ConflictPolicy
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
 
-CHOICES = ("accept", "reject", "edit", "undo")
 _SEARCHED = 10_000
-"""Verdicts that are searched for a shortened id, at most."""
+"""Verdicts and decisions that are searched for a shortened id, at most."""
+_SOURCES = 3
+"""Sources shown of each fact, at most."""
+_LETTERS: Mapping[str, Choice] = {"a": "accept", "r": "reject", "e": "edit"}
 _EDITS = ("verdict", "valid_at", "invalid_at")
+Waiting = Review | IdentityDecision
+_WINS: Mapping[ConflictStrategy, str] = {
+    "model": "the model prefers it",
+    "trust": "its source is trusted more",
+    "incumbent": "its source is trusted more, or was first",
+    "confidence": "it was stated with more confidence",
+}
+"""Why the other of two facts wins."""
+_EDIT_HELP = """\
+  verdict: supersedes (one ends the other), conflicts (only one is true), complements, temporary or unrelated (both
+  hold). Dates: 2019, 2019-05, 2019-05-03 or words such as last March; the end may be open. Enter keeps the value."""
 
 
 def review(arguments: Namespace, screen: Screen) -> int:
     """Decide the named verdict; else ask about each at a terminal, and list them elsewhere."""
     choice = next((name for name in CHOICES if getattr(arguments, name) is not None), None)
     _check(arguments, choice)
-    decided = arguments.decided
-    terminal = sys.stdin.isatty() and sys.stdout.isatty() and not screen.as_json
-    decides = choice is not None or (terminal and not (arguments.list or decided))
-    opened = open_to_change(arguments, screen) if decides else open_to_look(arguments, screen)
-    with opened as memory:
-        if choice is not None:
+    if choice is not None:
+        with open_to_change(arguments, screen) as memory:
             _decide(memory, arguments, choice, screen)
-        elif decides:
-            place, keys = (namespace_of(arguments), arguments.by or login()), Keyboard()
-            session = ReviewSession(memory, *place, screen, keys)
-            session.sit()
-            if not session.quitted:
-                identities.sit(memory, *place, screen, keys)
-        else:
-            (_list_decided if decided else _list)(memory, arguments, screen)
+    elif arguments.list or arguments.decided or screen.as_json or not is_terminal():
+        with open_to_look(arguments, screen) as memory:
+            _list(memory, arguments, screen)
+    else:
+        with open_to_change(arguments, screen) as memory:
+            _ask_about_all(memory, arguments, screen)
     return 0
 
 
@@ -76,288 +78,267 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 
 
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
-    namespace = namespace_of(arguments)
-    doubt = identities.find_doubt(memory, namespace, getattr(arguments, choice))
-    if doubt is not None and choice in ("accept", "reject"):
-        identities.decide_doubt(memory, doubt, arguments, screen)
+    namespace, begin = namespace_of(arguments), getattr(arguments, choice)
+    given = verb_arguments(memory, arguments)
+    doubts = memory.reviews.identities(namespace=namespace, limit=_SEARCHED)
+    named = [doubt.id for doubt in doubts if begin and doubt.id.startswith(begin)]
+    if len(named) == 1 and choice in ("accept", "reject"):
+        _show_identities([memory.reviews.decide_identity(named[0], choice, **given)], arguments, screen)  # type: ignore[arg-type]
         return
-    id_ = _whole(memory, arguments, choice)
-    why = {"by": arguments.by or login(), "reason": arguments.reason, "namespace": namespace}
+    reviews = memory.reviews.list(namespace=namespace, limit=_SEARCHED)
+    state, where = "waits", "--list shows them; name a decided one by its whole id"
     if choice == "undo":
-        decided = memory.reviews.undo(id_, **why)
-    else:
-        edit = {name: getattr(arguments, name) for name in _EDITS}
-        decided = memory.reviews.decide(id_, choice, **edit, **why)  # type: ignore[arg-type]
-    if screen.as_json:
-        screen.json(decided.model_dump(mode="json"))
+        reviews += memory.reviews.list(decided=True, namespace=namespace, limit=_SEARCHED)
+        state, where = "was decided", "--decided shows them"
+    id_ = _whole(begin, (each.id for each in reviews), f"review that {state}", f"{review_command(arguments)} {where}")
+    verb: Callable[..., Review] = memory.reviews.undo if choice == "undo" else memory.reviews.decide
+    decided = verb(id_, **({} if choice == "undo" else {"choice": choice}), **given)
+    _show_decision(decided, arguments, screen, undo=choice != "undo")
+
+
+def _whole(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
+    """Return the one of *ids* that *begin* begins, or *begin* itself if it is long enough to be a whole id.
+
+    Errors: `InputError` if it begins several, or none.
+    """
+    named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise InputError(f"{begin!r} begins more than one {noun} ({len(named)}): give more of the id")
+    if len(begin) > SHORT:
+        return begin
+    raise InputError(f"no {noun} begins with {begin!r}: {hint}")
+
+
+def correct(arguments: Namespace, screen: Screen) -> int:
+    """Retract a fact, or replace it by the fact that a text states."""
+    opened = open_memory if arguments.command.name == "replace" else open_to_change
+    with opened(arguments, screen) as memory:
+        decided = call_verb(memory, arguments)
+    _show_decision(decided, arguments, screen)
+    return 0
+
+
+def _show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
+    if screen.prints_json(decided):
         return
     for line in describe_outcome(decided):
         screen.line(line)
-    if choice != "undo":
+    if undo:
         screen.line(f"Undo it: {review_command(arguments)} --undo {decided.id}", "dim")
 
 
-def _whole(memory: GraphMemory, arguments: Namespace, choice: str) -> str:
-    """Return the id of the verdict that the id given with *choice* begins, which may be a whole one of any verdict.
-
-    It is looked for among those that wait, and, to undo, among those that were decided. Errors: `InputError` when it
-    is the begin of several, or can name none.
-    """
-    begin, namespace = getattr(arguments, choice), namespace_of(arguments)
-    reviews = memory.reviews.list(namespace=namespace, limit=_SEARCHED)
-    if choice == "undo":
-        reviews += memory.reviews.list(decided=True, namespace=namespace, limit=_SEARCHED)
-    ids = sorted({review_.id for review_ in reviews if begin and review_.id.startswith(begin)})
-    if len(ids) == 1:
-        return ids[0]
-    what = "review that was decided" if choice == "undo" else "review that waits"
-    if ids:
-        raise InputError(f"{begin!r} begins more than one {what} ({len(ids)}): give more of the id")
-    if len(begin) > SHORT:
-        return str(begin)
-    if choice == "undo":
-        raise InputError(f"no {what} begins with {begin!r}: {review_command(arguments)} --decided shows them")
-    raise InputError(
-        f"no {what} begins with {begin!r}: {review_command(arguments)} --list shows them; name one that "
-        "was decided by its whole id"
-    )
-
-
 def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    reviews = memory.reviews.list(namespace=namespace_of(arguments), limit=arguments.limit)
-    rows = [_row(review_) for review_ in reviews]
-    columns = ("id", "verdict", "confidence", "waits", "against", "said", "source")
-    styles = ("dim", "yellow", "", "bold", "bold", "", "dim")
-    screen.values(reviews, columns, rows, styles, empty="Nothing waits for review.")
-    if reviews and not screen.as_json:
-        command = review_command(arguments)
-        screen.note(
-            f"{count_waiting(len(reviews), 'verdict')}: decide by {command} --accept ID, --reject ID or --edit ID"
-        )
-    identities.list_doubts(memory, arguments, screen)
+    """List the verdicts that wait, or that were decided, and the doubts that wait."""
+    place, command = {"namespace": namespace_of(arguments), "limit": arguments.limit}, review_command(arguments)
+    reviews = memory.reviews.list(decided=arguments.decided, **place)
+    empty = "Nothing was decided yet." if arguments.decided else "Nothing waits for review."
+    show_list(memory, reviews, arguments, screen, empty)
+    if screen.as_json:
+        return
+    if reviews and arguments.decided:
+        screen.note(f"Undo one by {command} --undo ID")
+    elif reviews:
+        waiting = count_waiting(len(reviews), "verdict")
+        screen.note(f"{waiting}: decide by {command} --accept ID, --reject ID or --edit ID")
+    doubts = [] if arguments.decided else memory.reviews.identities(**place)
+    if doubts:
+        screen.values(doubts)
+        count = count_noun(len(doubts), "doubt")
+        screen.note(f"{count} about who is who: --accept ID makes them one, --reject ID keeps two")
 
 
-def _row(review: Review) -> tuple[str | float, ...]:
-    waiting, against = review.pending, review.existing
-    return (
-        review.id[:SHORT],
-        review.kind,
-        review.confidence,
-        f"{waiting.sentence} ({proposed_validity(waiting)})",
-        "" if review.kind == "admission" else f"{against.sentence} ({validity(against)})",
-        first_quote(waiting),
-        source(waiting),
-    )
+# Ask a person
 
 
-def _list_decided(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    reviews = memory.reviews.list(decided=True, namespace=namespace_of(arguments), limit=arguments.limit)
-    columns = ("id", "verdict", "decided", "by", "at", "why", "said later", "said before")
-    styles = ("dim", "yellow", "", "", "", "dim", "bold", "bold")
-    screen.values(
-        reviews, columns, [_decision_row(review_) for review_ in reviews], styles, empty="Nothing was decided yet."
-    )
-    if reviews and not screen.as_json:
-        screen.note(f"Undo one by {review_command(arguments)} --undo ID")
+def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    """Show and ask about each verdict and doubt until the person quits; each decision is kept at once."""
+    given = {"by": arguments.by or login(), "namespace": namespace_of(arguments)}
+    seen: set[str] = set()
+    decided = 0
+    try:
+        while (each := _next(memory, given["namespace"], seen)) is not None:
+            if not seen:
+                screen.line(f"You decide as {given['by']}.", "dim")
+            seen.add(each.id)
+            is_decided = _ask_about(memory, each, given, arguments, screen)
+            if is_decided is None:
+                break
+            decided += is_decided
+    finally:
+        if seen:
+            left = memory.stats(namespace=given["namespace"]).reviews
+            waiting = count_waiting(left, "fact").replace("wait", "still wait") if left else "nothing else waits"
+            screen.line(f"{decided} decided; {waiting}.", "bold")
+    if not seen:
+        screen.line("Nothing waits for review.")
 
 
-def _decision_row(review: Review) -> tuple[str, ...]:
-    last, waiting, against = review.decisions[-1], review.pending, review.existing
-    return (
-        review.id[:SHORT],
-        review.kind,
-        f"{DONE[last.decision]}: {DOES[review.ruling]}",
-        last.by,
-        when(last.at),
-        last.reason,
-        f"{waiting.sentence} ({validity(waiting)})",
-        f"{against.sentence} ({validity(against)})",
-    )
+def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None:
+    """Return the earliest verdict or doubt that is not *seen*: a decision may bring up another one."""
+    place: dict[str, Any] = {"namespace": namespace, "limit": len(seen) + 1}
+    waiting: list[Waiting] = [*memory.reviews.list(**place), *memory.reviews.identities(**place)]
+    return next((each for each in waiting if each.id not in seen), None)
 
 
-VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
-DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}
-DOES = {
-    "supersedes": "one ended where the other began",
-    "conflicts": "only one of them is believed",
-    "both": "both hold",
-    "refused": "what waited is not believed",
-    "waiting": "it waits again",
-}
-_PROMPT = "[a]ccept  [r]eject  [e]dit  [s]kip  [u]ndo  [q]uit  [?] > "
-_LAST_PROMPT = "Nothing else waits. [u]ndo the last decision, any other key ends > "
-_HELP = """\
-  a  accept: the verdict takes effect, the fact that waits is believed as far as the verdict says
-  r  reject: the fact that waits is not believed, the other stays as it is
-  e  edit: another verdict, or other dates of the fact that waits; then it takes effect
-  s  skip: it goes on waiting
-  u  undo the last decision of this sitting
-  q  quit: what is decided is kept, the rest goes on waiting (Ctrl-C does the same)
-A decision is kept with your name, the time and the reason, if you give one."""
-_EDIT_HELP = """\
-  verdict: supersedes (one ends the other), conflicts (only one is true), complements, temporary or unrelated
-  (both hold). Dates: 2019, 2019-05, 2019-05-03 or words such as last March; so until may be
-  open: it has not ended. Enter keeps what is in brackets."""
-_SOURCES = 3
-
-
-class ReviewSession:
-    """Asks about the waiting verdicts one by one, and can undo the decisions of this session."""
-
-    def __init__(self, memory: GraphMemory, namespace: str, by: str, screen: Screen, keys: Keyboard) -> None:
-        self._memory = memory
-        self._namespace = namespace
-        self._by = by
-        self._screen = screen
-        self._keys = keys
-        self._decided: list[tuple[str, str]] = []
-        """The ids, and what was decided, the last one at the end."""
-        self.quitted = False
-        self._skipped: set[str] = set()
-
-    def sit(self) -> None:
-        """Show and ask until nothing waits or the person quits; each decision is kept at once."""
-        first = self._next()
-        if first is None:
-            self._screen.line("Nothing waits for review.")
-            return
-        self._screen.line(f"You decide as {self._by}. ? explains the keys.", "dim")
+def _ask_about(
+    memory: GraphMemory, each: Waiting, given: Mapping[str, str], arguments: Namespace, screen: Screen
+) -> bool | None:
+    """Return whether the person decided about a verdict or doubt; None to quit."""
+    screen.line()
+    if isinstance(each, Review):
+        _show_verdict(each, memory.settings.conflict_strategy, screen)
+        prompt, letters = "accept, reject, edit, skip or quit? ", "aresq"
+    else:
+        _show_doubt(each, screen)
+        prompt, letters = "accept (they are one), reject (they are two), skip or quit? ", "arsq"
+    while (letter := _choose(prompt, letters)) in "are":
+        edit = _ask_for_edit(each, screen) if letter == "e" and isinstance(each, Review) else {}
+        reason = None if edit is None else ask_line("  why (Enter for none): ")
+        if edit is None or reason is None:
+            continue
+        who: dict[str, Any] = {"reason": reason, **given}
         try:
-            while self._turn():
-                pass
-        except KeyboardInterrupt:
-            self._screen.line()
-            raise
-        finally:
-            self._sum_up()
-
-    def _turn(self) -> bool:
-        """Ask about the next one; tell whether to go on."""
-        review = self._next()
-        if review is not None:
-            self._show(review)
-            return self._ask(review)
-        if not self._decided or self._keys.key(_LAST_PROMPT) != "u":
-            return False
-        self._undo()
-        return True
-
-    def _next(self) -> Review | None:
-        """Return the earliest that waits and was not skipped; others may decide meanwhile, so it is looked up anew."""
-        reviews = self._memory.reviews.list(namespace=self._namespace, limit=len(self._skipped) + 1)
-        return next((review for review in reviews if review.id not in self._skipped), None)
-
-    def _ask(self, review: Review) -> bool:
-        """Do what a key says about *review*, and tell whether to go on."""
-        while True:
-            key = self._keys.key(_PROMPT)
-            if key in ("q", END):
-                self.quitted = True
+            if isinstance(each, Review):
+                decided = memory.reviews.decide(each.id, _LETTERS[letter], seen=each.ruling, **edit, **who)
+                _show_decision(decided, arguments, screen)
+            else:
+                choice: Any = _LETTERS[letter]
+                _show_identities([memory.reviews.decide_identity(each.id, choice, **who)], arguments, screen)
+        except InputError as error:
+            screen.line(f"Not decided: {error}", "red")
+            if letter != "e":  # somebody else has decided meanwhile
                 return False
-            if key == "s":
-                self._skipped.add(review.id)
-                return True
-            if (key in ("a", "r") and self._decide(review, "accept" if key == "a" else "reject")) or (
-                key == "e" and self._edit(review)
-            ):
-                return True
-            if key == "u" and self._undo():
-                return True
-            if key in ("?", "h"):
-                self._screen.line(_HELP)
-            elif key not in "areu":
-                self._screen.line("No such key: ? explains them.", "dim")
-
-    def _edit(self, review: Review) -> bool:
-        self._screen.line(_EDIT_HELP, "dim")
-        fact = review.pending
-        answers = [
-            self._keys.line(f"  {name} [{current}]: ")
-            for name, current in (
-                ("verdict", review.kind),
-                ("so since", since(fact)),
-                ("so until", until(fact) or "still so"),
-            )
-        ]
-        if None in answers or not any(answers):
-            self._screen.line("Nothing is changed.")
-            return False
-        begun, valid_at, invalid_at = answers
-        verdict = next((name_ for name_ in VERDICTS if begun and name_.startswith(begun.lower())), None)
-        if begun and verdict is None:
-            self._screen.line(f"{begun!r} is no verdict: use one of {', '.join(VERDICTS)}. Nothing is changed.", "red")
-            return False
-        edit = {"verdict": verdict, "valid_at": valid_at or None, "invalid_at": invalid_at or None}
-        return self._decide(review, "edit", **edit)
-
-    def _decide(self, review: Review, choice: Any, **edit: Any) -> bool:
-        """Ask why, decide, and say what became of it; tell whether it was decided."""
-        reason = self._keys.line("  why (Enter for none): ")
-        if reason is None:
-            self._screen.line("Nothing is decided about this one.")
-            return False
-        made: dict[str, Any] = {"by": self._by, "reason": reason, "namespace": self._namespace, "seen": review.ruling}
-        try:
-            decided = self._memory.reviews.decide(review.id, choice, **made, **edit)
-        except InputError as error:
-            self._screen.line(f"Not decided: {error}", "red")
-            left = self._next()
-            return left is None or left.id != review.id  # somebody else has decided about it
-        self._decided.append((review.id, choice))
-        self._tell(decided)
-        return True
-
-    def _undo(self) -> bool:
-        """Undo the last decision of this sitting, and tell whether there was one."""
-        if not self._decided:
-            self._screen.line("Nothing was decided in this sitting. kg-memory review --undo ID undoes an earlier one.")
-            return False
-        id_, _ = self._decided.pop()
-        try:
-            self._tell(self._memory.reviews.undo(id_, by=self._by, namespace=self._namespace))
-        except InputError as error:
-            self._screen.line(f"Not undone: {error}", "red")
-        return True
-
-    def _tell(self, review: Review) -> None:
-        for line in describe_outcome(review):
-            self._screen.line(line, "green")
-
-    def _show(self, review: Review) -> None:
-        done = len(self._decided) + len(self._skipped)
-        total = max(self._memory.stats(namespace=self._namespace).reviews + len(self._decided), done + 1)
-        line = self._screen.line
-        line()
-        line(f"{done + 1} of {total}: {review.kind}? (confidence {review.confidence:.2f})", "bold magenta")
-        sides = [("waits", review.pending, proposed_validity), ("against", review.existing, validity)]
-        for label, fact, held in sides[:1] if review.kind == "admission" else sides:
-            line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
-            for source_ in fact.sources[:_SOURCES]:
-                line(f'{"":11}{cell(said_by(source_))}: "{cell(source_.quote)}"')
-        line(f"  {'because':<9}{cell(review.reason) or 'no reason was given'}")
-        line(f"  {'accept':<9}{describe_acceptance(review, self._memory.settings.conflict_strategy)}", "green")
-        line(f"  {'reject':<9}it is not believed, and all else stays as it is", "yellow")
-        line(f"  {'id':<9}{review.id[:SHORT]}", "dim")
-
-    def _sum_up(self) -> None:
-        counts = Counter(DONE[choice] for _, choice in self._decided)
-        summary = ", ".join(f"{number} {choice}" for choice, number in counts.items()) or "nothing decided"
-        left = self._memory.stats(namespace=self._namespace).reviews
-        wait = count_waiting(left, "fact").replace("wait", "still wait") if left else "nothing else waits"
-        self._screen.line(f"{summary[0].upper()}{summary[1:]}; {wait}.", "bold")
+        else:
+            return True
+    return False if letter == "s" else None
 
 
-_WINS: Mapping[ConflictStrategy, str] = {
-    "model": "the model prefers it",
-    "trust": "its source is trusted more",
-    "incumbent": "its source is trusted more, or was first",
-    "confidence": "it was stated with more confidence",
-}
-"""Why the other of two facts wins."""
+def _choose(prompt: str, letters: str) -> str:
+    """Return which of *letters* the answer begins with; "q" at the end of the input."""
+    while True:
+        answer = ask_line(prompt)
+        if answer is None:
+            return "q"
+        if answer and answer[0].lower() in letters:
+            return answer[0].lower()
+
+
+def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
+    """Return the changes that the person enters, None if there is none."""
+    screen.line(_EDIT_HELP, "dim")
+    fact, edit = review.pending, {}
+    current = (review.kind, since(fact), until(fact) or "still so")
+    for name, label, value in zip(_EDITS, ("verdict", "so since", "so until"), current, strict=True):
+        edit[name] = ask_line(f"  {label} [{value}]: ") or None
+    if not any(edit.values()):
+        screen.line("Nothing is changed.")
+        return None
+    return edit
+
+
+def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) -> None:
+    screen.line(f"{review.kind.capitalize()}? (confidence {review.confidence:.2f})", "bold magenta")
+    sides: list[tuple[str, Fact, Callable[[Fact], str]]] = [("waits", review.pending, proposed_validity)]
+    if review.kind != "admission":
+        sides.append(("against", review.existing, validity))
+    for label, fact, held in sides:
+        screen.line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
+        for source in fact.sources[:_SOURCES]:
+            screen.line(f'{"":11}{cell(said_by(source))}: "{cell(source.quote)}"')
+    screen.line(f"  {'because':<9}{cell(review.reason) or 'no reason was given'}")
+    screen.line(f"  {'accept':<9}{describe_acceptance(review, strategy)}", "green")
+    screen.line(f"  {'reject':<9}it is not believed, and all else stays as it is", "yellow")
+
+
+def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
+    screen.line(f"One or two? (confidence {doubt.confidence or 0.0:.2f})", "bold magenta")
+    for entity, latest in zip((doubt.entity, doubt.second), doubt.latest, strict=True):
+        screen.line(f"  {cell(entity.name if entity else '')}: {cell(' '.join(latest))}", "bold")
+
+
+# Merge and split entities
+
+
+def entities(arguments: Namespace, screen: Screen) -> int:
+    """List the entities or the decisions about them, merge, split, or undo."""
+    _check_names(arguments)
+    with (open_to_look if arguments.action in ("list", "decisions") else open_to_change)(arguments, screen) as memory:
+        listed = {"namespace": namespace_of(arguments), "limit": arguments.limit}
+        if arguments.action == "list":
+            show_list(memory, memory.entities.list(**listed), arguments, screen)
+        elif arguments.action == "decisions":
+            decisions = memory.entities.decisions(**listed)
+            show_list(memory, decisions, arguments, screen, "Nothing was merged or split.")
+        else:
+            _change_entities(memory, arguments, screen)
+    return 0
+
+
+def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    given, (first, *others) = verb_arguments(memory, arguments), arguments.names
+    who = {name: given[name] for name in ("by", "reason", "namespace")}
+    if arguments.action == "merge":
+        _show_identities(memory.entities.merge(first, *others, **who), arguments, screen)
+    elif arguments.action == "split":
+        _show_identities([memory.entities.split(first, **given)], arguments, screen)
+    else:
+        decisions = memory.entities.decisions(namespace=who["namespace"], limit=_SEARCHED)
+        ids, hint = (each.id for each in decisions), "kg-memory entities decisions shows them"
+        undone = memory.entities.undo(_whole(first, ids, "decision", hint), **who)
+        if not screen.prints_json(undone):
+            screen.line(describe_identity(undone))
+
+
+def _check_names(arguments: Namespace) -> None:
+    """Refuse options that would have no effect.
+
+    Errors: `InputError`.
+    """
+    action, names = arguments.action, arguments.names
+    most = {"merge": None, "split": 1, "undo": 1}.get(action, 0)
+    if most is not None and len(names) > most:
+        raise InputError(f"entities {action} takes {most} names, got {len(names)}; quote names with spaces")
+    if action == "merge" and len(names) < 2:
+        raise InputError("entities merge needs the entity to keep and those to merge into it; give two names or ids")
+    if action in ("split", "undo") and not names:
+        raise InputError(f"entities {action} needs {'the name of an entity' if action == 'split' else 'an ID'}")
+    if action != "split" and (arguments.facts or arguments.episodes or arguments.name or arguments.type):
+        raise InputError("--fact, --episode, --as and --type can be given only to entities split")
+    if arguments.reason and action not in ("merge", "split", "undo"):
+        raise InputError("--reason goes with entities merge, split or undo")
+
+
+def _show_identities(decisions: list[IdentityDecision], arguments: Namespace, screen: Screen) -> None:
+    if screen.prints_json(decisions):
+        return
+    for decision in decisions:
+        screen.line(describe_identity(decision))
+        screen.line(f"Undo it: kg-memory entities undo {decision.id}{name_option(arguments)}", "dim")
+
+
+# In words
+
+
+def describe_identity(decision: IdentityDecision) -> str:
+    """Return the effect of a decision about who is who, in a sentence."""
+    name, second = cell(decision.entity.name), cell(decision.second.name if decision.second else "")
+    moved = f"; {count_noun(decision.facts, 'fact')} moved" if decision.facts else ""
+    if decision.state == "undone":
+        now = f"{name} is one" if decision.kind == "split" else f"{name} and {second} are two"
+        return f"Undone: {now} again."
+    if decision.state == "waiting":
+        return f"Undone: whether {name} and {second} are one waits for review again."
+    if decision.state == "apart":
+        return f"Kept apart: {name} and {second} are two."
+    if decision.kind == "split":
+        return f"Split: {second} is another than {name}{moved}."
+    return f"Merged into {name} ({', '.join(map(cell, decision.entity.aliases))}){moved}."
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Describe the effect of accepting *review*."""
+    """Return the effect of accepting *review*."""
     if review.kind == "admission":
         return "it is believed"
     if review.kind == "supersedes":
@@ -373,10 +354,11 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
 
 
 def describe_outcome(review: Review) -> list[str]:
-    """Describe the state of *review* and of its two facts, a line each."""
+    """Return the state of *review* and of its two facts, a line each."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
-    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in (review.pending, review.existing))]
+    facts = {fact.id: fact for fact in (review.pending, review.existing)}
+    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in facts.values())]
 
 
 def _state(fact: Fact, review: Review) -> str:

@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -20,9 +20,10 @@ from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import QUERY_PLANS
 from kg_memory.falkor.queries.usage import SAVED_LATER
+from kg_memory.models.operations import Stats
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings, hide_password
 
-_OLDEST_PYTHON = (3, 11)
+State = Literal["ok", "note", "wrong"]
 _MOST_NAMED = 5
 _SKEW = 60_000_000
 """The microseconds by which clocks may differ."""
@@ -35,7 +36,7 @@ class Check:
     """Result of one check; `mend` is the remedy."""
 
     what: str
-    state: Literal["ok", "note", "wrong"]
+    state: State
     found: str
     mend: str = ""
 
@@ -62,7 +63,7 @@ def fetch_database(settings: Settings, screen: Screen) -> None:
 
 def completion(arguments: Namespace, _: Screen) -> int:
     """Print the completion script of a shell."""
-    from kg_memory.cli.arguments import parser  # noqa: PLC0415 - it names this function
+    from kg_memory.cli.commands import parser  # noqa: PLC0415 - it names this function
 
     try:
         import shtab  # noqa: PLC0415 - an extra
@@ -78,11 +79,11 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
         _fix(settings_of(arguments), screen)
     found = [_settings_file(), *checks(settings_of(arguments), screen)]
     if "namespace" in arguments and found[-1].state != "wrong":
-        found.append(attempt("namespace", lambda: _namespace(arguments, screen)))
+        with open_to_look(arguments, screen) as memory:
+            missing = explain_no_namespace(memory, arguments)
+        found.append(Check("namespace", "note" if missing else "ok", namespace_of(arguments), missing))
     wrong = [check for check in found if check.state == "wrong"]
-    if screen.as_json:
-        screen.json({"well": not wrong, "checks": [asdict(check) for check in found]})
-    else:
+    if not screen.prints_json({"well": not wrong, "checks": [asdict(check) for check in found]}):
         print_checks(found, screen)
         screen.line("Something must be mended." if wrong else "All is well.", _STYLES["wrong" if wrong else "ok"])
     return bool(wrong)
@@ -90,7 +91,7 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
 
 def print_checks(found: Sequence[Check], screen: Screen) -> None:
     """Print what was found, and then each remedy."""
-    screen.table(("check", "state", "found"), [(check.what, check.state, check.found) for check in found], ("bold",))
+    screen.values(found, {"check": "what", "state": "state", "found": "found"})
     for check in found:
         if check.mend:
             screen.line(f"{check.what}: {check.mend}", _STYLES[check.state])
@@ -98,10 +99,11 @@ def print_checks(found: Sequence[Check], screen: Screen) -> None:
 
 def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
     """Yield the result of each check of *settings*."""
-    yield _python()
+    yield Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     if settings.url is None:
         yield attempt("FalkorDB binaries", lambda: _binaries(settings))
-        yield _openmp()
+        if sys.platform == "linux":
+            yield _openmp()
         yield attempt("data folder", lambda: _folder(settings))
     yield attempt("language model", lambda: _model(settings))
     yield attempt("embedding model", lambda: _embeddings(settings))
@@ -144,13 +146,6 @@ def attempt(what: str, look: Callable[[], Check]) -> Check:
         return Check(what, "wrong", type(error).__name__, f"{first}\n{rest}".strip())
 
 
-def _python() -> Check:
-    version = platform.python_version()
-    if sys.version_info < _OLDEST_PYTHON:
-        return Check("Python", "wrong", version, "use Python 3.11 or newer")
-    return Check("Python", "ok", f"{version} on {platform.system()} {platform.machine()}")
-
-
 def _binaries(settings: Settings) -> Check:
     installed = binaries.find(settings.bin_dir, home=binaries.data_home(settings.xdg_data_home))
     return Check("FalkorDB binaries", "ok", f"{installed.module.parent} ({installed.origin})")
@@ -158,8 +153,6 @@ def _binaries(settings: Settings) -> Check:
 
 def _openmp() -> Check:
     """Look for the library that falkordb.so is linked with, and that slim images lack."""
-    if sys.platform != "linux":
-        return Check("OpenMP library", "ok", "not needed here")
     try:
         ctypes.CDLL(_OPENMP)
     except OSError:
@@ -210,65 +203,61 @@ def _embeddings(settings: Settings) -> Check:
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     model = opening.embeddings(None, settings, opening.model(None, settings))
-    name = vector_model_name(model)
-    return Check("embedding model", "ok", name)
-
-
-def _first_of(names: Sequence[str]) -> str:
-    """Return the first of *names* in a line, and whether there are more."""
-    return f"{', '.join(names[:_MOST_NAMED])}{' ...' if len(names) > _MOST_NAMED else ''}"
+    return Check("embedding model", "ok", vector_model_name(model))
 
 
 def _database(settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
     with open_without_models(settings, screen) as memory:
-        names = memory.data.namespaces()
-        held = {name: memory.stats(namespace=name) for name in names}
+        counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces()}
         database = memory.driver.store.database
-        late = {"now": time.time_ns() // 1000 + _SKEW}
-        ahead = [name for name in names if database.query(graph_key(name), SAVED_LATER, late, write=False)[0]["some"]]
-        versions, plans = database.versions(), _query_plans(database)
-        wait, least = database.wait_replicas, database.min_replicas
-        replicas = database.replicas() if wait else {}
-    seconds = time.monotonic() - began
+        summary = _describe_database(database, time.monotonic() - began, counts)
+        state, mend = next(_find_problems(database, counts, settings), ("ok", ""))
+    return Check("database", state, summary, mend)
+
+
+def _describe_database(database: Database, seconds: float, counts: Mapping[str, Stats]) -> str:
+    versions, wait, least = database.versions(), database.wait_replicas, database.min_replicas
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
-    summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(names)} namespaces"
-    if paused := [name for name, counts in held.items() if counts.paused]:
+    summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(counts)} namespaces"
+    if paused := [name for name, size in counts.items() if size.paused]:
         summary += f", of which paused: {_first_of(paused)}"
     if wait:
-        summary += f", each write waits for {wait} of its replicas" + (
-            f", or {least} if it has no more" if least < wait else ""
-        )
-    if lacking := [address for address, number in replicas.items() if number < least]:
-        return Check("database", "wrong", summary, f"too few replicas to acknowledge a write: {', '.join(lacking)}")
-    if lacking := [address for address, number in replicas.items() if number < wait]:
-        mend = (
-            f"the latest writes are lost with one of these servers, which have too few replicas: {', '.join(lacking)}"
-        )
-        return Check("database", "note", summary, mend)
-    if ahead:
+        fewer = f", or {least} if it has no more" if least < wait else ""
+        summary += f", each write waits for {wait} of its replicas{fewer}"
+    return summary
+
+
+def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Settings) -> Iterator[tuple[State, str]]:
+    """Yield the state and the remedy of each problem of the database, the worst first."""
+    replicas = database.replicas() if database.wait_replicas else {}
+    if lacking := [address for address, number in replicas.items() if number < database.min_replicas]:
+        yield "wrong", f"too few replicas to acknowledge a write: {', '.join(lacking)}"
+    if lacking := [address for address, number in replicas.items() if number < database.wait_replicas]:
+        servers = f"these servers, which have too few replicas: {', '.join(lacking)}"
+        yield "note", f"the latest writes are lost with one of {servers}"
+    late = {"now": time.time_ns() // 1000 + _SKEW}
+    if ahead := [n for n in counts if database.query(graph_key(n), SAVED_LATER, late, write=False)[0]["some"]]:
         clock = "were saved by a clock that was ahead of this one, and are not found until then"
-        mend = f"messages in {_first_of(ahead)} {clock}: set the clocks of all machines by one time server"
-        return Check("database", "note", summary, mend)
-    if failed := [name for name, counts in held.items() if counts.failed]:
-        mend = f"messages in {_first_of(failed)} could not be read: kg-memory episodes --state failed tells why"
-        return Check("database", "note", summary, f"{mend}, kg-memory retry reads them again")
-    if plans is None or plans >= QUERY_PLANS:
-        return Check("database", "ok", summary)
-    more = (
-        "that changes once all programs that use it have ended"
-        if settings.url is None
-        else f"start it with CACHE_SIZE {QUERY_PLANS}, see docs/embedded.md"
-    )
-    slow = f"it keeps the plans of {plans} queries for each graph, which makes adding and searching in turns slower"
-    return Check("database", "note", summary, f"{slow}: {more}")
+        yield "note", f"messages in {_first_of(ahead)} {clock}: set the clocks of all machines by one time server"
+    if failed := [name for name, size in counts.items() if size.failed]:
+        why = "kg-memory episodes --state failed tells why, kg-memory retry reads them again"
+        yield "note", f"messages in {_first_of(failed)} could not be read: {why}"
+    plans = _query_plans(database)
+    if plans is not None and plans < QUERY_PLANS:
+        more = "that changes once all programs that use it have ended"
+        if settings.url is not None:
+            more = f"start it with CACHE_SIZE {QUERY_PLANS}, see docs/embedded.md"
+        yield (
+            "note",
+            f"it keeps the plans of {plans} queries for each graph, which slows adding and searching in turns: {more}",
+        )
 
 
-def _namespace(arguments: Namespace, screen: Screen) -> Check:
-    with open_to_look(arguments, screen) as memory:
-        missing = explain_no_namespace(memory, arguments)
-    return Check("namespace", "note" if missing else "ok", namespace_of(arguments), missing)
+def _first_of(names: Sequence[str]) -> str:
+    """Return the first of *names* in a line, and whether there are more."""
+    return f"{', '.join(names[:_MOST_NAMED])}{' ...' if len(names) > _MOST_NAMED else ''}"
 
 
 def _query_plans(database: Database) -> int | None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kg_memory.cli.files import LARGEST
 from kg_memory.contrib.chats import DATE_ORDERS, read
+from kg_memory.contrib.chats.files import LARGEST
 from kg_memory.errors import InputError
 from tests.chats import exports
 from tests.cli_home import Run, home_of_the_module, result, run_here  # noqa: F401 - fixtures

@@ -25,8 +25,8 @@ def shared_home(server, monkeypatch):
 
 
 def test_communities_are_found_listed_and_kept(run, namespace, tmp_path):
-    assert "kg-memory communities --refresh finds them" in run("communities", "-n", namespace)[1]
     assert run("ingest", lines(tmp_path, CHAT), "-n", namespace)[0] == 0
+    assert "kg-memory communities --refresh finds them" in run("communities", "-n", namespace)[1]
     code, shown, said = run("communities", "--refresh", "-n", namespace)
     assert code == 0
     assert "Fjord Labs" in shown

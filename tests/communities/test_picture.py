@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.contrib.drawings.svg import SIZE, layout, picture
+from kg_memory.contrib.drawings.svg import SIZE, draw_graph, layout
 
 SVG = "{http://www.w3.org/2000/svg}"
 texts = st.text(max_size=60)
@@ -20,9 +20,9 @@ texts = st.text(max_size=60)
 def test_any_names_make_a_sound_picture_that_is_the_same_again(title, names, data):
     place = st.integers(0, len(names) - 1)
     lines = data.draw(st.lists(st.tuples(place, place, texts), max_size=20))
-    drawn = picture(title, names, lines)
+    drawn = draw_graph(title, names, lines)
     root = ET.fromstring(drawn)
-    assert drawn == picture(title, names, lines)
+    assert drawn == draw_graph(title, names, lines)
     assert {each.tag.removeprefix(SVG) for each in root.iter()} <= {
         "svg", "title", "style", "rect", "text", "g", "circle", "line",
     }  # fmt: skip
@@ -37,7 +37,7 @@ def test_any_names_make_a_sound_picture_that_is_the_same_again(title, names, dat
     "hostile", ["</svg><script>alert(1)</script>", "a & b < c \"'", "\x00\x1b[2J\ufffe", "小明", ""]
 )
 def test_a_hostile_name_is_text(hostile):
-    root = ET.fromstring(picture(hostile, [hostile, "Ann"], [(0, 1, hostile)]))
+    root = ET.fromstring(draw_graph(hostile, [hostile, "Ann"], [(0, 1, hostile)]))
     assert root.find(f".//{SVG}script") is None
     shown = "".join(root.itertext())
     assert re.sub(r"[\x00-\x1f\ufffe]", "", hostile).strip()[:10] in shown.replace("[2J", "[2J")

@@ -15,8 +15,8 @@ import redis
 
 from kg_memory.errors import DatabaseClosed, QueryError
 from kg_memory.falkor import binaries
-from kg_memory.falkor.connect import Database
-from kg_memory.falkor.replica import RETRY_AFTER, graph_key
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.replica import RETRY_AFTER
 from kg_memory.maintenance.forgetting import erase
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver

@@ -47,7 +47,7 @@ def test_entities_are_merged_split_listed_and_undone(run: Run, talk: str) -> Non
         (("split",), "needs the name of an entity"),
         (("split", "Tom", "Nora"), "takes 1 names"),
         (("split", "Tom"), "nothing is split off"),
-        (("undo", "nope"), "there is no decision"),
+        (("undo", "nope"), "no decision begins with 'nope'"),
         (("list", "Tom"), "takes 0 names"),
         (("merge", "Tom", "Nora", "--as", "X"), "only to entities split"),
         (("list", "--reason", "x"), "--reason goes with"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.cli.output import validity
+from kg_memory.cli.views import validity
 from kg_memory.errors import InputError
 from tests.bound import Verbs
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World

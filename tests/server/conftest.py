@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.cli.demo import read_story
+from kg_memory.contrib.demo.demo import read_story
 from kg_memory.contrib.server.app import create_app
 from kg_memory.contrib.server.keys import KEYS, KeyRing
 from kg_memory.contrib.server.service import Options

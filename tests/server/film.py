@@ -13,7 +13,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.cli.demo import read_story
+from kg_memory.contrib.demo.demo import read_story
 from kg_memory.contrib.server.service import Options
 from tests.server.browser import Page
 from tests.server.conftest import Serving

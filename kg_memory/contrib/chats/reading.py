@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kg_memory.cli.files import File, check, files_of, is_archive, lines_of, whole_text
 from kg_memory.contrib.chats import formats
 from kg_memory.contrib.chats.assistants import ASSISTANTS
+from kg_memory.contrib.chats.files import File, check, files_of, is_archive, lines_of, whole_text
 from kg_memory.contrib.chats.messengers import MESSENGERS
 from kg_memory.contrib.chats.records import (
     Chat,
@@ -30,6 +30,7 @@ from kg_memory.contrib.chats.records import (
     read_moment,
     to_json,
 )
+from kg_memory.contrib.chats.survey import check_item
 from kg_memory.contrib.chats.whatsapp import DateOrder, is_whatsapp, read_whatsapp
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
@@ -77,8 +78,8 @@ class _Part:
 class Reading:
     """A file, folder or zip as episodes; it can be iterated again, and again gives the same.
 
-    `problems` are what the last iteration could not read and left out; with `strict` the first is raised.
-    `at` dates what the file does not date.
+    `problems` are what the last iteration could not read and left out, as contents of more than `max_content`
+    characters; with `strict` the first is raised. `at` dates what the file does not date.
     """
 
     path: Path
@@ -86,6 +87,7 @@ class Reading:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     wanted: str | None = None
     date_order: DateOrder | None = None
+    max_content: int | None = None
     problems: list[InputError] = field(default_factory=list)
 
     @cached_property
@@ -120,13 +122,13 @@ class Reading:
         self.problems.clear()
         for part in self.parts:
             for item in place(_read_part(part), part.path.name, self.at):
-                if not isinstance(item, InputError):
-                    yield item
-                    continue
-                problem = _at_path(part.path, item)
-                if self.strict:
-                    raise problem
-                self.problems.append(problem)
+                found = check_item(part.path, item, self.max_content)
+                if not isinstance(found, InputError):
+                    yield found
+                elif self.strict:
+                    raise found
+                else:
+                    self.problems.append(found)
 
 
 def read(
@@ -136,16 +138,18 @@ def read(
     at: datetime | None = None,
     strict: bool = False,
     date_order: DateOrder | None = None,
+    max_content: int | None = None,
 ) -> Reading:
     """Return the episodes of the file, folder or zip at *path*, its format recognised from its content unless given.
 
     Without *strict*, lines and messages that cannot be read are left out and listed in `Reading.problems`.
-    *at* dates what the file leaves undated, now by default. *date_order* is that of a WhatsApp chat.
+    *at* dates what the file leaves undated, now by default. *date_order* is that of a WhatsApp chat. Contents of more
+    than *max_content* characters cannot be read.
     Errors: `InputError` says what is wrong where, when the file is iterated.
     """
     if format is not None and format not in FORMATS:
         raise InputError(f"{format!r} is no format: choose one of {', '.join(FORMATS)}")
-    return Reading(Path(path), strict=strict, at=at or datetime.now(UTC), wanted=format, date_order=date_order)
+    return Reading(Path(path), strict, at or datetime.now(UTC), format, date_order, max_content)
 
 
 def _read_names(parts: list[_Part]) -> dict[str, Json]:
@@ -389,9 +393,3 @@ _LISTED = ", ".join(format_ for format_ in FORMATS if format_ not in ("json", "t
 
 def _not_of(part: _Part, what: str) -> InputError:
     return InputError(f"{part.path} has no {what}: leave the format out to have it recognised")
-
-
-def _at_path(path: Path, problem: InputError) -> InputError:
-    """Return *problem* with the file before it, as ``file:line`` where it has a line."""
-    text = str(problem)
-    return InputError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")

@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from kg_memory.models.results import CommunityCard
 from kg_memory.text.identity import display_name
 
 SIZE = 900
 MARGIN = 90
 ROUNDS = 150
+DRAWN = 60
+"""Members or parts that are drawn, at most."""
 LONGEST = 32
 """Characters of a label; its tooltip has the whole text."""
 Point = tuple[float, float]
@@ -26,7 +29,24 @@ STYLE = (
 )
 
 
-def picture(title: str, names: Sequence[str], lines: Sequence[Line]) -> str:
+def picture(card: CommunityCard) -> str:
+    """Return an SVG document of a community: its members and their facts, or itself amid its parts."""
+    name = card.community.name
+    if card.parts:
+        names = [name, *(part.name for part in card.parts[:DRAWN])]
+        return draw_graph(name, names, [(0, place, "") for place in range(1, len(names))])
+    shown = card.community.members[:DRAWN]
+    places = {member: place for place, member in enumerate(shown)}
+    lines = [
+        (places[fact.subject], places[neighbour], fact.predicate.replace("_", " ").lower())
+        for fact in card.facts
+        for neighbour in fact.objects
+        if fact.subject in places and neighbour in places and neighbour != fact.subject
+    ]
+    return draw_graph(name, shown, lines)
+
+
+def draw_graph(title: str, names: Sequence[str], lines: Sequence[Line]) -> str:
     """Return an SVG document of *names*, joined by *lines*; the same each time for the same community.
 
     All texts are escaped.

@@ -74,7 +74,7 @@ def _list(screen: Screen) -> int:
     if screen.as_json:
         screen.json({"datasets": list(DATASETS), "systems": list(SYSTEMS)})
         return 0
-    screen.table(("data set", "title", "variants", "licence", "source"), rows, ("bold",))
+    screen.table(("data set", "title", "variants", "licence", "source"), rows)
     screen.line(f"systems: {', '.join(SYSTEMS)}")
     return 0
 
@@ -156,7 +156,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
         screen.json([dict(zip(table[0], row, strict=True)) for table in tables for row in table[1:]])
     else:
         for head, *rows in tables:
-            screen.table(head, rows, ("bold",))
+            screen.table(head, rows)
             screen.line()
     written = [f"{path}", f"{results.path}"]
     if modes:

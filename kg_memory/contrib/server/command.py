@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, settings_of
-from kg_memory.cli.output import Screen
+from kg_memory.cli.output import Columns, Screen
 from kg_memory.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -129,13 +129,15 @@ def _split(text: str) -> list[str]:
 
 
 def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
-    columns = ("name", "id", "scopes", "namespaces", "made", "revoked")
-    rows = [
-        (key.name, key.id, ",".join(key.scopes), ",".join(key.namespaces), _day(key.created_at), _day(key.revoked_at))
-        for key in stored
-    ]
-    empty = "There is no key: kg-memory keys create NAME makes one."
-    screen.values(stored, columns, rows, ("bold", "dim", "", "", "", "red"), empty=empty)
+    columns: Columns = {
+        "name": "name",
+        "id": "id",
+        "scopes": "scopes",
+        "namespaces": "namespaces",
+        "made": lambda key: _day(key.created_at),
+        "revoked": lambda key: _day(key.revoked_at),
+    }
+    screen.values(stored, columns, empty="There is no key: kg-memory keys create NAME makes one.")
 
 
 def _day(at: datetime | None) -> str:

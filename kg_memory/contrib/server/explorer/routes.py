@@ -119,7 +119,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
 
 
 def _add_page(router: APIRouter, service: Service) -> None:
-    story = files("kg_memory.cli").joinpath("story.jsonl").read_text("utf-8")
+    story = files("kg_memory.contrib.demo").joinpath("story.jsonl").read_text("utf-8")
     pages = StaticFiles(directory=STATIC)
 
     @router.get("/explorer", include_in_schema=False)

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
+from kg_memory.cli.output import count_noun
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
+if TYPE_CHECKING:
+    from kg_memory.contrib.chats.reading import Reading
+
 _SHOWN_SPEAKERS = 10
-
-
-class Reading(Protocol):
-    """A file as episodes, as a plug-in reads it: each iteration gives the same, and the `problems` that it met."""
-
-    path: Path
-    strict: bool
-    problems: list[InputError]
-
-    @property
-    def format(self) -> str:
-        """The name of its format."""
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether it may be a chat in an unknown form."""
-
-    def __iter__(self) -> Iterator[EpisodeInput]: ...
 
 
 @dataclass(frozen=True)
@@ -45,20 +30,11 @@ class Survey:
     first: datetime | None
     last: datetime | None
 
-    def to_json(self) -> dict[str, object]:
-        """Return the fields as JSON values."""
-        times = {"first": self.first and self.first.isoformat(), "last": self.last and self.last.isoformat()}
-        return {**asdict(self), **times}
-
     def describe(self) -> str:
         """Return the contents in a line."""
-        counts = [
-            f"{count} {noun if count == 1 else noun + 's'}"
-            for count, noun in ((self.conversations, "conversation"), (self.messages, "message"))
-        ]
         more = len(self.speakers) - _SHOWN_SPEAKERS
         names = [*self.speakers[:_SHOWN_SPEAKERS], *([f"{more} more"] if more > 0 else [])]
-        parts = [self.format, *counts]
+        parts = [self.format, count_noun(self.conversations, "conversation"), count_noun(self.messages, "message")]
         if names:
             parts.append(f"speakers: {', '.join(names)}")
         if self.first and self.last:
@@ -66,13 +42,26 @@ class Survey:
         return f"{self.path}: {'; '.join(parts)}"
 
 
-def survey_episodes(reading: Reading, episodes: Iterable[EpisodeInput]) -> Survey:
-    """Return the contents of *episodes*, which are those of *reading*."""
+def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) -> EpisodeInput | InputError:
+    """Return *item*, an error with its file and line, or one for a content of more than *most* characters."""
+    if isinstance(item, InputError):
+        text = str(item)
+        return InputError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
+    if most is None or len(item.content) <= most:
+        return item
+    return InputError(
+        f"{path}: the content that begins {item.content[:40]!r} has {len(item.content)} characters, "
+        f"and the limit is {most}: split it, or raise KG_MEMORY_MAX_CONTENT"
+    )
+
+
+def survey(reading: Reading) -> Survey:
+    """Return the contents of a file, after all of it was read."""
     threads: set[str] = set()
     speakers: Counter[str] = Counter()
     count = 0
     first = last = None
-    for episode in episodes:
+    for episode in reading:
         count += 1
         if episode.thread and episode.kind is EpisodeKind.MESSAGE:
             threads.add(episode.thread.split("/")[0])

@@ -1,0 +1,267 @@
+"""Build the parser of ``kg-memory``: the options of a command follow from the signature of the verb that it calls."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from pkgutil import resolve_name
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from kg_memory import __version__
+from kg_memory.errors import InputError
+from kg_memory.plugins import load_plugins
+
+_ABOUT = "Long-term memory for LLM agents: a temporal knowledge graph in FalkorDB, made from conversations."
+_START = """\
+start here:
+  kg-memory init                                   choose model, database and namespace
+  kg-memory demo                                   watch a small story become a graph
+  kg-memory ingest chat.jsonl                      remember a conversation
+  kg-memory ask "Where does Ann live?"             ask about it, now or --on "last March"
+  kg-memory doctor                                 check the set-up
+
+Without a model everything runs offline, by rules. With OPENAI_API_KEY set, or --model and
+KG_MEMORY_BASE_URL, a language model reads. All settings are variables too: KG_MEMORY_URL,
+KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL and so on; init writes them to .env.
+"""
+_WITHOUT_VALUE = ("store_true", "store_false", "store_const", argparse.BooleanOptionalAction)
+_TIMES = """
+A TIME or PERIOD is a date (2019, 2019-05, 2019-05-03, 2019-05-03T18:00) or words, English or Chinese
+("last March", "two weeks ago", "上个月"), in UTC. A PERIOD may also be FROM..UNTIL, with either end left out;
+UNTIL is not part of it: 2019..2021 is two years.
+"""
+_PLUGINS = "serve and evaluate"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument: its help and, where they differ from its name, its metavar and flags.
+
+    `settings` are further arguments of `ArgumentParser.add_argument`; choices may be a function that returns them.
+    """
+
+    help: str
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, done by `run` (``module:function``), which may call a `verb` of the memory.
+
+    `words` and `options` name its positional and other arguments, separated by spaces. An argument that is a parameter
+    of the verb has its type and default, and is passed to it. `empty` is printed where a list is empty; it may name
+    arguments in braces.
+    """
+
+    name: str
+    about: str
+    run: str
+    verb: str = ""
+    words: str = ""
+    options: str = ""
+    epilog: str | Callable[[], str] = ""
+    empty: str = ""
+
+
+def build_parser(
+    groups: Mapping[str, Sequence[Command]],
+    options: Mapping[str, Option],
+    either: Sequence[Sequence[str]],
+    required: Sequence[str],
+    *,
+    only: Collection[str] | None,
+    commands_help: str,
+) -> ArgumentParser:
+    """Return the parser of the commands in *groups* and of the installed plug-ins.
+
+    Each command sets `run` to its function. Arguments are added to the commands in *only* (None: to all), as they
+    import the verb. Of the options in each of *either* one can be given, and of those in *required* one must be. The
+    description lists the commands in groups; argparse lists them too with *commands_help*.
+    """
+    common = _common_options()
+    top = ArgumentParser(
+        "kg-memory",
+        usage="kg-memory COMMAND [...] [options]",
+        epilog=_START,
+        parents=[common],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"kg-memory {__version__}")
+    parsers = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
+    listed: dict[str, list[str]] = {}
+
+    def make(command: Command, group: str) -> ArgumentParser:
+        listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
+        made: ArgumentParser = parsers.add_parser(
+            command.name,
+            help=command.about,
+            description=command.about[0].upper() + command.about[1:] + ".",
+            parents=[common],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        made.set_defaults(run=command.run, command=command)
+        if only is None or command.name in only:
+            epilog = command.epilog if isinstance(command.epilog, str) else command.epilog()
+            made.epilog = epilog + (_TIMES if "as_of" in command.options else "")
+            _fill(made, command, options, [(names, names is required) for names in either])
+        return made
+
+    def add(name: str, run: str, about: str, epilog: str = "", *, group: str = _PLUGINS, **more: Any) -> ArgumentParser:
+        return make(Command(name, about, run, epilog=epilog, **more), group)
+
+    for group, commands in groups.items():
+        for command in commands:
+            make(command, group)
+    for add_commands in load_plugins("commands"):
+        add_commands(add)
+    lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
+    top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help has more of each, with examples."))
+    return top
+
+
+def _common_options() -> ArgumentParser:
+    """Return the options that may stand before the command and after it."""
+    common = ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = common.add_argument_group("common options")
+    group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory (default: default)")
+    group.add_argument("--url", help="a FalkorDB server: falkor://[user:password@]host:port; embedded if left out")
+    group.add_argument("--data-dir", type=Path, metavar="DIR", help="folder of the embedded database")
+    group.add_argument("--model", metavar="NAME", help="a chat model, or offline")
+    group.add_argument("--json", action="store_true", help="print JSON")
+    group.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return common
+
+
+def _fill(
+    made: ArgumentParser,
+    command: Command,
+    options: Mapping[str, Option],
+    either: Collection[tuple[Sequence[str], bool]],
+) -> None:
+    """Add the arguments of *command*."""
+    words, names = command.words.split(), command.options.split()
+    parameters, hints = _parameters(command.verb)
+    groups: dict[str, Any] = {}
+    for alike, required in either:
+        if len({*alike} & {*names}) > 1:
+            groups |= dict.fromkeys(alike, made.add_mutually_exclusive_group(required=required))
+    for name in (*words, *names):
+        option = options.get(f"{command.name}.{name}") or options[name]
+        parameter = parameters.get(name)
+        settings = _settings(option, parameter, hints.get(name), word=name in words)
+        if name in words:
+            made.add_argument(name, **settings)
+        else:
+            flags = option.flags or (f"--{name.replace('_', '-')}",)
+            groups.get(name, made).add_argument(*flags, **{"dest": name, **settings})
+    made.set_defaults(parameters=tuple(name for name in (*words, *names) if name in parameters))
+
+
+def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, Any]]:
+    """Return the parameters of a verb, and their types; none without a verb."""
+    if not verb:
+        return {}, {}
+    function = find_verb(verb)
+    return inspect.signature(function).parameters, get_type_hints(function)
+
+
+def find_verb(path: str) -> Callable[..., Any]:
+    """Return the function of the verb at *path*, such as ``facts.history``; that of a plug-in is ``module:Class.verb``.
+
+    It is not bound to a memory.
+    """
+    if ":" not in path:
+        group, _, name = path.rpartition(".")
+        path = f"kg_memory.memory.{group or 'memory'}:{group.capitalize() or 'GraphMemory'}.{name}"
+    function: Callable[..., Any] = resolve_name(path)
+    return function
+
+
+def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *, word: bool) -> dict[str, Any]:
+    """Return the arguments of `ArgumentParser.add_argument` for *option*, and the *parameter* of the type *hint*."""
+    settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
+    if parameter is not None:
+        settings |= _type_settings(hint)
+        if parameter.default not in (None, parameter.empty, (), "", True, False):
+            settings |= {"default": parameter.default, "help": f"{option.help} (default: {parameter.default})"}
+        if word and parameter.default is not parameter.empty:
+            settings["nargs"] = "?"
+    settings |= option.settings
+    if callable(settings.get("choices")):
+        settings["choices"] = tuple(settings["choices"]())
+    if settings.get("action") in _WITHOUT_VALUE:
+        del settings["metavar"]
+    return settings
+
+
+def _type_settings(hint: Any) -> dict[str, Any]:
+    kinds = dict(_kinds(hint))
+    if bool in kinds:
+        return {"action": "store_true"}
+    if Literal in kinds:
+        return {"choices": kinds[Literal]}
+    if str in kinds:
+        return {}
+    if Mapping in kinds:
+        return {"type": parse_where}
+    if int in kinds or float in kinds:
+        return {"type": int if int in kinds else float}
+    return {"action": "append"}
+
+
+def _kinds(hint: Any) -> list[tuple[Any, Any]]:
+    """Return the alternatives of a type, each without its arguments, and these."""
+    if get_origin(hint) in (Union, UnionType):
+        return [kind for part in get_args(hint) for kind in _kinds(part)]
+    return [(get_origin(hint) or hint, get_args(hint))]
+
+
+def parse_date(text: str) -> datetime:
+    """Parse a time."""
+    from kg_memory.text.message_fields import parse_time  # noqa: PLC0415 - a help text does without
+
+    try:
+        return parse_time(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def parse_where(text: str) -> Mapping[str, object]:
+    """Parse the JSON of a filter and validate it, before a database is started."""
+    from kg_memory.models import filters  # noqa: PLC0415 - a help text does without
+
+    try:
+        where: Mapping[str, object] = json.loads(text)
+        filters.parse_filter(where)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        example = """'{"speaker": "Ann"}'"""
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.100} is not JSON ({error}): write it as in {example}, in single quotes"
+        ) from None
+    return where
+
+
+def parse_count(text: str) -> int:
+    """Parse a number from 1 to 100,000."""
+    if not text.isdecimal() or not 0 < int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
+    return int(text)
+
+
+def parse_span(text: str) -> tuple[int, int]:
+    """Parse a span of characters, START:END."""
+    start, _, end = text.partition(":")
+    if not (start.isdecimal() and end.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a span: write START:END, such as 10:24")
+    return int(start), int(end)

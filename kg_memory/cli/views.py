@@ -1,0 +1,231 @@
+"""The columns in which values of each type are shown, and facts, messages and verdicts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from operator import attrgetter
+
+from kg_memory.cli.output import SHORT, Columns, count_noun
+from kg_memory.models.graph import (
+    Change,
+    Community,
+    Consequence,
+    Entity,
+    Episode,
+    Fact,
+    IdentityDecision,
+    PredicateInfo,
+    Remark,
+    Review,
+    Source,
+    TimelineEvent,
+)
+from kg_memory.models.operations import AuditEntry, DailyUsage
+from kg_memory.retrieval.context.lines import tell_episode
+from kg_memory.text.dated import date_in_figures, day_in_figures, period_in_figures
+from kg_memory.text.excerpt import is_quote
+
+DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}
+DOES = {
+    "supersedes": "one ended where the other began",
+    "conflicts": "only one of them is believed",
+    "both": "both hold",
+    "refused": "what waited is not believed",
+    "waiting": "it waits again",
+}
+_SHOWN = 8
+"""Members named in a line, at most."""
+
+
+def describe_fact(fact: Fact) -> str:
+    """Return the sentence of *fact*, marked where it is doubtful, disputed or waits for review.
+
+    Of a fact that only quotes a message, return its subject, predicate and objects.
+    """
+    text = fact.sentence
+    if is_quote(fact):
+        text = f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
+    text = f"{text} ({fact.mark})" if fact.mark else text
+    if fact.doubtful_since is None:
+        return f"{text} (nothing known in its place)" if fact.absent else text
+    return f"{text} (doubtful since {date_in_figures(fact.doubtful_since, fact.doubtful_precision)})"
+
+
+def since(fact: Fact) -> str:
+    """Return the start of *fact* as exactly as it is known: "2019", "2019-05", "by 2024-05-14"."""
+    return proposed_validity(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
+
+
+def until(fact: Fact) -> str:
+    """Return the end of *fact* as exactly as it is known, and nothing for one that is open."""
+    return date_in_figures(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
+
+
+def validity(fact: Fact) -> str:
+    """Return when *fact* holds by what is believed now."""
+    return "not believed" if fact.expired_at is not None else period_in_figures(fact)
+
+
+def proposed_validity(fact: Fact) -> str:
+    """Return when *fact*, which waits for review, would hold if it is accepted."""
+    return period_in_figures(fact.model_copy(update={"reviewed": True, "disputed_by": ()}))
+
+
+def first_quote(fact: Fact) -> str:
+    """Return the quote that first stated *fact*."""
+    return fact.sources[0].quote if fact.sources else fact.sentence
+
+
+def source(fact: Fact) -> str:
+    """Return who said *fact* and when, by the source's own id where it has one."""
+    if not fact.sources:
+        return ""
+    more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
+    return f"{said_by(fact.sources[0])}{more}"
+
+
+def said_by(source: Source) -> str:
+    """Return who said it and when, by the source's own id where it has one."""
+    name = f" [{source.source_id}]" if source.source_id else ""
+    return f"{source.speaker or source.source or 'text'}, {source.at:%Y-%m-%d}{name}"
+
+
+def place(episode: Episode) -> str:
+    """Return the most exact known origin of *episode*: its source id, thread or source."""
+    return episode.source_id or episode.thread or episode.source or episode.id
+
+
+def describe_episode(episode: Episode) -> str:
+    """Return the content of *episode*, with remarks on its facts."""
+    text, _ = tell_episode(episode)
+    return " ".join((text, *(f"({mark})" for mark in dict.fromkeys(map(_describe_remark, episode.remarks)))))
+
+
+def _describe_remark(remark: Remark) -> str:
+    episode = remark.by_source_id or (remark.by or "")[:SHORT]
+    if remark.kind == "contradicts":
+        return f"contradicts {episode}"
+    text = {"ended": "not so", "refused": "not accepted"}.get(remark.kind, remark.kind)
+    text += f" since {date_in_figures(remark.at, remark.precision)}" if remark.at else ""
+    return f"{text}: see {episode}" if episode else text
+
+
+def when(moment: datetime | None) -> str:
+    """Return a date, with the time of day where it has one, and nothing for an open end."""
+    return "" if moment is None else day_in_figures(moment)
+
+
+def _state(episode: Episode) -> str:
+    """Return the state of *episode*, with the reason for a failure."""
+    at_step = f" at {episode.step}" if episode.step else ""
+    return f"{episode.status.value}{at_step}{f': {episode.reason}' if episode.reason else ''}"
+
+
+def _changed(change: Change) -> Fact:
+    """Return the belief after *change*, else the one before it."""
+    fact = change.after or change.before
+    if fact is None:
+        raise ValueError("a change needs a belief before or after it")
+    return fact
+
+
+def _inside(community: Community) -> str:
+    names = community.parts or community.members
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _describe_later(review: Review) -> str:
+    held = proposed_validity if review.ruling == "waiting" else validity
+    return f"{review.pending.sentence} ({held(review.pending)})"
+
+
+def _describe_earlier(review: Review) -> str:
+    return "" if review.kind == "admission" else f"{review.existing.sentence} ({validity(review.existing)})"
+
+
+def _describe_ruling(review: Review) -> str:
+    """Return the last decision about a verdict, that it took effect by itself, or that it waits."""
+    if review.decisions:
+        last = review.decisions[-1]
+        why = f" ({last.reason})" if last.reason else ""
+        return f"{DONE[last.decision]}: {DOES[review.ruling]}, by {last.by}, {when(last.at)}{why}"
+    return "waits for review" if review.ruling == "waiting" else f"by itself: {DOES[review.ruling]}"
+
+
+def _side(decision: IdentityDecision, side: int) -> str:
+    entity = decision.second if side else decision.entity
+    latest = " ".join(decision.latest[side])
+    return f"{entity.name if entity else ''}{f': {latest}' if latest else ''}"
+
+
+def _plain(names: str) -> Columns:
+    """Return a column for each of the attributes *names*."""
+    return {name.replace("_", " "): name for name in names.split()}
+
+
+def _of(attribute: str, headings: str) -> Columns:
+    """Return the columns of the fact that is the *attribute* of a value."""
+    fact_of = attrgetter(attribute)
+    return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]
+
+
+FACT: Columns = {"fact": describe_fact, "since": since, "until": until, "said": first_quote, "source": source}
+EPISODE: Columns = {"at": "at", "by": "speaker", "what": describe_episode, "source": place}
+COLUMNS: Mapping[type, Columns] = {
+    Fact: FACT,
+    Episode: {**EPISODE, "state": _state},
+    Entity: _plain("name type aliases last_seen summary"),
+    Community: {"community": "name", "level": "level", "members": _inside, "summary": "summary"},
+    TimelineEvent: {
+        "when": lambda event: date_in_figures(event.at, event.precision),
+        "what": "kind",
+        **_of("fact", "fact said source"),
+    },
+    Change: {
+        "learned at": "at",
+        "what": "kind",
+        "fact": lambda change: describe_fact(_changed(change)),
+        "before": lambda change: period_in_figures(change.before) if change.before else "-",
+        "now": lambda change: period_in_figures(change.after) if change.after else "-",
+    },
+    Consequence: {
+        "steps": lambda consequence: len(consequence.path),
+        **_of("fact", "fact since until"),
+        "by way of": lambda consequence: " > ".join(step.sentence for step in consequence.path[:-1]),
+    },
+    Review: {
+        "id": lambda review: review.id[:SHORT],
+        "verdict": lambda review: f"{review.kind} {review.confidence:.2f}",
+        "later fact": _describe_later,
+        "earlier fact": _describe_earlier,
+        "state": _describe_ruling,
+        "because": "reason",
+        **_of("pending", "said source"),
+    },
+    IdentityDecision: {
+        "id": lambda decision: decision.id[:SHORT],
+        **_plain("kind state confidence"),
+        "entity": lambda decision: _side(decision, 0),
+        "other": lambda decision: _side(decision, 1),
+        "by": lambda decision: decision.undone_by or decision.by,
+        "at": lambda decision: when(decision.undone_at or decision.at),
+        "reason": lambda decision: decision.undone_reason or decision.reason,
+    },
+    PredicateInfo: _plain("name canonical single_valued origin"),
+    DailyUsage: _plain("day calls input_tokens cached_tokens output_tokens money"),
+    AuditEntry: _plain("number at kind complete episodes facts entities residue by reason hash"),
+}
+"""The columns of each type of value."""
+
+
+def columns_of(values: Sequence[object]) -> Columns:
+    """Return the columns of *values*, which are of one type; of changes also the messages that caused them."""
+    columns = COLUMNS[type(values[0])]
+    changes = [value for value in values if isinstance(value, Change)]
+    if not changes:
+        return columns
+    facts = [fact for change in changes for fact in (change.before, change.after) if fact]
+    said = {source.episode: said_by(source) for fact in facts for source in fact.sources}
+    return {**columns, "source": lambda change: said.get(change.cause) or source(_changed(change))}

@@ -1,0 +1,12 @@
+"""The command ``kg-memory demo``: a small story, read by rules."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+
+
+def add_command(command: Callable[..., ArgumentParser]) -> None:
+    """Add ``demo``, made by *command*."""
+    about = "read a small story into a fresh memory and ask about it, offline"
+    command("demo", "kg_memory.contrib.demo.demo:demo", about, group="set up")
