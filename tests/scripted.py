@@ -43,7 +43,8 @@ class Scripted:
     def answer(self, ask: Ask) -> BaseModel:
         with self._lock:
             self.asked.append(ask)
-        return ask.prompt.answer.model_validate(self.told(ask.prompt.name, ask.fields))
+        answer: BaseModel = ask.prompt.answer.model_validate(self.told(ask.prompt.name, ask.fields))
+        return answer
 
     def told(self, prompt: str, fields: Fields) -> Any:
         """Return what is answered to a prompt; where it has no rule, it is `READ`."""

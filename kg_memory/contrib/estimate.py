@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import ask_readings
 from kg_memory.ingestion.receive import FINISHED, split_content, validate_episode
 from kg_memory.ingestion.records import EpisodeRecord, Mention, PreviousMessage, ResolvedEntity
-from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.memory.adding import State
@@ -132,7 +131,7 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
         pieces = tuple(split_content(episode.text, settings.chunk_size))
-        yield Draft({}, episode=replace(episode, at_iso=at), previous=tuple(before), pieces=pieces)
+        yield Draft(episode=replace(episode, at_iso=at), previous=tuple(before), pieces=pieces)
         before.append(PreviousMessage(episode.speaker, episode.text[:2000], at))
 
 
@@ -140,7 +139,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
     """Return the questions that reading the episode asks in any case: none if it is skipped."""
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
-        guess = draft.with_records(mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
+        guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
         asks += [*_first(reflect(guess, settings)), *_first(ask_readings(guess, settings))]
     return asks
 

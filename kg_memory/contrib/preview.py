@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.dedupe import dedupe
-from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.receive import sketch
-from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.state import Draft
 from kg_memory.memory.adding import State
@@ -50,7 +50,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 def _sketch(state: State, settings: Settings) -> Flow[Draft]:
     draft = yield from sketch(state, settings)
     for step in PREVIEWED:
-        draft = draft.with_records(**(yield from step(draft, settings)))
+        draft = replace(draft, **(yield from step(draft, settings)))
     return draft
 
 

@@ -112,7 +112,7 @@ def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, nam
         saved = yield from accept(state, engine.settings)
     except NotFound:
         return None
-    return (yield from read_episode(saved["episode"]["id"]))
+    return (yield from read_episode(saved["episode"].id))
 
 
 def write_notes(notes: SessionNotes) -> str:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from kg_memory.ingestion.bounds import Loss
-from kg_memory.ingestion.records import NewVerdict, StatedFact
+from kg_memory.ingestion.records import Loss, NewVerdict, StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.flow import Flow
@@ -91,7 +90,7 @@ def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
     losses = [Loss("fact", fact.sentence, reason) for fact in draft.facts if fact.id in ids]
     comparisons = [row for row in draft.comparisons if row.new in place_of and row.candidate.id not in ids]
     placed = tuple(replace(row, new=place_of[row.new]) for row in comparisons)
-    return draft.with_records(facts=tuple(facts), comparisons=placed, dropped=(*draft.dropped, *losses))
+    return replace(draft, facts=tuple(facts), comparisons=placed, dropped=(*draft.dropped, *losses))
 
 
 def _without_premises(fact: StatedFact, ids: set[str]) -> StatedFact:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -27,7 +28,7 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
     except ModelRefusal:
         if not draft.previous:
             raise
-    return (yield make(draft.with_records(previous=())))
+    return (yield make(replace(draft, previous=())))
 
 
 def ask_in_batches(

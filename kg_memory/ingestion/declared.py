@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.bounds import MOST_IN_EPISODE
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.records import (
     DECLARED,
     JSON,
+    MOST_IN_EPISODE,
     Mention,
     NewPredicate,
     StatedFact,

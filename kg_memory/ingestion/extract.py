@@ -1,31 +1,29 @@
-"""Step 2, extract: find the entities that the episode mentions; by plan, also its facts (Zep 2.2.1)."""
+"""Steps 2 and 3, extract and reflect: find the entities that the episode mentions, and those missed (Zep 2.2.1).
+
+By the plans ``economy`` and ``standard`` one question asks for the entities and the facts of a piece; then `reflect`
+asks nothing, and `facts` finds its answer in `Draft.stated`. ``thorough`` asks at each step.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
+from typing import Literal
 
 from kg_memory.errors import BudgetSpent, ModelRefusal
 from kg_memory.ingestion.asking import ask_about
-from kg_memory.ingestion.bounds import (
-    LIMIT_OF_EPISODE,
-    Loss,
-    beyond_episode,
-    list_surplus,
-    take_of_episode,
-    take_of_piece,
-)
 from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
 from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.owners import name_owners, name_speaker
-from kg_memory.ingestion.questions import ask_reading, reads_at_once
-from kg_memory.ingestion.records import Mention, Piece
+from kg_memory.ingestion.records import LIMIT_OF_EPISODE, MOST_IN_EPISODE, Loss, Mention, NamedFact, Piece
 from kg_memory.ingestion.state import Draft, Update, type_fields
-from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
-from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ, REFLECT
+from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity, Reflection
+from kg_memory.llm.prompts.lenient import Reading
+from kg_memory.runtime.effects import Ask, Prompt, ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
@@ -37,6 +35,8 @@ PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "json": EXTRACT_JSON,
 }
 PERSON = "Person"
+INVALID = "the model gave it in a form that cannot be read"
+LIMIT_OF_PIECE = "over the limit of one piece: raise max_{} to keep more"
 log = logging.getLogger("kg_memory.ingestion")
 
 
@@ -61,26 +61,58 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:
-    if not reads_at_once(settings):
+    """Ask for the entities alone by the plan ``thorough``, unless the budget is short; else for entities and facts."""
+    if settings.plan == "thorough":
         try:
-            answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
+            answers = yield from every(_ask_entities(draft, piece, settings) for piece in draft.pieces)
         except BudgetSpent as error:
             log.warning("read at once instead of step by step: %s", describe_error(error))
         else:
-            losses = list_surplus(answers, settings, "entities")
-            return _collect(draft.with_records(stated=None), _entities_of(answers, settings), losses, settings)
-    readings, stated = yield from ask_reading(draft, settings)
+            mentions, losses = join(speaker_of(draft, settings), _entities_of(answers, settings), draft, settings)
+            return {
+                "mentions": mentions,
+                "stated": None,
+                "dropped": (*list_surplus(answers, settings, "entities"), *losses),
+            }
+    readings = yield from every(_ask_reading(draft, piece, settings) for piece in draft.pieces)
+    facts = list(_facts_of(readings, settings))
+    stated, beyond = tuple(facts[:MOST_IN_EPISODE]), facts[MOST_IN_EPISODE:]
     # The ends of a fact are entities, listed or not.
     ends = (ExtractedEntity(name=end, type="") for fact in stated for end in (fact.subject, *fact.objects))
+    draft = replace(draft, stated=stated)
     extracted = chain(_entities_of(readings, settings), ends)
-    losses = (*list_surplus(readings, settings, "entities"), *list_surplus(readings, settings, "facts"))
-    return {**_collect(draft.with_records(stated=stated), extracted, losses, settings), "stated": stated}
+    mentions, losses = join(speaker_of(draft, settings), extracted, draft, settings)
+    surplus = (*list_surplus(readings, settings, "entities"), *list_surplus(readings, settings, "facts"))
+    surplus += tuple(Loss("fact", fact.sentence, LIMIT_OF_EPISODE) for fact in beyond)
+    return {"mentions": mentions, "stated": stated, "dropped": (*surplus, *losses)}
 
 
-def _collect(draft: Draft, extracted: Iterable[ExtractedEntity], losses: Iterable[Loss], settings: Settings) -> Update:
-    """Return the mentions of an episode, the speaker first, and what was left out."""
-    mentions, dropped = join(speaker_of(draft, settings), extracted, draft, settings)
-    return {"mentions": mentions, "stated": draft.stated, "dropped": (*losses, *dropped)}
+def _entities_of(
+    answers: Iterable[ExtractedEntities | EpisodeReading], settings: Settings
+) -> Iterator[ExtractedEntity]:
+    for answer in answers:
+        yield from answer.entities[: settings.max_entities]
+
+
+def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterator[NamedFact]:
+    for piece, reading in enumerate(readings):
+        for place, fact in enumerate(reading.facts[: settings.max_facts]):
+            values = {**dict(fact), "objects": tuple(fact.objects), "rests_on": tuple(fact.rests_on)}
+            yield NamedFact(piece, **values, place=place)
+
+
+def list_surplus(
+    answers: Iterable[Reading], settings: Settings, what: Literal["entities", "facts"]
+) -> tuple[Loss, ...]:
+    """Return the entities or facts of *answers* that are invalid, or over the limit of a piece."""
+    reason, limit = LIMIT_OF_PIECE.format(what), getattr(settings, f"max_{what}")
+    kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
+    losses: list[Loss] = []
+    for answer in answers:
+        losses += [Loss(kind, text, INVALID) for name, text in answer.lost if name == what]
+        surplus = getattr(answer, what)[limit:]
+        losses += [Loss(kind, item.name if what == "entities" else item.sentence, reason) for item in surplus]
+    return tuple(losses)
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
@@ -106,8 +138,8 @@ def join(
         else:
             losses.setdefault(key, Loss("entity", name, reason))
     named = name_owners(name_speaker(tuple(joined.values()), draft), draft)
-    surplus = [Loss("entity", mention.called, LIMIT_OF_EPISODE) for mention in beyond_episode(named)]
-    return tuple(take_of_episode(named, "entities")), (*losses.values(), *surplus)
+    surplus = [Loss("entity", mention.called, LIMIT_OF_EPISODE) for mention in named[MOST_IN_EPISODE:]]
+    return named[:MOST_IN_EPISODE], (*losses.values(), *surplus)
 
 
 def entity_type(name: str, settings: Settings) -> str:
@@ -116,14 +148,59 @@ def entity_type(name: str, settings: Settings) -> str:
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
 
 
-def _entities_of(
-    answers: Iterable[ExtractedEntities | EpisodeReading], settings: Settings
-) -> Iterator[ExtractedEntity]:
-    for answer in answers:
-        yield from take_of_piece(answer.entities, settings.max_entities, "entities")
+def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
+    """Check the extraction again, `settings.reflections` times or until nothing changes.
+
+    Where facts were read together with it, the same question asked for that.
+    """
+    if draft.stated is not None:
+        return {}
+    mentions, dropped = draft.mentions, draft.dropped
+    speaker = {canonical_name(mention.name) for mention in speaker_of(draft, settings)}
+    for _ in range(settings.reflections):
+        answers = yield from every(_ask_again(draft, piece, mentions, settings) for piece in draft.pieces)
+        reflected, losses = _apply(answers, replace(draft, mentions=mentions), speaker, settings)
+        dropped = tuple(dict.fromkeys((*dropped, *losses)))
+        if reflected == mentions:
+            break
+        mentions = reflected
+    return {"mentions": mentions, "dropped": dropped}
 
 
-def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:
+def _apply(
+    answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
+) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
+    # A name is unsupported only if no piece supports it.
+    unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))
+    supported: list[Mention] = []
+    losses: list[Loss] = []
+    for mention in draft.mentions:
+        if canonical_name(mention.called) in unsupported - speaker:
+            losses.append(Loss("entity", mention.called, "a second look found no support for it"))
+        else:
+            supported.append(mention)
+    missed = (
+        entity for answer in answers for entity in answer.missed if canonical_name(entity.name) not in unsupported
+    )
+    reflected, dropped = join(supported, missed, draft, settings)
+    return reflected, (*losses, *dropped)
+
+
+# Questions
+
+
+def read_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
+    """Return the question for the entities and facts of *piece*."""
+    fields = {**draft.prompt_fields(piece), **type_fields(settings)}
+    return Ask(READ, {**fields, "instructions": settings.instructions})
+
+
+def _ask_reading(draft: Draft, piece: Piece, settings: Settings) -> Flow[EpisodeReading]:
+    reading: EpisodeReading = yield from ask_about(draft, lambda seen: read_question(seen, piece, settings))
+    return reading
+
+
+def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:
     types = type_fields(settings)["entity_types"]
 
     def question(seen: Draft) -> Ask:
@@ -134,4 +211,11 @@ def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntiti
         return Ask(PROMPTS[seen.episode.kind], asked)
 
     answer: ExtractedEntities = yield from ask_about(draft, question)
+    return answer
+
+
+def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[Mention], settings: Settings) -> Flow[Reflection]:
+    entity_types = type_fields(settings)["entity_types"]
+    entities = [{"name": mention.called, "type": mention.type} for mention in mentions]
+    answer = yield from ask(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities)
     return answer

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from kg_memory.ingestion.asking import ask_about
-from kg_memory.ingestion.bounds import (
-    LIMIT_OF_EPISODE,
-    Loss,
-    beyond_episode,
-    list_surplus,
-    take_of_episode,
-    take_of_piece,
-)
 from kg_memory.ingestion.declared import state_declared
+from kg_memory.ingestion.extract import list_surplus
 from kg_memory.ingestion.predicates import Meaning, find_meanings
-from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact
+from kg_memory.ingestion.records import (
+    LIMIT_OF_EPISODE,
+    MOST_IN_EPISODE,
+    Loss,
+    NamedFact,
+    Piece,
+    ResolvedEntity,
+    StatedFact,
+)
 from kg_memory.ingestion.state import Draft, Update, type_fields
 from kg_memory.ingestion.stating import state_fact
-from kg_memory.ingestion.support import UNSUPPORTED, SupportCheck
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.runtime.effects import Ask, work_if
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
+from kg_memory.temporal.interval import local_time
+from kg_memory.text.dates import parse_instant
 from kg_memory.text.identity import canonical_name, display_name, replace_unstorable
+from kg_memory.text.passage import Claim, Passage
 from kg_memory.text.predicates import is_lasting, is_present, predicate_name
+from kg_memory.text.support import Support, measure_support
 
 OUTSIDE = "its predicate {} is none of the ontology, which is strict"
 
@@ -48,42 +53,40 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
         return {"facts": declared, "predicates": learned}
-    losses: list[Loss] = []
-    if draft.stated is not None:
-        readings = locate_readings(draft, losses)
-    else:
-        readings = yield from ask_readings(draft, settings, losses)
+    readings, left_out = (
+        locate_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
+    )
     meanings, learned = yield from find_meanings(wordings(readings), settings, draft.predicates_at)
-    stated = yield from work_if(draft.episode.is_long, lambda: state_facts(draft, readings, meanings, settings, losses))
-    dropped = tuple(dict.fromkeys((*draft.dropped, *losses)))
+    stated, refused = yield from work_if(
+        draft.episode.is_long, lambda: state_facts(draft, readings, meanings, settings)
+    )
+    dropped = tuple(dict.fromkeys((*draft.dropped, *left_out, *refused)))
     return {"facts": stated, "predicates": learned, "dropped": dropped}
 
 
-def ask_readings(draft: Draft, settings: Settings, losses: list[Loss] | None = None) -> Flow[list[Reading]]:
-    """Ask what each piece states of the entities; what is left out of the answers is added to *losses*."""
+def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], list[Loss]]]:
+    """Ask what each piece states of the entities; return that, and what is left out of the answers."""
     if not draft.entities:
-        return []
+        return [], []
     answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
-    limited = [take_of_piece(answer.facts, settings.max_facts, "facts") for answer in answers]
     readings = [
         Reading(piece, fact, place)
-        for piece, facts in zip(draft.pieces, limited, strict=True)
-        for place, fact in enumerate(facts)
+        for piece, answer in zip(draft.pieces, answers, strict=True)
+        for place, fact in enumerate(answer.facts[: settings.max_facts])
     ]
-    selected = _select_facts(take_of_episode(readings, "facts"), len(draft.entities), losses)
-    if losses is not None:
-        losses += list_surplus(answers, settings, "facts")
-        losses += [Loss("fact", reading.fact.sentence, LIMIT_OF_EPISODE) for reading in beyond_episode(readings)]
-    return selected
+    selected, losses = _select_facts(readings[:MOST_IN_EPISODE], len(draft.entities))
+    losses += list_surplus(answers, settings, "facts")
+    losses += [Loss("fact", reading.fact.sentence, LIMIT_OF_EPISODE) for reading in readings[MOST_IN_EPISODE:]]
+    return selected, losses
 
 
-def locate_readings(draft: Draft, losses: list[Loss] | None = None) -> list[Reading]:
-    """Return what was read together with the entities; what is left out is added to *losses*."""
+def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
+    """Return what was read together with the entities, and what of it is left out."""
     places = places_of(draft.entities)
     readings = [
         Reading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
     ]
-    return _select_facts(readings, len(draft.entities), losses)
+    return _select_facts(readings, len(draft.entities))
 
 
 def wordings(readings: Sequence[Reading]) -> dict[str, str]:
@@ -96,12 +99,12 @@ def state_facts(
     readings: Iterable[Reading],
     meanings: Mapping[str, Meaning],
     settings: Settings,
-    losses: list[Loss] | None = None,
-) -> tuple[StatedFact, ...]:
+) -> tuple[tuple[StatedFact, ...], list[Loss]]:
     """Return the facts of *readings*, once each, their predicates under the names that *meanings* has for them.
 
-    Those that no words support, or that a strict ontology has not, are left out, and added to *losses*.
+    With them come those that are left out, as no words support them or a strict ontology does not have them.
     """
+    losses: list[Loss] = []
     facts: dict[str, StatedFact] = {}
     ids: dict[tuple[int, int], str] = {}
     premises: dict[str, list[tuple[int, int]]] = {}
@@ -110,20 +113,19 @@ def state_facts(
     for reading in _with_kinds(readings, meanings):
         support = check.measure(reading.piece, reading.fact)
         if check.refuses(support):
-            if losses is not None:
-                losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
+            losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
             continue
         stated = _state(draft, reading.piece, reading.fact, _find_meaning(reading.fact, meanings))
         if settings.strict_fact_types and stated.predicate not in declared:
-            if losses is not None:
-                losses.append(Loss("fact", reading.fact.sentence, OUTSIDE.format(stated.predicate)))
+            losses.append(Loss("fact", reading.fact.sentence, OUTSIDE.format(stated.predicate)))
             continue
         fact = check.mark(stated, support, reading.piece)
         if fact.id not in facts or facts[fact.id].weak:
             facts[fact.id] = fact
         ids[reading.piece.start, reading.place] = fact.id
         premises.setdefault(fact.id, []).extend((reading.piece.start, place) for place in reading.fact.rests_on)
-    return tuple(replace(fact, premises=_find_premises(fact, premises[fact.id], ids)) for fact in facts.values())
+    stored = (replace(fact, premises=_find_premises(fact, premises[fact.id], ids)) for fact in facts.values())
+    return tuple(stored), losses
 
 
 def _find_meaning(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
@@ -188,18 +190,19 @@ def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
-def _select_facts(readings: Iterable[Reading], count: int, losses: list[Loss] | None) -> list[Reading]:
-    """Return those of *readings* that say something of *count* entities."""
+def _select_facts(readings: Iterable[Reading], count: int) -> tuple[list[Reading], list[Loss]]:
+    """Return those of *readings* that say something of *count* entities, and what of them is left out."""
     selected: list[Reading] = []
+    losses: list[Loss] = []
     for reading in readings:
         fact = reading.fact
         reason = _why_left_out(fact, count)
         if reason is None:
             selected.append(reading)
         reason = reason or _why_incomplete(fact, count)
-        if reason is not None and losses is not None:
+        if reason is not None:
             losses.append(Loss("fact", fact.sentence or fact.quote, reason))
-    return selected
+    return selected, losses
 
 
 def _why_left_out(fact: ExtractedFact, count: int) -> str | None:
@@ -239,3 +242,73 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
         edge_type=reading.edge_type,
         kind=reading.kind,
     )
+
+
+# Support
+
+
+UNSUPPORTED = "its quote is not in the message, and no other words there support it"
+
+
+class SupportCheck:
+    """Measures how well the pieces of an episode support what was read in them."""
+
+    def __init__(self, draft: Draft, settings: Settings) -> None:
+        self._draft, self._settings = draft, settings
+        self._passages: dict[int, Passage] = {}
+
+    def measure(self, piece: Piece, fact: ExtractedFact) -> Support:
+        """Return how well *piece* supports *fact*, with the entities and messages that its reader saw."""
+        entities = [self._draft.entities[place] for place in (fact.subject, *fact.objects) if self._has(place)]
+        claim = Claim(
+            fact.sentence,
+            fact.predicate,
+            list(map(_names_of, entities)),
+            fact.quote or piece.content,
+            fact.kind,
+            fact.valid_at,
+            fact.invalid_at,
+            [entity.type for entity in entities],
+        )
+        return measure_support(claim, self._passage(piece))
+
+    def refuses(self, support: Support) -> bool:
+        """Return whether nothing in the message supports a fact."""
+        return support.span is None and support.score < self._settings.min_support
+
+    def mark(self, fact: StatedFact, support: Support, piece: Piece) -> StatedFact:
+        """Return *fact* with its *support* and the span of it; one that is weak is not surer than that."""
+        is_weak = support.score < self._settings.min_support
+        start, end = support.span or (0, len(piece.content))
+        return replace(
+            fact,
+            start=piece.start + start,
+            end=piece.start + end,
+            quoted=support.is_exact,
+            support=support.score,
+            weak=is_weak,
+            confidence=min(fact.confidence, support.score) if is_weak else fact.confidence,
+        )
+
+    def _has(self, place: int) -> bool:
+        return 0 <= place < len(self._draft.entities)
+
+    def _passage(self, piece: Piece) -> Passage:
+        if piece.start not in self._passages:
+            self._passages[piece.start] = make_passage(self._draft, piece, self._settings)
+        return self._passages[piece.start]
+
+
+def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
+    """Return *piece* of the episode, with what its reader saw before it."""
+    episode = draft.episode
+    at = local_time(episode.at, episode.offset)
+    before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
+    others = [other.content for other, after in pairwise(draft.pieces) if after == piece]
+    previous = [*((text, at) for text in (settings.instructions, *others) if text), *before]
+    return Passage(piece.content, at, episode.speaker_name, previous, is_record=episode.kind == "json")
+
+
+def _names_of(entity: ResolvedEntity) -> tuple[str, ...]:
+    """Return the names by which a reader may call *entity*; those of this episode come first."""
+    return tuple(dict.fromkeys((*entity.called, entity.name, *entity.aliases)))

@@ -12,22 +12,22 @@ from kg_memory.errors import DatabaseError
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.dedupe import dedupe
-from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.link import link
 from kg_memory.ingestion.receive import receive
-from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.save import save
 from kg_memory.ingestion.state import (
     IngestionContext,
     IngestionInput,
     IngestionState,
-    decode_times,
+    decode,
+    encode,
     find_answers,
-    on_state,
+    on_values,
 )
 from kg_memory.ingestion.summarise import summarise
 from kg_memory.runtime.flow import Driver, Flow
@@ -48,14 +48,14 @@ def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False)
     *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last
     step, `link`, exists only if the settings enable it.
     """
-    how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode_times}
+    how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
     for step in STEPS:
-        graph.add_node(step.__name__, make_node(on_state(step), driver, settings, on_failure=note_failure, **how))
+        graph.add_node(step.__name__, make_node(on_values(step), driver, settings, on_failure=note_failure, **how))
     last = link.__name__ if settings.note_linking else END
     if settings.note_linking:
-        graph.add_node(last, make_node(on_state(link), driver, settings, **how))
+        graph.add_node(last, make_node(on_values(link), driver, settings, **how))
         graph.add_edge(last, END)
     unless_done: dict[Hashable, str] = {"extract": "extract", "done": END}
     if received:
@@ -69,7 +69,7 @@ def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False)
     after_save: dict[Hashable, str] = {"receive": "receive", "dedupe": "dedupe", "done": saved}
     graph.add_conditional_edges("save", _after_save, after_save)
     graph.add_edge("summarise", last)
-    return Pipeline("ingestion", graph)
+    return Pipeline("ingestion", graph, decode, encode)
 
 
 def _after_receive(state: Row) -> str:
@@ -88,5 +88,5 @@ def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flo
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)
-        return (yield from mark_failed(state["episode"]["id"], step, error, answers_kept=answers_kept))
+        return (yield from mark_failed(state["episode"].id, step, error, answers_kept=answers_kept))
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from reprlib import repr as short
@@ -15,12 +15,11 @@ from kg_memory.errors import InputError, MemoryPaused, NotFound
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.interrupted import READER, REFUSED, count_interruption
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, words_of
-from kg_memory.ingestion.records import JSON, LONG_CONTENT, EpisodeRecord, Piece, PreviousMessage
+from kg_memory.ingestion.records import LONG_CONTENT, EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import encode_labels, read_labels
@@ -62,19 +61,18 @@ def receive(draft: Draft, settings: Settings) -> Flow[Update]:
     return update
 
 
-def accept(state: Row, settings: Settings) -> Flow[JSON]:
-    """Save the episode of *state* to be read later, and return the state as `receive` leaves it."""
-    update = yield from _save(Draft(state), settings, reading=False)
-    return {name: to_plain(value) for name, value in update.items()}
+def accept(given: Row, settings: Settings) -> Flow[Update]:
+    """Save a *given* episode to be read later, and return what `receive` adds to it."""
+    update = yield from _save(Draft.of(given), settings, reading=False)
+    return update
 
 
-def sketch(state: Row, settings: Settings) -> Flow[Draft]:
-    """Return the episode of *state* as `receive` leaves it, but save nothing."""
-    episode = validate_episode(state, settings, (yield from now()))
+def sketch(given: Row, settings: Settings) -> Flow[Draft]:
+    """Return a *given* episode as `receive` leaves it, but save nothing."""
+    episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)
     return Draft(
-        state,
-        namespace=validate_namespace(state["namespace"]),
+        namespace=validate_namespace(given["namespace"]),
         episode=replace(episode, at_iso=iso(local_time(episode.at, episode.offset))),
         previous=_previous_messages(before[: settings.previous_messages]),
         pieces=_pieces_to_read(episode, settings),
@@ -85,7 +83,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     created_at = yield from now()
     reread = draft.retry_from is not None
     # An input without a date keeps the date of its first try.
-    state = {**draft.state, "at": draft.episode.at_iso} if reread else draft.state
+    state = {**draft.given, "namespace": draft.namespace} | ({"at": draft.episode.at_iso} if reread else {})
     apart = len(str(state.get("content"))) > LONG_CONTENT
     episode = yield from work_if(apart, lambda: validate_episode(state, settings, created_at))
     saved, before = yield from _store(episode, settings, state, reading=reading)
@@ -106,7 +104,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         episode = stored
     episode = replace(episode, at_iso=iso(local_time(episode.at, episode.offset)))
     return {
-        "namespace": validate_namespace(state.get("namespace", DEFAULT_NAMESPACE)),
+        "namespace": validate_namespace(draft.namespace),
         "episode": episode,
         "new": saved["new"] or (reread and draft.new),
         "retry_from": None,
@@ -128,7 +126,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
     The *state* may have the ``saved_id`` of one that was saved before, and the ids of those that it is ``based_on``.
     Raises: `InputError` where any was forgotten since; `MemoryPaused` for a new one in a paused namespace.
     """
-    columns = to_plain(episode)
+    columns = asdict(episode)
     del columns["at_iso"]
     status = {"status": "skipped", "reason": BLOCK} if episode.kind == EpisodeKind.BLOCK else {"status": "saved"}
     saved_id, based_on = state.get("saved_id"), state.get("based_on") or ()

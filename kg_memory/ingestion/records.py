@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from kg_memory.ingestion.codec import to_plain
 from kg_memory.llm.prompts.answers import StatedKind
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -18,6 +17,9 @@ JSON = dict[str, Any]
 """A record as JSON, or the parameters of a query."""
 DECLARED = "fact"
 """The kind of an episode in which an application states facts itself."""
+MOST_IN_EPISODE = 5000
+"""The most entities, and the most facts, of one episode in all its pieces: one query writes them."""
+LIMIT_OF_EPISODE = "over the limit of one episode: split the episode to keep more"
 LONG_CONTENT = 20_000
 """Characters from which a content is read in a thread, where an event loop runs."""
 
@@ -76,6 +78,10 @@ class EpisodeRecord:
         return place_in_original(self.content, self.kind, at, is_end=is_end)
 
 
+NOT_RECEIVED = EpisodeRecord("", "message", "", 0)
+"""The episode of a draft before it is received."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreviousMessage:
     """A message of the same thread, as prompts show it before the episode."""
@@ -116,6 +122,15 @@ class Mention:
     def called(self) -> str:
         """The name in the episode's own words."""
         return self.words or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An entity or a fact that a reading names and the graph does not take, and the reason."""
+
+    kind: Literal["entity", "fact"]
+    text: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,9 +328,9 @@ class NewVerdict:
 
     def row(self) -> JSON:
         """Return the verdict as it is stored."""
-        row = to_plain(self)
+        row = asdict(self)
         row["known"] = row.pop("existing")
-        return row  # type: ignore[no-any-return]
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,9 +344,9 @@ class NewPredicate:
 
     def row(self) -> JSON:
         """Return the predicate as it is stored."""
-        row = to_plain(self)
+        row = asdict(self)
         row["one_at_a_time"] = row.pop("single_valued")
-        return row  # type: ignore[no-any-return]
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +355,9 @@ class Grounds:
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
+
+
+NO_GROUNDS = Grounds({})
 
 
 def pick(record: Any, *names: str) -> JSON:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -10,9 +12,8 @@ from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.bounds import log_losses
+from kg_memory.ingestion.invalidate import premise_rows, rule_rows
 from kg_memory.ingestion.postings import to_terms
-from kg_memory.ingestion.premises import premise_rows, rule_rows
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import JSON, EpisodeRecord, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
 from kg_memory.ingestion.revise import Revision
@@ -24,6 +25,7 @@ from kg_memory.temporal.interval import OPEN_START, last_instant
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, identity_id
 
+log = logging.getLogger("kg_memory.ingestion")
 NAME_WEIGHT = 10
 """The weight of a word in an entity's name, where one in its summary counts 1 (C44)."""
 MOST_CONFLICTS = 200
@@ -50,7 +52,7 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
     stored = {"status": _status(draft)} if written else (yield from _read_status(draft))
     if stored["status"] in FINISHED:
         if written:
-            log_losses(draft.episode.id, draft.dropped)
+            _log_losses(draft)
         return {
             "retry_from": None,
             "done": True,
@@ -66,6 +68,13 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
             f"other writers changed the same entities {MOST_CONFLICTS} times while this was written: try again later"
         )
     return {"retry_from": "dedupe", "conflicts": draft.conflicts + 1}
+
+
+def _log_losses(draft: Draft) -> None:
+    """Log how much of the reading the graph does not take, by reason; never the words themselves."""
+    for (kind, reason), count in Counter((loss.kind, loss.reason) for loss in draft.dropped).items():
+        level = logging.WARNING if reason.startswith("over the limit") else logging.INFO
+        log.log(level, "episode %s: left out of the reading, %s: %d, %s", draft.episode.id, kind, count, reason)
 
 
 def _status(draft: Draft) -> str:

@@ -1,29 +1,32 @@
 """The state of the ingestion graph: its input, what one run may change, and the draft that the steps work on.
 
-A step reads a `Draft` and returns the records that it adds. The state that LangGraph checkpoints and Studio shows has
-the same records as JSON; no embedding is ever in it.
+A step reads a `Draft` and returns the records that it adds. Where LangGraph runs the steps, checkpoints and Studio have
+the same records as JSON; no embedding is ever in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import wraps
 from operator import add
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Required, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Required, get_type_hints
 
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
 from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.bounds import Loss
-from kg_memory.ingestion.codec import Decode, decoder, to_plain
 from kg_memory.ingestion.records import (
     JSON,
+    NO_GROUNDS,
+    NOT_RECEIVED,
     Comparison,
     EpisodeRecord,
     Grounds,
+    Loss,
     Mention,
     NamedFact,
     NewPredicate,
@@ -112,8 +115,9 @@ class IngestionContext(config.RunConfig):
     summarise_prompt: str = config.prompt_field(prompts.SUMMARISE, "summarise", "How entities are summarised.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An episode on its way through the graph: the state, whose records are decoded when a step reads them.
+    """An episode on its way through the graph: what is `given`, and what the steps add.
 
     By the step that writes them:
 
@@ -131,59 +135,45 @@ class Draft:
       the rows of entities whose summaries are `stale`.
     """
 
-    namespace: str
-    episode: EpisodeRecord
-    new: bool
-    done: bool
-    interrupted: int
-    status: str
-    answers: dict[str, str]
-    forgotten: int
-    predicates_at: int | None
-    previous: tuple[PreviousMessage, ...]
-    pieces: tuple[Piece, ...]
-    mentions: tuple[Mention, ...]
-    stated: tuple[NamedFact, ...] | None
-    skipped: str | None
-    dropped: tuple[Loss, ...]
-    entities: tuple[ResolvedEntity, ...]
-    judged: dict[str, PairVerdict | None]
-    facts: tuple[StatedFact, ...]
-    predicates: tuple[NewPredicate, ...]
-    comparisons: tuple[Comparison, ...]
-    grounds: Grounds
-    verdicts: tuple[NewVerdict, ...]
-    rejudged: tuple[NewVerdict, ...]
-    reopened: tuple[str, ...]
-    revision: Revision
-    retry_from: str | None
-    conflicts: int
-    saved_at: int
-    stale: list[JSON]
-    linked: int
-    unlinked: int
-    steps: Annotated[list[JSON], add]
-    _keys: ClassVar[Mapping[str, tuple[Decode, Any]]]
+    given: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str = DEFAULT_NAMESPACE
+    episode: EpisodeRecord = NOT_RECEIVED
+    new: bool = False
+    done: bool = False
+    interrupted: int = 0
+    status: str = ""
+    answers: dict[str, str] = field(default_factory=dict)
+    forgotten: int = 0
+    previous: tuple[PreviousMessage, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    stated: tuple[NamedFact, ...] | None = None
+    skipped: str | None = None
+    dropped: tuple[Loss, ...] = ()
+    entities: tuple[ResolvedEntity, ...] = ()
+    predicates_at: int | None = None
+    facts: tuple[StatedFact, ...] = ()
+    predicates: tuple[NewPredicate, ...] = ()
+    judged: dict[str, PairVerdict | None] = field(default_factory=dict)
+    comparisons: tuple[Comparison, ...] = ()
+    grounds: Grounds = NO_GROUNDS
+    verdicts: tuple[NewVerdict, ...] = ()
+    rejudged: tuple[NewVerdict, ...] = ()
+    reopened: tuple[str, ...] = ()
+    revision: Revision = field(default_factory=Revision)
+    retry_from: str | None = None
+    conflicts: int = 0
+    saved_at: int = 0
+    stale: list[JSON] = field(default_factory=list)
+    linked: int = 0
+    unlinked: int = 0
+    steps: Annotated[list[JSON], add] = field(default_factory=list)
 
-    def __init__(self, state: Row, **records: Any) -> None:
-        self.state = state
-        self.__dict__.update(records)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in self._keys:
-                raise AttributeError(name)
-            decode, default = self._keys[name]
-            value = self.state.get(name)
-            record = default if value is None else decode(value)
-            self.__dict__[name] = record
-            return record
-
-    def with_records(self, **records: Any) -> Draft:
-        """Return the draft with *records* in place of its own."""
-        own = {name: value for name, value in self.__dict__.items() if name != "state"}
-        return Draft(self.state, **{**own, **records})
+    @classmethod
+    def of(cls, values: Row) -> Draft:
+        """Return the draft with these *values*, by their keys; what is no record is given."""
+        records = {name: value for name, value in values.items() if name in _RECORDS}
+        return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
     def prompt_fields(self, piece: Piece | None = None) -> JSON:
         """Return what prompts about *piece* show: the piece as an episode, and what came before it.
@@ -194,7 +184,7 @@ class Draft:
             piece = self.pieces[0] if self.pieces else Piece("")
         kind, speaker, at = self.episode.kind, self.episode.speaker_name, self.episode.at_iso
         episode = {"kind": kind, "content": piece.content, "speaker": speaker, "at": at, "weekday": weekday(at)}
-        return {"episode": episode, "previous": [to_plain(message) for message in self.previous]}
+        return {"episode": episode, "previous": [asdict(message) for message in self.previous]}
 
 
 def type_fields(settings: Settings) -> JSON:
@@ -214,50 +204,49 @@ Update = dict[str, Any]
 TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
-def on_state(step: TypedStep) -> Callable[[Row, Settings], Flow[JSON]]:
-    """Return *step* as a node runs it: from the plain state to a plain update of it.
+def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
+    """Return *step* as a node runs it: from the values of the steps before to what it adds to them.
 
     Of declared facts the model is not asked.
     """
 
     @wraps(step)
-    def run(state: Row, settings: Settings) -> Flow[JSON]:
-        draft = Draft(state)
+    def run(values: Row, settings: Settings) -> Flow[Update]:
+        draft = Draft.of(values)
         flow = step(draft, settings)
-        update = yield from (without_model(flow) if "episode" in state and draft.episode.is_declared else flow)
-        return {name: to_plain(value) for name, value in update.items()}
+        return (yield from (without_model(flow) if draft.episode.is_declared else flow))
 
     return run
 
 
-def _default(hint: Any) -> Any:
-    """Return the value of a key that the state does not have."""
-    empty: dict[Any, Any] = {tuple: (), dict: {}, list: [], int: 0, bool: False}
-    return empty.get(get_origin(hint) or hint)
-
-
 _INPUT = get_type_hints(IngestionInput, include_extras=True)
-_HINTS = {name: hint for name, hint in get_type_hints(Draft, include_extras=True).items() if not name.startswith("_")}
-_KEYS = {**_INPUT, **{name: hint for name, hint in _HINTS.items() if name not in _INPUT}}
-IngestionState: Any = TypedDict("IngestionState", _KEYS, total=False)  # type: ignore[misc]
+_RECORDS = {name: hint for name, hint in get_type_hints(Draft, include_extras=True).items() if name != "given"}
+IngestionState: Any = TypedDict("IngestionState", {**_RECORDS, **_INPUT}, total=False)  # type: ignore[misc]
 """The schema of the graph: the input, and the records of `Draft` as JSON."""
-Draft._keys = {name: (decoder(hint), _default(hint)) for name, hint in get_type_hints(Draft).items() if name in _HINTS}  # noqa: SLF001
-
-
+_ADAPTERS = {name: TypeAdapter[Any](hint) for name, hint in _RECORDS.items()}
 WITH_TIMES = ("facts", "comparisons", "grounds", "revision")
 """The keys of the state whose values have times, which may be open."""
 
 
-def decode_times(state: Row) -> Row:
-    """Return *state* with exact open ends: Studio rounds them where it edits a state."""
-    return restore_open_ends(state, WITH_TIMES)
+def encode(values: Row) -> Row:
+    """Return the *values* of the steps as JSON."""
+    return to_jsonable_python(values)  # type: ignore[no-any-return]
+
+
+def decode(state: Row) -> Row:
+    """Return the values of the steps in a state of JSON; open ends are exact again, which Studio rounds."""
+    plain = restore_open_ends(state, WITH_TIMES)
+    return {
+        name: _ADAPTERS[name].validate_python(value) if name in _ADAPTERS and value is not None else value
+        for name, value in plain.items()
+    }
 
 
 def find_answers(state: Row, model: str) -> GraphCache | None:
     """Store the model's answers with the episode of *state*, until it is done."""
     if "episode" not in state:
         return None
-    return cache_in_episode(state["episode"]["id"], model, state.get("answers") or {}, done=bool(state.get("done")))
+    return cache_in_episode(state["episode"].id, model, state.get("answers") or {}, done=bool(state.get("done")))
 
 
 _READING = (

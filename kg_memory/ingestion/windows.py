@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import TypeVar
@@ -21,12 +21,10 @@ from kg_memory.errors import EmbeddingError, ModelError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.extract import extract, read_question, reflect
 from kg_memory.ingestion.filter import why_skipped
-from kg_memory.ingestion.questions import read_question
 from kg_memory.ingestion.receive import accept
 from kg_memory.ingestion.records import JSON
-from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.state import Draft, cache_in_episode, type_fields
 from kg_memory.llm.prompts import READ_WINDOW
 from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntity, StatedFact, WindowReading
@@ -53,7 +51,7 @@ class Window:
 
     def holds(self, state: Row) -> bool:
         """Return whether the same episode is there already: it must be stored before it comes again."""
-        return any(waiting["episode"]["id"] == state["episode"]["id"] for waiting in self._states)
+        return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
         """Return whether the next episode is not to be read with these.
@@ -76,8 +74,9 @@ class Window:
 
 @dataclass(slots=True, eq=False)
 class _Reading:
-    """An episode of a window, the answers to its reading questions, and the usage of asking them."""
+    """A received episode of a window, the answers to its reading questions, and the usage of asking them."""
 
+    state: JSON
     draft: Draft
     model: str
     answers: dict[str, str] = field(default_factory=dict)
@@ -104,20 +103,20 @@ class _Reading:
         self.answers[durable.key(question)] = answer.model_dump_json()
         yield from durable.put(question, answer)
 
-    def state(self) -> JSON:
+    def read_state(self) -> JSON:
         """Return the state with which the graph begins: the received episode, and the answers to its questions."""
-        return {**self.draft.state, "answers": {**self.draft.answers, **self.answers}, "steps": self.steps}
+        return {**self.state, "answers": {**self.draft.answers, **self.answers}, "steps": self.steps}
 
     def _durable(self) -> GraphCache:
         return cache_in_episode(self.draft.episode.id, self.model, {**self.draft.answers, **self.answers})
 
 
-def read_ahead(window: Sequence[Row], settings: Settings, model: Model) -> Flow[list[JSON]]:
+def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
     """Ask *model* the reading questions of *window* side by side; return its states with the answers.
 
     A model of rules answers at once: it is not asked here, but the lines of all are embedded in one request.
     """
-    readings = [_Reading(Draft(state), model.name) for state in window]
+    readings = [_Reading(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]
     if len(unread) > 1 and model.by_rules:
         with suppress(EmbeddingError):
@@ -126,11 +125,11 @@ def read_ahead(window: Sequence[Row], settings: Settings, model: Model) -> Flow[
         if settings.plan == "economy":
             yield from every(_read_together(group, settings) for group in _conversations(unread, settings.window))
         yield from every(one.ask(_read(one.draft, settings)) for one in unread)
-    return [one.state() for one in readings]
+    return [one.read_state() for one in readings]
 
 
 def _read(draft: Draft, settings: Settings) -> Flow[None]:
-    yield from reflect(draft.with_records(**(yield from extract(draft, settings))), settings)
+    yield from reflect(replace(draft, **(yield from extract(draft, settings))), settings)
 
 
 def _conversations(readings: Sequence[_Reading], most: int) -> Iterator[list[_Reading]]:
@@ -202,9 +201,9 @@ def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
     saved = yield from accept(state, settings)
     if saved["done"]:
         return saved, []
-    records = yield from write(queries.WAIT, id=saved["episode"]["id"], reason=REASON)
+    records = yield from write(queries.WAIT, id=saved["episode"].id, reason=REASON)
     waiting = [rows.to_episode(record["episode"]) for record in records]
-    alone = saved["episode"]["kind"] != EpisodeKind.MESSAGE or len(saved["pieces"]) > 1
+    alone = saved["episode"].kind != EpisodeKind.MESSAGE or len(saved["pieces"]) > 1
     oldest = (yield from now()) - settings.window_seconds * SECOND
     late = any(micros(episode.created_at, default=0) <= oldest for episode in waiting)
     due = alone or late or len(waiting) >= settings.window

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from kg_memory.communities.records import claim_refresh
@@ -19,7 +19,7 @@ from kg_memory.falkor import rows
 from kg_memory.falkor.queries.search import EPISODES_BY_ID
 from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.receive import accept, receive, validate_episode
-from kg_memory.ingestion.state import IngestionContext, on_state
+from kg_memory.ingestion.state import Draft, IngestionContext, on_values
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.ingestion.windows import Window, all_waiting, read_ahead, wait
 from kg_memory.memory._verb import Engine
@@ -216,7 +216,7 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
     try:
-        update = yield from telemetry.span_flow("receive", namespace, on_state(receive)(whole, engine.settings))
+        update = yield from telemetry.span_flow("receive", namespace, on_values(receive)(whole, engine.settings))
     except KGMemoryError as error:
         log_failure(namespace, whole, StepUsage(step="receive", seconds=time.perf_counter() - began), error, None)
         raise
@@ -240,8 +240,9 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
     try:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
     except KGMemoryError as error:
-        began = state["episode"]["created_at"] + (not state["new"])
-        return (yield from result_of_failure(engine, {"saved_id": state["episode"]["id"]}, began, error))
+        episode = state["episode"]
+        began = episode.created_at + (not state["new"])
+        return (yield from result_of_failure(engine, {"saved_id": episode.id}, began, error))
 
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
@@ -274,24 +275,24 @@ def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
 
 def to_result(state: State) -> AddResult:
     """Return the result of an episode that went through the ingestion graph."""
-    revision = state.get("revision") or {}
+    draft = Draft.of(state)
     return AddResult(
-        episode=state["episode"]["id"],
-        new=state["new"],
-        entities=tuple(entity["name"] for entity in state["entities"]),
-        facts=tuple(fact["sentence"] for fact in state["facts"]),
-        ended=tuple(revision.get("ended", ())),
-        pending=tuple(revision.get("waiting", ())),
-        dropped=tuple(Dropped(**loss) for loss in state.get("dropped") or ()),
-        status=EpisodeStatus(state["status"]),
-        skipped=state.get("skipped"),
-        steps=tuple(StepUsage(**step) for step in state.get("steps", ())),
+        episode=draft.episode.id,
+        new=draft.new,
+        entities=tuple(entity.name for entity in draft.entities),
+        facts=tuple(fact.sentence for fact in draft.facts),
+        ended=tuple(draft.revision.ended),
+        pending=tuple(draft.revision.waiting),
+        dropped=tuple(Dropped(**asdict(loss)) for loss in draft.dropped),
+        status=EpisodeStatus(draft.status),
+        skipped=draft.skipped,
+        steps=tuple(StepUsage(**step) for step in draft.steps),
     )
 
 
 def result_of_saving(state: State) -> AddResult:
     """Return the result of an episode that was received, and is to be read later."""
-    return AddResult(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
+    return AddResult(episode=state["episode"].id, new=state["new"], status=EpisodeStatus(state["status"]))
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:

@@ -199,7 +199,7 @@ def declare_window(
 
 def _texts(state: State) -> Iterator[str]:
     """Yield the names and sentences of a saved declaration, which become vectors."""
-    for fact in parse_content(state["episode"]["content"]):
+    for fact in parse_content(state["episode"].content):
         yield from (fact.subject, *fact.objects, fact.sentence)
 
 

@@ -245,10 +245,9 @@ def log_failure(
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
     """Return the fields of the episode, and the usage of all steps until now."""
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
-    episode = state.get("episode") or {}
     return {
         "namespace": mask(namespace),
-        "episode": episode.get("id"),
+        "episode": getattr(state.get("episode"), "id", None),
         "status": state.get("status"),
         "seconds": round(sum(step.seconds for step in steps), 3),
         **sum(steps, Usage()).model_dump(),

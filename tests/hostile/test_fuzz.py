@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
@@ -22,7 +23,6 @@ from kg_memory.contrib.chats import FORMATS
 from kg_memory.contrib.chats import read as read_file
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import prepend_parameters, to_literal
-from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.filter import injection_flags, without_contexts
 from kg_memory.ingestion.receive import measure_depth, parse_at, split_content, validate_episode
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
@@ -161,7 +161,7 @@ def test_any_message_is_taken_or_refused(content: str, kind: str, speaker: Any, 
         found = validate_episode(given, Settings(redact="secrets,personal"), 0)
     except InputError:
         return
-    json.dumps(to_plain(found)).encode()
+    json.dumps(asdict(found)).encode()
     assert "".join(piece.content for piece in split_content(found.content, 100)) in found.content
     assert kind != "json" or measure_depth(json.loads(found.content)) >= 0
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from kg_memory.ingestion import date as date_step
@@ -11,25 +12,34 @@ from kg_memory.ingestion import extract as extract_step
 from kg_memory.ingestion import facts as facts_step
 from kg_memory.ingestion import invalidate as invalidate_step
 from kg_memory.ingestion import receive as receive_step
-from kg_memory.ingestion import reflect as reflect_step
 from kg_memory.ingestion import resolve as resolve_step
 from kg_memory.ingestion import save as save_step
 from kg_memory.ingestion import summarise as summarise_step
-from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.records import StatedFact
-from kg_memory.ingestion.state import on_state
+from kg_memory.ingestion.state import TypedStep, decode, encode, on_values
 from kg_memory.runtime.effects import Now
 from kg_memory.runtime.flow import Every, Flow
+from kg_memory.settings import Settings
 
 NOW = 1_704_067_200_000_000
 """1 January 2024: when episodes are said here, and where the clock stands still."""
 
+
+def as_node(step: TypedStep) -> Callable[[Any, Settings], Flow[Any]]:
+    """Return *step* as LangGraph runs it, from JSON to JSON."""
+
+    def run(state: Any, settings: Settings) -> Flow[Any]:
+        return encode((yield from on_values(step)(decode(state), settings)))
+
+    return run
+
+
 receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise = map(
-    on_state,
+    as_node,
     (
         receive_step.receive,
         extract_step.extract,
-        reflect_step.reflect,
+        extract_step.reflect,
         resolve_step.resolve,
         facts_step.facts,
         date_step.date,
@@ -125,4 +135,4 @@ def fact(id_: str = "f", objects: Sequence[int] = (1,), **given: Any) -> dict[st
         confidence=1.0,
         edge_type="semantic",
     )
-    return {**to_plain(stated), **given}
+    return {**encode(asdict(stated)), **given}

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.ingestion import dedupe
-from kg_memory.ingestion.codec import to_plain
-from kg_memory.ingestion.state import Draft
-from kg_memory.ingestion.verdicts import apply_corrections, find_rejudged, find_verdicts
+from kg_memory.ingestion.invalidate import apply_corrections, find_rejudged, find_verdicts
+from kg_memory.ingestion.state import Draft, decode, encode
 from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts
 from kg_memory.runtime.effects import Ask, Query
 from kg_memory.runtime.flow import Flow
@@ -26,13 +25,13 @@ DAY = 24 * 3600 * 1_000_000
 
 def judge(given: dict[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
     """Return what `dedupe` makes of a plain state, and what `invalidate` makes of the verdicts, plain."""
-    draft = Draft(given)
+    draft = Draft.of(decode(given))
     update = yield from dedupe.dedupe(draft, settings)
     policy, comparisons = ConflictPolicy.from_settings(settings), update["comparisons"]
     facts = apply_corrections(update["facts"], comparisons, policy)
     verdicts = find_verdicts(facts, comparisons, draft.namespace, policy)
     rejudged = find_rejudged(facts, comparisons, verdicts, draft.namespace)
-    return to_plain({**update, "facts": facts, "verdicts": verdicts, "rejudged": rejudged})
+    return encode({**update, "facts": facts, "verdicts": verdicts, "rejudged": rejudged})
 
 
 def fact(id_: str = "new", objects: tuple[int, ...] = (1,), **given: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.ingestion import bounds, date, facts, receive, resolve
+from kg_memory.ingestion import date, extract, facts, receive, resolve
 from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, MOST_VALUES, measure_depth
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
@@ -48,14 +48,14 @@ def test_an_answer_of_ten_thousand_entities_is_cut_and_the_next_message_is_read(
 
 
 def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, namespace, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(bounds, "MOST_IN_EPISODE", 10)
+    monkeypatch.setattr(extract, "MOST_IN_EPISODE", 10)
     model.rules["extract_text"] = lambda fields: {
         "entities": [{"name": f"{fields['episode']['content'][:6]} {place}", "type": "Person"} for place in range(6)]
     }
     memory._engine.settings = memory.settings.with_(chunk_size=20)
     added = memory.add("First piece of it. Other piece of it.", kind="text", at="2024-05-01", namespace=namespace)
     assert len(added.entities) == 10
-    assert "kept 10 of 12 entities of one episode: split the episode" in caplog.text
+    assert "left out of the reading, entity: 2, over the limit of one episode: split the episode" in caplog.text
 
 
 def test_an_entity_has_no_more_than_so_many_names(memory, model, namespace, monkeypatch, caplog) -> None:

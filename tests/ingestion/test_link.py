@@ -15,7 +15,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.embedded import Server
 from kg_memory.falkor.queries import facts
 from kg_memory.ingestion.link import link
-from kg_memory.ingestion.state import Draft
+from kg_memory.ingestion.state import Draft, decode
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered
 from tests.scripted import HashEmbeddings, Scripted
@@ -95,7 +95,7 @@ def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, 
 def test_no_more_is_linked_than_there_is_time_for(caplog):
     ticks = count(0.0, 2.0)
     found = [{"one": "e1", "other": "e0", "similarity": 0.9}, {"one": "e0", "other": "e1", "similarity": 0.9}]
-    flow = link(Draft({"entities": NEW}), Settings(), lambda: next(ticks))
+    flow = link(Draft.of(decode({"entities": NEW})), Settings(), lambda: next(ticks))
     update, effects = answered(flow, found, [{"n": 1}], [])
     assert update == {"linked": 1, "unlinked": 5}
     assert [len(each.params["ids"]) for each in effects if each.cypher == facts.NEAR_ENTITIES] == [10, 10]

@@ -132,8 +132,8 @@ def test_more_than_the_limits_is_dropped_and_told(
     model = Scripted(read=read(names, *((names[0], [name]) for name in names[1:])))
     added = standard(model, max_entities=4, max_facts=2).add("They met.", at=AT, namespace=namespace)
     assert (added.entities, len(added.facts)) == (tuple(names[:4]), 2)
-    assert "kept 4 of 8 entities" in caplog.text
-    assert "kept 2 of 7 facts" in caplog.text
+    assert "left out of the reading, entity: 4, over the limit of one piece: raise max_entities" in caplog.text
+    assert "left out of the reading, fact: 5, over the limit of one piece: raise max_facts" in caplog.text
 
 
 def test_a_run_may_have_another_plan(standard: Open, namespace: str) -> None:
@@ -175,7 +175,7 @@ def test_names_become_places_of_entities_or_none(called: list[list[str]], ends: 
     entities = tuple(ResolvedEntity(names[0], "Person", tuple(names)) for names in called)
     fact = read([], (ends[0], ends[1:]))(None)["facts"][0]
     named = NamedFact(piece=0, **{**fact, "objects": tuple(ends[1:])})
-    [*readings] = locate_readings(Draft({}, pieces=(Piece(""),), entities=entities, stated=(named,)))
+    readings, _ = locate_readings(Draft(pieces=(Piece(""),), entities=entities, stated=(named,)))
     for reading in readings:
         assert 0 <= reading.fact.subject < len(entities)
         assert all(-1 <= place < len(entities) for place in reading.fact.objects)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes
-from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.postings import (
     LONG,
     NEAR,
@@ -33,7 +33,7 @@ UNTRIED = {"answers": [], "reader": None, "reading_since": 0, "interrupted": 0}
 
 
 def checking(**given: Any) -> dict[str, Any]:
-    return to_plain(validate_episode({"content": "Hello.", **given}, SETTINGS, NOW))
+    return asdict(validate_episode({"content": "Hello.", **given}, SETTINGS, NOW))
 
 
 def test_an_episode_is_saved_before_anything_else_is_asked():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from kg_memory.ingestion.codec import to_plain
+from dataclasses import asdict
+
 from kg_memory.ingestion.records import Mention
 from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.settings import Settings
@@ -57,6 +58,6 @@ def test_each_round_is_told_what_the_last_one_found():
 
 def test_no_rounds_ask_nothing():
     assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {
-        "mentions": [to_plain(Mention(**each)) for each in KNOWN],
+        "mentions": [asdict(Mention(**each)) for each in KNOWN],
         "dropped": [],
     }
