@@ -52,7 +52,7 @@ class EvictionRequest:
     on_progress: Callable[[EvictionResult], None] | None = None
 
     def is_empty(self) -> bool:
-        """Return whether nothing is selected; of what is over for 0 days, something is."""
+        """Return whether no criterion is set. Zero days is a criterion."""
         return self.expired_days is self.max_entities is None and not self.orphans and not self.expired_episodes
 
 

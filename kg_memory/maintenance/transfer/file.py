@@ -12,7 +12,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
@@ -85,28 +85,23 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_target(target: Target) -> Iterator[IO[bytes]]:
-    if not isinstance(target, str | Path):
-        with _buffer(target) as buffer:
-            yield buffer
-    elif str(target) == STANDARD:
-        with _buffer(_standard("stdout")) as buffer:
-            yield buffer
-    elif Path(target).exists() and not Path(target).is_file():
-        with _open(Path(target), "wb") as device, _buffer(device) as buffer:
-            yield buffer
-    else:
-        with _write_part(Path(target).resolve()) as file:
+    path = None if not isinstance(target, str | Path) or str(target) == STANDARD else Path(target).resolve()
+    if path is not None and (path.is_file() or not path.exists()):
+        with _write_part(path) as file:
             yield file
-
-
-@contextmanager
-def _buffer(out: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Yield a file whose contents go to *out*, a pipe or a device, once it is complete."""
-    with tempfile.SpooledTemporaryFile(IN_MEMORY) as buffer:
+        return
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as buffer, _open_stream(target, path) as out:
         yield buffer
         buffer.seek(0)
         shutil.copyfileobj(buffer, out)
         out.flush()
+
+
+def _open_stream(target: Target, path: Path | None) -> AbstractContextManager[IO[bytes]]:
+    """Return the open file *target*, or the device at *path*, or the standard output."""
+    if path is not None:
+        return _open(path, "wb")
+    return nullcontext(_standard("stdout") if isinstance(target, str | Path) else target)
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""Import an export, or the graph of another memory, into a graph that replaces the namespace once complete."""
+"""Import an export into a graph that replaces the namespace once complete."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 
 
 def _prepare_memory(
-    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header | None, options: ImportOptions
+    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
     model = driver.embedder.name
-    dimension = header.dimension if header is not None and header.model == model else None
+    dimension = header.dimension if header.model == model else None
     if dimension is None:
         dimension = driver.embedder.dimension()
     schema.ensure(driver.store.database, shadow.key, dimension, model)
