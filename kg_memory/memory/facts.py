@@ -13,7 +13,7 @@ from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
-from kg_memory.maintenance.review.retract import replace_fact, retract
+from kg_memory.maintenance.review.decide import replace_fact, retract
 from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.adding import Progress, Tally, date_input, to_result

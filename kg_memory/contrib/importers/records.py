@@ -17,7 +17,7 @@ from kg_memory.contrib.importers.moving import Lookup, Reading, Record
 from kg_memory.errors import InputError
 from kg_memory.ingestion.receive import accept, validate_episode
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.maintenance.review.retract import replace_fact
+from kg_memory.maintenance.review.decide import replace_fact
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import State, Tally, add_inputs, date_input, read_episode, result_of_saving
 from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, declare_window
