@@ -43,47 +43,40 @@ MATCH (f:Fact {{id: id}})
 _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds, .refused, .refused_at,
   .created_at, .edited, .edited_from, .edited_until, .edited_precision, .edited_end_precision}"""
 
-REVIEWS = f"""
-MATCH (v:Verdict)
-WHERE v.ruling IN $rulings AND v.kind IN $kinds
-WITH v ORDER BY v.created_at, v.id SKIP $skip LIMIT $limit
+
+def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
+    """Return the query of the verdicts ``v`` of a *page*, in *order*, with the decisions about each."""
+    return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
-WITH v, d ORDER BY d.at
-RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling}}) AS decisions
-ORDER BY verdict.created_at, verdict.id
+WITH v, {carried}d ORDER BY d.at
+WITH v, {carried}collect(d {{.id, .decision, .by, .at, .reason, .ruling{more}}}) AS decisions ORDER BY {order}, v.id
+RETURN {_VERDICT} AS verdict, decisions
 """
 
-DECIDED_REVIEWS = f"""
+
+REVIEWS = _tell_verdicts("""
+MATCH (v:Verdict)
+WHERE v.ruling IN $rulings AND v.kind IN $kinds
+WITH v ORDER BY v.created_at, v.id SKIP $skip LIMIT $limit""")
+
+DECIDED_REVIEWS = _tell_verdicts(
+    """
 MATCH (v:Verdict)
 WHERE v.ruling IN $rulings AND v.decided
 MATCH (v)-[:DECIDED]->(d:Decision)
-WITH v, max(d.at) AS last ORDER BY last DESC, v.id SKIP $skip LIMIT $limit
-MATCH (v)-[:DECIDED]->(d:Decision)
-WITH v, last, d ORDER BY d.at
-RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling}}) AS decisions, last
-ORDER BY last DESC, verdict.id
-"""
+WITH v, max(d.at) AS last ORDER BY last DESC, v.id SKIP $skip LIMIT $limit""",
+    "last DESC",
+    "last, ",
+)
 """The verdicts that persons decided, by their latest decision."""
 
-VERDICT = f"""
-MATCH (v:Verdict {{id: $id}})
-OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
-WITH v, d ORDER BY d.at
-RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling, .before}}) AS decisions
-"""
+VERDICT = _tell_verdicts("\nMATCH (v:Verdict {id: $id})", more=", .before")
 
-VERDICTS_OF_FACT = f"""
-MATCH (f:Fact {{id: $fact}})-[:JUDGED]->(v:Verdict)
-WITH DISTINCT v ORDER BY v.created_at DESC, v.id SKIP $skip LIMIT $limit
-OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
-WITH v, d ORDER BY d.at
-RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling}}) AS decisions
-ORDER BY verdict.created_at DESC, verdict.id
-"""
-
-VERDICTS = VERDICTS_OF_FACT.replace(
-    "MATCH (f:Fact {id: $fact})-[:JUDGED]->(v:Verdict)", "MATCH (v:Verdict)\nWHERE v.ruling IN $rulings"
+_PAGE_OF_VERDICTS = "WITH DISTINCT v ORDER BY v.created_at DESC, v.id SKIP $skip LIMIT $limit"
+VERDICTS_OF_FACT = _tell_verdicts(
+    f"\nMATCH (f:Fact {{id: $fact}})-[:JUDGED]->(v:Verdict)\n{_PAGE_OF_VERDICTS}", "v.created_at DESC"
 )
+VERDICTS = _tell_verdicts(f"\nMATCH (v:Verdict)\nWHERE v.ruling IN $rulings\n{_PAGE_OF_VERDICTS}", "v.created_at DESC")
 
 SOURCES_OF_FACT = f"""
 MATCH (x:Episode)-[st:STATES]->(f:Fact {{id: $fact}})
