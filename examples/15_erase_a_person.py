@@ -20,7 +20,7 @@ with GraphMemory.open(model="offline") as memory:
     for target in ({"speaker": "Ann"}, {"entity": "Ann Berg"}):
         plan = memory.privacy.forget(**target, dry_run=True, namespace=NAMESPACE)
         print(f"{target} would take {len(plan.episodes)} message(s) and {len(plan.facts)} fact(s)")
-        receipt = memory.privacy.forget(**target, by="eva", reason="request 12", namespace=NAMESPACE)
+        receipt = memory.privacy.forget(**target, by="eva", reason="request 12", search=True, namespace=NAMESPACE)
         print(f"    gone; traces left: {list(receipt.residue)}, files clean: {receipt.erased}")
 
     print("What is left:", *(each.content for each in memory.episodes.list(namespace=NAMESPACE)), sep="\n    ")

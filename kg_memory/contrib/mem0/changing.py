@@ -248,7 +248,7 @@ def delete(view: View, memory_id: str) -> Flow[list[str]]:
     chain = [memory_id] if fact is None else (yield from _find_chain(view, owner, fact))
     deleted: list[str] = []
     for id_ in chain:
-        deleted += yield from _forget(view, owner, {"fact": id_}, search=id_ == chain[-1])
+        deleted += yield from _forget(view, owner, {"fact": id_})
     return deleted
 
 
@@ -269,7 +269,7 @@ def delete_all(view: View, node: AllOf) -> Flow[None]:
     """Forget all that the namespaces have of what *node* names."""
     for owner, rest in (yield from view.matching(node)):
         if rest == EVERYTHING:
-            yield from _forget(view, owner, {"everything": True}, search=True)
+            yield from _forget(view, owner, {"everything": True})
         else:
             yield from _forget_matching(view, owner, rest)
 
@@ -277,7 +277,7 @@ def delete_all(view: View, node: AllOf) -> Flow[None]:
 def reset(view: View) -> Flow[None]:
     """Forget all memories of the collection."""
     for owner in (yield from view.owners()):
-        yield from _forget(view, owner, {"everything": True}, search=True)
+        yield from _forget(view, owner, {"everything": True})
 
 
 def _forget_matching(view: View, owner: Owner, node: Node) -> Flow[None]:
@@ -285,16 +285,16 @@ def _forget_matching(view: View, owner: Owner, node: Node) -> Flow[None]:
     where = to_where(node)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
-        for place, episode in enumerate(episodes, start=1):
-            yield from _forget(view, owner, {"episode": episode.id}, search=place == len(episodes))
+        for episode in episodes:
+            yield from _forget(view, owner, {"episode": episode.id})
         if len(episodes) < PAGE:
             return
 
 
-def _forget(view: View, owner: Owner, target: Entries, *, search: bool) -> Flow[list[str]]:
+def _forget(view: View, owner: Owner, target: Entries) -> Flow[list[str]]:
     """Forget *target*, unless it went with another one already; return the ids of the facts that went."""
     try:
-        receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target, search=search)
+        receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target)
     except NotFound:
         return []
     return list(receipt.facts)

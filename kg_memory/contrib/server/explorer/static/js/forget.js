@@ -56,7 +56,7 @@ function describeReceipt(receipt, close) {
   const gone = [count("messages", receipt.episodes.length), count("facts", receipt.facts.length), count("entities", receipt.entities.length)].join(", ");
   return [
     element("h2", {}, t("forgotten")), element("p", {}, gone), receipt.restored.length > 0 && element("p", {}, t("facts hold again", { facts: count("facts", receipt.restored.length) })),
-    element("p.soft", {}, receipt.residue === null ? t("not searched") : receipt.residue.length ? t("residue", { traces: receipt.residue.length }) : t("no trace", { searched: receipt.searched.toLocaleString() })),
+    element("p.soft", {}, receipt.residue.length ? t("residue", { traces: receipt.residue.length }) : receipt.searched ? t("no trace", { searched: receipt.searched.toLocaleString() }) : t("no id")),
     receipt.advice && element("p.soft", {}, receipt.advice), element("p.faint.small", {}, `${t("receipt")} ${receipt.receipt}`),
     element("div.buttons", {}, button(t("close"), close, {}, ".primary")),
   ].filter(Boolean);
