@@ -20,35 +20,7 @@ _THEN_ASKS = re.compile(
 )
 # "I opened a shop - pretty cool, huh?" states that.
 _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you think|ok|okay|haha)\?+$", re.IGNORECASE)
-# Wishes, thanks, praise and advice state nothing.
-_ADDRESSED = re.compile(
-    r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep\b|"
-    r"please\b|(?:can|could|would|will) you|if you|feel free|"
-    r"don['’]t|hope you|good luck|best of luck|thank(?:s| you)|"
-    r"sorry(?!, ?(?:I (?:live|lived|work|worked|moved|meant|use|used|was|am|joined)|not|it['’]s|that['’]s|"
-    r"actually)\b)|congrat\w*|wish you|take care|"
-    r"enjoy\b|talk to you|see you|catch you|(?:so |i['’]m |i am |really |super )*(?:glad|happy|proud|sorry|excited|"
-    r"rooting|stoked|thrilled|pumped) (?:you|for you|of you|to hear|that you|to see)|can['’]t wait to (?:hear|"
-    r"see)|"
-    r"i(?:['’]m| am) (?:always )?here for you|(?:that|it)(?:['’]s| is| sounds| looks|['’]d be| must) (?:so |"
-    r"really |such |very |be |have been )*(?:great|awesome|amazing|cool|nice|lovely|wonderful|"
-    r"fantastic)\b[^.]{0,12}$|"
-    r"(?:i )?appreciate (?:it|you|your|the)|you(?:['’]re|['’]ve| are| have| got)?\b|your\b|take a look|"
-    r"check (?:it|this|out)|no (?:problem|worries|prob)|of course|way to go|look(?:s|ing) forward to (?:hearing|"
-    r"seeing))",
-    re.IGNORECASE,
-)
-# "I'm vegetarian.", "I am 34.", "Likes hiking"
-_SHORT = re.compile(
-    r"(?:I|he|she)(?:['’](?:m|s)| am| is) (?:[a-z]{5,}|\d{2,3})\b"
-    r"|I turned \d{2,3}\b|(?:likes|loves|enjoys|dislikes|hates|prefers|plays|drinks|uses) \w{3,}",
-    re.IGNORECASE,
-)
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
-_CHINESE_ADDRESSED = re.compile(
-    r"(?:太好了|好的|嗯|哇)?[，,！!]?(?:谢谢|感谢|多谢|不客气|没关系|你好|您好|加油|祝你|祝您|恭喜|再见|晚安|早上好)"
-)
-_WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _LONGEST = 400
 """The most characters of a sentence; text without an end is cut at a space or comma."""
@@ -56,12 +28,6 @@ LONGEST_SUMMARY = 300
 LONGEST_NAME = 200
 NAMED = 4
 """Members that give a community its name."""
-_EXCLAMATIONS = frozenset(
-    """absolutely agreed alright amen awesome aww bravo bummer cheers congratulations congrats cool definitely exactly
-    excellent fantastic good gotcha great happy hmm honestly huge incredible indeed interesting just lol love lovely nah
-    nice nope oh okay omg oops perfect phew please right same so sorry super sure sweet thank thanks totally truly very
-    welcome well wonderful wow yay yeah yep yes""".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +45,6 @@ class Sentence:
         if bare.endswith(("?", "？")):
             return _TAG.search(bare) is None
         return _CHINESE_QUESTION.search(self.text) is not None
-
-    @property
-    def says_something(self) -> bool:
-        """Return whether it is more than a greeting, thanks or an exclamation."""
-        if _ADDRESSED.match(self.text) or _CHINESE_ADDRESSED.match(self.text) or self.text.endswith((":", "：")):
-            return False
-        words = _WORD.findall(self.text)
-        han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")
-        latin = [word for word in words if word.casefold() not in _EXCLAMATIONS]
-        if han and len(words) > han:
-            return han >= 2  # 我用React
-        return han >= 4 or (len(latin) - han >= 2 and len(words) - han >= 3) or _SHORT.match(self.text) is not None
 
 
 def split_sentences(content: str) -> list[Sentence]:

@@ -14,6 +14,7 @@ from types import ModuleType
 
 from kg_memory.contrib.offline.clause_spans import find_clause
 from kg_memory.contrib.offline.clauses import NEVER, PASSING, find_denials, is_denied_chinese, is_unreal_chinese, passes
+from kg_memory.contrib.offline.courtesies import says_something
 from kg_memory.contrib.offline.statements import (
     CHINESE,
     DENIABLE,
@@ -109,7 +110,7 @@ def read_chinese(content: str, scene: Scene) -> Reading:
         named = [mention for mention in inside if mention.named]
         mentions += named
         main = main or (named[0] if named else None)
-        if not sentence.asks and sentence.says_something:
+        if not sentence.asks and says_something(sentence.text):
             statements += _read_sentence(sentence, inside, scene, main)
     return Reading(tuple(mentions), tuple(statements))
 

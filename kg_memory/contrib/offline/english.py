@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.clause_spans import find_clause
 from kg_memory.contrib.offline.clauses import CLAUSE_START, find_denials, interpret_verb, is_disclaimed, is_past
+from kg_memory.contrib.offline.courtesies import says_something
 from kg_memory.contrib.offline.giving_up import HABIT, read_former_habit
 from kg_memory.contrib.offline.kinship import read_couple, read_kinship
 from kg_memory.contrib.offline.name_words import PEOPLE
@@ -110,7 +111,7 @@ def read_english(content: str, scene: Scene) -> Reading:
         named = [mention for mention in inside if mention.named]
         mentions += named
         main = main or (named[0] if named else None)
-        if not sentence.asks and sentence.says_something:
+        if not sentence.asks and says_something(sentence.text):
             reader = _SentenceReader(sentence, inside, scene, last_person, main)
             _append(statements, reader.read(), sentence)
         present = (scene.speaker, scene.listener)

@@ -15,6 +15,7 @@ from itertools import chain
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, Value
 from kg_memory.models.results import Line, SearchResults
 from kg_memory.retrieval.context.lines import id_of, when_beside
+from kg_memory.text import small_talk
 from kg_memory.text.dated import period_in_words, without_dates
 from kg_memory.text.excerpt import LONGEST_TEXT, fold, is_quote
 from kg_memory.text.sentences import content_words, split_sentences
@@ -286,7 +287,7 @@ def is_filler(episode: Episode, asked: frozenset[str]) -> bool:
         return False
     sentences = split_sentences(episode.content[: LONGEST_TEXT * 2])
     return all(
-        content_words(sentence.text) <= asked if sentence.asks else not sentence.says_something
+        content_words(sentence.text) <= asked if sentence.asks else small_talk.is_filler(sentence.text, "")
         for sentence in sentences
     )
 
@@ -318,7 +319,8 @@ def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
 def _only_asks(value: Value) -> bool:
     if not isinstance(value, Episode) or value.remarks or value.asked:
         return False
-    return all(sentence.asks or not sentence.says_something for sentence in split_sentences(value.content))
+    sentences = split_sentences(value.content)
+    return all(sentence.asks or small_talk.is_filler(sentence.text, "") for sentence in sentences)
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
