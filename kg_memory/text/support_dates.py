@@ -19,13 +19,6 @@ _MONTH_WORD = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
 _MONTH_NUMBER = re.compile(r"(?<!\d)(\d{1,2})月|(?<![\d/.])(\d{1,2})[/.](\d{1,2})(?![\d])")
 _WEEKDAY_WORD = re.compile(rf"\b({'|'.join(_WEEKDAYS)})[a-z]*\b|(?:星期|周|礼拜)([一二三四五六日天])", re.IGNORECASE)
 _CHINESE_WEEKDAYS = {char: place for place, char in enumerate("一二三四五六日")} | {"天": 6}
-_DAY_NUMBER = re.compile(
-    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th)\b|(?<![\d:.])(\d{1,2})\s+(?:of\s+)?(?=jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?!\d)"
-    r"|(?<![\d:])(\d{1,2})[/.](\d{1,2})(?![\d:])|\d{4}-(\d\d)-(\d\d)|(?<!\d)(\d{1,2})\s?[\u65e5\u53f7]"
-    r"|\b(?:on|by|until|till|from|since|the)\s(\d{1,2})(?![\d:.%/])",
-    re.IGNORECASE,
-)
 _FEASTS = (
     (re.compile(r"\bx-?mas|christmas|圣诞|boxing day|advent|holidays", re.IGNORECASE), (11, 12, 1)),
     (re.compile(r"\beaster|清明|lent\b|passover", re.IGNORECASE), (3, 4)),
@@ -96,14 +89,7 @@ def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Ti
     """Return whether the most exact figure of a time stands in the text, or the distance to it."""
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
     has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers
-    if has_figure and len(figures) == 3:
-        has_figure = figures[-1] in _list_days(source.text)
     return has_figure or (len(figures) < 3 and not (distances - {"0"}).isdisjoint(source.numbers))
-
-
-def _list_days(text: str) -> set[str]:
-    """Return the numbers of *text* that may be those of days."""
-    return {day.lstrip("0") for match in _DAY_NUMBER.finditer(text) for day in match.groups() if day}
 
 
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
