@@ -16,7 +16,7 @@ from kg_memory.contrib.server import limits
 from kg_memory.contrib.server.gate import MOST_VALUES
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.limits import Job, Jobs
-from kg_memory.contrib.server.mcp.caller import LAUNCHED
+from kg_memory.contrib.server.mcp.tool import LAUNCHED
 from kg_memory.contrib.server.problems import MOST_ERRORS, ProblemError
 from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.schema import MEMORY

@@ -11,8 +11,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import ListToolsResult
 
-from kg_memory.contrib.server.mcp.caller import LAUNCHED, PROFILES, Caller
 from kg_memory.contrib.server.mcp.server import TOOLS
+from kg_memory.contrib.server.mcp.tool import LAUNCHED, PROFILES, Caller
 from kg_memory.falkor import embedded
 from kg_memory.text.tokenise import estimate_tokens
 

@@ -20,7 +20,7 @@ from kg_memory.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from kg_memory.contrib.server.keys import ApiKey
-    from kg_memory.contrib.server.mcp.caller import Caller
+    from kg_memory.contrib.server.mcp.tool import Caller
     from kg_memory.memory.memory import GraphMemory
 
 STOP_SECONDS = 30
@@ -147,8 +147,8 @@ def _day(at: datetime | None) -> str:
 def mcp(arguments: Namespace, screen: Screen) -> int:
     """Serve one namespace over stdio, until the client closes the connection."""
     try:
-        from kg_memory.contrib.server.mcp.caller import LAUNCHED, Caller  # noqa: PLC0415 - an extra
         from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: F401, PLC0415
+        from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         raise MissingExtra(f"mcp needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
     caller = Caller.make(LAUNCHED, namespace_of(arguments), arguments.profile, arguments.user)

@@ -20,9 +20,9 @@ from starlette.types import Receive, Scope, Send
 from kg_memory.contrib.server.access import OPEN, authorize, find_secret
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.limits import SESSIONS, Shares
-from kg_memory.contrib.server.mcp.caller import Caller
 from kg_memory.contrib.server.mcp.server import MemoryServer
 from kg_memory.contrib.server.mcp.server import Request as McpRequest
+from kg_memory.contrib.server.mcp.tool import Caller
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
 from kg_memory.errors import InputError

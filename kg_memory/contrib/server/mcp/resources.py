@@ -26,7 +26,7 @@ from mcp_types import (
     TextContent,
 )
 
-from kg_memory.contrib.server.mcp.caller import Caller
+from kg_memory.contrib.server.mcp.tool import Caller
 from kg_memory.errors import InputError, KGMemoryError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.arguments import is_left_out

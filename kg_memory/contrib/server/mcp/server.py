@@ -27,9 +27,8 @@ from mcp_types import (
 )
 
 from kg_memory import __version__
-from kg_memory.contrib.server.mcp import deciding, judging, reading, writing
-from kg_memory.contrib.server.mcp.asking import AnswerNeeded
-from kg_memory.contrib.server.mcp.caller import Caller
+from kg_memory.contrib.server.mcp import changing, reading
+from kg_memory.contrib.server.mcp.changing import AnswerNeeded
 from kg_memory.contrib.server.mcp.resources import (
     PROMPTS,
     TEMPLATES,
@@ -40,7 +39,7 @@ from kg_memory.contrib.server.mcp.resources import (
     read_resource,
     to_protocol,
 )
-from kg_memory.contrib.server.mcp.tool import Tool, ToolCall
+from kg_memory.contrib.server.mcp.tool import Caller, Tool, ToolCall
 from kg_memory.errors import KGMemoryError, name_calls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
@@ -49,7 +48,7 @@ logger = logging.getLogger("kg_memory.contrib.server")
 
 Request = ServerRequestContext[Any, Any]
 FindCaller = Callable[[Request], Caller]
-ALL = (*reading.TOOLS, *writing.TOOLS, *deciding.TOOLS, *judging.TOOLS)
+ALL = (*reading.TOOLS, *changing.TOOLS)
 ORDER = (
     *("recall", "remember", "facts", "history", "explain", "changes", "review", "forget", "status"),
     *("judge", "compare"),

@@ -1,22 +1,54 @@
-"""Tools: their arguments and answers, and the calls that they handle."""
+"""Tools: the callers and their profiles, arguments and answers, and results in short for programs."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
 
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolRequestParams, ToolAnnotations
 from mcp_types import Tool as ListedTool
 from pydantic import ConfigDict, ValidationError
 
-from kg_memory.contrib.server.keys import Scope
-from kg_memory.contrib.server.mcp.caller import PROFILES, Caller, Profile
+from kg_memory.adapters.rendering import DATA, render_fact, section
+from kg_memory.contrib.server.keys import ApiKey, Scope
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models import arguments
+from kg_memory.models.graph import FOR_AGENTS, Change, Episode, Fact, Review, Value
+from kg_memory.retrieval.context.lines import escape_line
+from kg_memory.text.message_fields import USER
+from kg_memory.validation import validate_namespace
+
+Profile = Literal["core", "full", "read-only"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+LAUNCHED = ApiKey(id="stdio", name="mcp", scopes=("admin",), created_at=datetime.fromtimestamp(0, UTC))
+"""The key of a server that was launched over stdio: who launches it owns the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A caller: its `key`, the `namespace` of all its calls, and the tools of its `profile`.
+
+    `user` is the speaker of what is remembered, and whom "I" in a question means.
+    """
+
+    key: ApiKey
+    namespace: str
+    profile: Profile = "core"
+    user: str = USER
+
+    @classmethod
+    def make(cls, key: ApiKey, namespace: str, profile: str | None = None, user: str | None = None) -> Caller:
+        """Return a caller after checking its parts. Errors: `InputError`."""
+        chosen = next((name for name in PROFILES if name == (profile or "core")), None)
+        if chosen is None:
+            raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+        return cls(key, validate_namespace(namespace), chosen, user or USER)
+
 
 Data = dict[str, Any]
 JsonSchema = dict[str, Any]
@@ -124,3 +156,58 @@ def _shorten_property(schema: JsonSchema) -> JsonSchema:
     whole = {**schema, **(kinds[0] if len(kinds) == 1 else {})}
     left_out = {"title", "default", "anyOf"} if kinds else {"title", "default"}
     return {name: value for name, value in whole.items() if name not in left_out}
+
+
+# Results as tools answer them: text for the model, and the same in short for programs
+
+FACT = {"id", "subject", "predicate", "objects", "sentence", "valid_at", "invalid_at", "created_at", "expired_at"}
+MARKS = {"disputed_by", "superseded_by", "doubtful_since"}
+SOURCE = {"episode", "speaker", "at", "quote"}
+EPISODE = {"id", "speaker", "at", "content", "remarks"}
+
+
+def view_fact(fact: Fact) -> Data:
+    """Return *fact* in short; what is empty is left out."""
+    view = dump(fact, FACT | MARKS)
+    if fact.mark:
+        view["mark"] = fact.mark
+    return {**view, "sources": [dump(source, SOURCE) for source in fact.sources]}
+
+
+def view_episode(episode: Episode) -> Data:
+    """Return *episode* in short."""
+    return dump(episode, EPISODE)
+
+
+def view_review(review: Review) -> Data:
+    """Return *review* in short."""
+    view = dump(review, {"id", "kind", "ruling", "confidence", "reason", "decided_by"})
+    return {**view, "pending": view_fact(review.pending), "existing": view_fact(review.existing)}
+
+
+def view_change(change: Change) -> Data:
+    """Return *change* in short."""
+    facts = {"before": change.before, "after": change.after}
+    return {**dump(change, {"at", "kind", "cause"}), **{name: view_fact(fact) for name, fact in facts.items() if fact}}
+
+
+def fact_id(text: str) -> str:
+    """Return the id of a fact without ``fact:``, with which tools show it."""
+    return text.strip().removeprefix("fact:")
+
+
+def dump(value: Value, fields: set[str] | None = None) -> Data:
+    """Return *fields* of *value*, or all of them, as JSON; what is empty is left out."""
+    plain = value.model_dump(mode="json", include=fields, exclude_none=True, context=FOR_AGENTS)
+    return {name: part for name, part in plain.items() if part not in ("", [], {})}
+
+
+def render_facts(facts: Iterable[Fact], nothing: str) -> str:
+    """Return *facts* as lines with their ids, or *nothing* where there are none."""
+    lines = section("facts", (render_fact(fact, set()) for fact in facts))
+    return f"{DATA}\n\n{lines}" if lines else nothing
+
+
+def quote(text: str) -> str:
+    """Return *text*, which somebody wrote, as part of a line."""
+    return escape_line(text)

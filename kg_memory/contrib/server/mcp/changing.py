@@ -1,20 +1,64 @@
-"""The tools that only the user can have do something: review and forget."""
+"""The tools that change the memory: remember, and review and forget, which only the user can have do something."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field
+from mcp.server.elicitation import render_elicitation_schema
+from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, Field, ValidationError
 
-from kg_memory.adapters.rendering import MOST, parse_id, render_receipt
-from kg_memory.contrib.server.mcp.asking import ask, can_ask
-from kg_memory.contrib.server.mcp.tool import Answer, Arguments, Tool, ToolCall
-from kg_memory.contrib.server.mcp.views import dump, quote, view_review
+from kg_memory.adapters.rendering import MOST, parse_id, render_added, render_receipt
+from kg_memory.contrib.server.mcp.tool import Answer, Arguments, Tool, ToolCall, dump, quote, view_review
+from kg_memory.contrib.server.reader import OUTAGES
 from kg_memory.errors import InputError
 from kg_memory.models.graph import WITHHELD, Fact, IdentityDecision, Review
-from kg_memory.models.operations import PLANNED, ForgetReceipt
+from kg_memory.models.operations import PLANNED, AddResult, ForgetReceipt
+from kg_memory.temporal.interval import instant
 from kg_memory.text.dated import period_in_words
+
+SOURCE = "mcp"
+RESULT = {"episode", "status", "facts", "ended", "pending", "error", "skipped"}
+
+
+class Remember(Arguments):
+    """Remember something lasting that the user tells: a preference, a fact, a plan, a change. What it contradicts is
+    ended, not lost. Not for guesses, nor for what this memory told you.
+    """  # noqa: D205 - one paragraph for the model
+
+    content: str = Field(description="In the user's words, with names and dates.")
+    at: str | None = Field(None, description="When it was said: ISO 8601; now if left out.")
+
+
+async def remember(call: ToolCall, asked: Remember) -> Answer:
+    """Save the content, which nothing loses then, and read it; what cannot be read now is read later."""
+    at = asked.at or instant(call.memory.driver.today())  # one date, so that both steps mean the same episode
+    episode = {"content": asked.content, "speaker": call.caller.user, "at": at, "source": SOURCE}
+    (saved,) = await call.memory.episodes.asave([episode], namespace=call.namespace)
+    await call.report(1, 2, "saved")
+    if call.memory.settings.plan == "economy":
+        return _answer_later(call, saved, "is read together with what follows")
+    try:
+        (read,) = await call.memory.aadd_many([episode], namespace=call.namespace)
+    except OUTAGES as error:
+        return _answer_later(call, saved, f"is read later: {error}")
+    except asyncio.CancelledError:
+        call.wake(call.namespace)
+        raise
+    await call.report(2, 2, "read")
+    result = read.model_copy(update={"new": saved.new})
+    return Answer(render_added(result), dump(result, RESULT))
+
+
+def _answer_later(call: ToolCall, saved: AddResult, when: str) -> Answer:
+    call.wake(call.namespace)
+    return Answer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
+
 
 Waiting = Review | IdentityDecision
 SHOWN = 10
@@ -134,7 +178,62 @@ async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
     return "\n".join(lines)
 
 
+# Questions to the user, whom the client asks: by the current protocol in a second call, by the one before within one.
+#
+# By the current protocol the client calls the tool again with the user's answer. That counts only for the very question
+# that the second call asks, so nothing is decided that changed meanwhile.
+
+ANSWER = "answer"
+Form = TypeVar("Form", bound=BaseModel)
+
+
+class AnswerNeeded(Exception):
+    """The client is to ask the user, and to call again; `result` says what."""
+
+    def __init__(self, result: InputRequiredResult) -> None:
+        super().__init__(ANSWER)
+        self.result = result
+
+
+def can_ask(call: ToolCall) -> bool:
+    """Return whether the client can ask its user to fill in a form."""
+    capabilities = call.request.session.client_capabilities
+    ways = capabilities.elicitation if capabilities else None
+    return ways is not None and (ways.form is not None or ways.url is None)
+
+
+async def ask(call: ToolCall, question: str, form: type[Form]) -> Form | None:
+    """Have the user asked, and return the form filled in; ``None`` where the user declines.
+
+    Errors: `AnswerNeeded`; `InputError` for an answer that does not fit the form.
+    """
+    schema = render_elicitation_schema(form)
+    if call.request.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        response = (call.params.input_responses or {}).get(ANSWER)
+        state = _digest(call, question)
+        if response is None or call.params.request_state != state:
+            params = ElicitRequestFormParams(message=question, requested_schema=schema)
+            raise AnswerNeeded(
+                InputRequiredResult(input_requests={ANSWER: ElicitRequest(params=params)}, request_state=state)
+            )
+    else:
+        request = call.request
+        response = await request.session.elicit_form(question, schema, related_request_id=request.request_id)
+    if not isinstance(response, ElicitResult) or response.action != "accept":
+        return None
+    try:
+        return form.model_validate(response.content or {})
+    except ValidationError:
+        raise InputError("the user's answer does not fit the form; ask again") from None
+
+
+def _digest(call: ToolCall, question: str) -> str:
+    asked = json.dumps([call.namespace, call.params.name, question])
+    return hashlib.sha256(asked.encode()).hexdigest()
+
+
 TOOLS = (
+    Tool("remember", Remember, remember, {"episode": "string", "facts": "array"}, "write"),
     Tool("review", ReviewArguments, review, {"waiting": "array"}, "review"),
     Tool(
         "forget",
