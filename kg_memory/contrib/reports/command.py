@@ -13,40 +13,20 @@ if TYPE_CHECKING:
     from kg_memory.contrib.reports.values import Report
 
 _RUN, _VERBS = "kg_memory.contrib.reports.command:show_report", "kg_memory.contrib.reports.reports:Reports"
+_REPORTS = (
+    ("digest", "report recent events, and the decisions that wait for you", "", "since until believed_at limit"),
+    ("identity", "describe a person (default: who said most)", "about", "since as_of believed_at limit"),
+    ("handoff", "report what the next session or agent needs to go on", "", "thread as_of believed_at limit"),
+)
+"""The name, the help, the positional arguments and the options of each command."""
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
     """Add ``digest``, ``identity`` and ``handoff``, each made by *command*."""
-    example = 'example:\n  kg-memory digest --since "last month" --format markdown > digest.md\n'
-    digest = command(
-        "digest",
-        _RUN,
-        "report recent events, and the decisions that wait for you",
-        example,
-        group="look back",
-        verb=f"{_VERBS}.digest",
-        options="since until believed_at limit",
-    )
-    identity = command(
-        "identity",
-        _RUN,
-        "describe a person (default: who said most), and recent changes about them",
-        "example:\n  kg-memory identity Ann --since 2024-05-01\n",
-        group="look back",
-        verb=f"{_VERBS}.identity",
-        words="about",
-        options="since as_of believed_at limit",
-    )
-    handoff = command(
-        "handoff",
-        _RUN,
-        "report the next steps, decisions and open questions for the next session or agent",
-        "example:\n  kg-memory handoff --thread release --format markdown > HANDOFF.md\n",
-        group="look back",
-        verb=f"{_VERBS}.handoff",
-        options="thread as_of believed_at limit",
-    )
-    for made in (digest, identity, handoff):
+    for name, about, words, options in _REPORTS:
+        example = f"example:\n  kg-memory {name} --format markdown > {name}.md\n"
+        how = {"group": "look back", "verb": f"{_VERBS}.{name}", "words": words, "options": options}
+        made = command(name, _RUN, about, example, **how)
         made.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="default: text")
 
 
