@@ -24,7 +24,6 @@ models:    by their LangChain names: openai:gpt-5-mini, anthropic:..., ollama:..
 
 examples:
   kg-memory evaluate --dataset niah --system ours,bm25 --retrieval-only
-  kg-memory evaluate --dataset locomo --data locomo10.json --system ours:offline,hybrid --retrieval-only
   kg-memory evaluate --dataset locomo --data locomo10.json --system ours,bm25,full \\
       --reader openai:gpt-5-mini --judge openai:gpt-5-mini --conversations 1 --limit 20 --dry-run
   ... --yes --budget tokens=2000000 --price openai:gpt-5-mini=0.25/2

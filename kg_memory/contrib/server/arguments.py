@@ -7,36 +7,26 @@ from collections.abc import Callable
 
 SERVE_EPILOG = """\
 Without any key it answers this machine alone. Once a key was made, every request needs one.
-
-examples:
-  kg-memory serve
+example:
   kg-memory serve --host 0.0.0.0 --port 8080 --allow-host memory.example.com
-  curl http://127.0.0.1:8420/v1/namespaces/ann/stats
 """
 WORKER_EPILOG = """\
 Start as many as are needed, on any machine that reaches the database. One at a time reads a namespace, in its order;
 what one that was killed was reading goes to another after ten seconds.
-
-examples:
-  kg-memory serve --no-read --url falkor://db:6379
+example:
   kg-memory worker --url falkor://db:6379
 """
 KEYS_EPILOG = """\
 The key is shown once: the database has only its hash. In a pattern of namespaces * stands for any characters.
-
 examples:
-  kg-memory keys create "chat agent"
   kg-memory keys create "support desk" --scope read,review --namespaces "support/*"
-  kg-memory keys list
   kg-memory keys revoke 3f2a9c0d1e4b
 """
 MCP_EPILOG = """\
 The client starts it by itself: it speaks MCP on its standard input and output. All tools are about the namespace that
 is named here, and the model cannot name another.
-
-examples:
+example:
   claude mcp add memory -- kg-memory mcp -n ann
-  kg-memory mcp -n ann --profile read-only
 """
 HOST, PORT = "127.0.0.1", 8420
 
