@@ -108,7 +108,8 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
     recipe = question.recipe
     scopes = yield from _measure_scopes(lookup, question, time)
     hits, usual = yield from _search(lookup, recipe, scopes)
-    around = yield from look_around(hits, recipe, scopes, lookup.origins, lookup.vector, time.instants)
+    needs = {"statements": bool(lookup.subjects), "signs": lookup.any_unread or lookup.vector is not None}
+    around = yield from look_around(hits, recipe, scopes, lookup.origins, lookup.vector, time.instants, **needs)
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins, around)
     named = [row["id"] for row in lookup.named]
     centers = [row["id"] for row in lookup.named if not lookup.centers.isdisjoint(row["keys"])]
@@ -118,7 +119,8 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return found
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
-    tellers = {id_: tuple((link.statements or {}).values()) for id_, link in around.links.items()}
+    stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
+    tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if lookup.subjects else {}
     near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
     evidence = weigh(asked, hits, tellers, near, usual)
     doubt = explain_doubt(text, asked, evidence)

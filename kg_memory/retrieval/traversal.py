@@ -15,7 +15,7 @@ from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.answerable import NEAREST
-from kg_memory.retrieval.fuse import Hits, Scored, ids_of, positive
+from kg_memory.retrieval.fuse import NO_HITS, Hits, Scored, ids_of, positive
 from kg_memory.retrieval.plugins import Activity, Instants, Link, Links, Walk
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
@@ -90,8 +90,14 @@ def look_around(
     origins: Origins,
     vector: Vector | None,
     instants: Instants,
+    *,
+    statements: bool = True,
+    signs: bool = True,
 ) -> Flow[Surroundings]:
-    """Return the surroundings of *hits* and *origins*; without a walk where the recipe does not go by the graph."""
+    """Return the surroundings of *hits* and *origins*; without a walk where the recipe does not go by the graph.
+
+    Without one, the *statements* of facts and the *signs* of episodes are read only if they are asked for.
+    """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
     if walks:
@@ -100,16 +106,18 @@ def look_around(
             by_words = yield from weigh_by_words(hits)
             start = by_words | {id_: max(weight, by_words.get(id_, 0.0)) for id_, weight in start.items()}
     by_community = start if recipe.weights("communities").graph else {}
-    (links, named), episodes, walked, communities = yield from in_step(
+    facts = hits["facts"].searched if walks or statements else ()
+    episodes = hits["episodes"] if walks or signs else NO_HITS
+    (links, named), found_signs, walked, communities = yield from in_step(
         (
-            read_facts(hits["facts"].searched, origins.things if walks else (), instants),
-            _read_signs(hits["episodes"], origins.keys if walks else {}, vector),
+            read_facts(facts, origins.things if walks else (), instants),
+            _read_signs(episodes, origins.keys if walks else {}, vector),
             walk_from(recipe.traversal, start, instants),
             find_communities(by_community),
         )
     )
     near, activity = walked
-    return Surroundings({**links, **near}, activity, communities, named, episodes)
+    return Surroundings({**links, **near}, activity, communities, named, found_signs)
 
 
 def add_graph_hits(

@@ -78,7 +78,7 @@ def _read_walk(
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
-    rows = yield from read(cypher.walk(hops), ids=ids, **bounds, **instants.params)
+    rows = yield from read(cypher.walk(hops, unreviewed=instants.unreviewed), ids=ids, **bounds, **instants.params)
     return rows[0] if rows else {}
 
 

@@ -140,10 +140,13 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
     """
     if kind != "facts":
         return ""
+    return f"{_believed(unreviewed=unreviewed)}\nWITH DISTINCT d, score"
+
+
+def _believed(*, unreviewed: bool) -> str:
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
-WHERE {part.BELIEVED}
-WITH DISTINCT d, score"""
+WHERE {part.BELIEVED}"""
 
 
 def bm25_among(kind: Kind, first: str, sifting: str) -> str:
@@ -342,22 +345,20 @@ CALL {
 """The step that adds `statements`, the episodes that state the nodes in the list `facts`, with their speakers."""
 
 
-def _near(entity: str, hop: int) -> str:
+def _near(entity: str, hop: int, *, unreviewed: bool) -> str:
     # Sorted for each entity separately, where a limit keeps it short: all at once takes three times as long at a hub.
     # Facts that hold come in that order; sorting again would cost a third.
     return f"""CALL {{
   WITH {entity}
   MATCH ({entity})-[:SUBJECT_OF|OBJECT_IS]-(d)
   WITH d LIMIT $most
-  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth{hop}
-  MATCH (d)-[h:HELD|PROPOSED]->(b)
-  WHERE {part.HOLDS}
+  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth{hop}{_believed(unreviewed=unreviewed)}
   WITH DISTINCT d LIMIT $limit{hop}
   RETURN d
 }}"""
 
 
-def walk(hops: int) -> str:
+def walk(hops: int, *, unreviewed: bool = False) -> str:
     """Return the query that walks so many *hops* from the entities ``$ids``: `links1`, `links2` ..., and `statements`.
 
     A hop goes along the latest ``$limit1`` true facts of each entity, of the latest ``$depth1``; of an entity with more
@@ -367,7 +368,7 @@ def walk(hops: int) -> str:
     steps = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})
-{_near("e", 1)}{_ENDS}
+{_near("e", 1, unreviewed=unreviewed)}{_ENDS}
 WITH collect([d, s, o]) AS ends1, collect(DISTINCT d) AS facts, $ids AS reached"""
     ends = "ends1"
     for hop in range(2, hops + 1):
@@ -386,7 +387,7 @@ CALL {{
   UNWIND next AS n
   WITH n
   WHERE outdegree(n, 'SUBJECT_OF') + indegree(n, 'OBJECT_IS') <= $hub
-  {_near("n", hop)}{_ENDS}
+  {_near("n", hop, unreviewed=unreviewed)}{_ENDS}
   RETURN collect([d, s, o]) AS ends{hop}, collect(DISTINCT d) AS more
 }}
 WITH {ends}, ends{hop}, facts + more AS facts, reached + [n IN next | n.id] AS reached"""

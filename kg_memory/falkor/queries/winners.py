@@ -7,9 +7,7 @@ from kg_memory.temporal.interval import OPEN_END
 
 _SAID = "[e {.at, offset: coalesce(e.offset, 0)}] AS said"
 
-_DISPUTED = f"""MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
-WITH DISTINCT e, f
-MATCH (f)-[:JUDGED]->(v:Verdict)
+_DISPUTED = f"""MATCH (f)-[:JUDGED]->(v:Verdict)
 WHERE v.ruling <> 'both' AND v.created_at <= $believed_at
 OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at
@@ -34,9 +32,7 @@ RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x
 ORDER BY id, kind, sentence"""
 """The disputed facts of an episode, each with the nearest episode after it that states a contradicting fact."""
 
-_REFUSED = """MATCH (e:Episode {id: id})-[:STATES]->(f:Fact)
-WITH DISTINCT e, f
-MATCH (f)-[:JUDGED]->(v:Verdict)
+_REFUSED = """MATCH (f)-[:JUDGED]->(v:Verdict)
 WHERE v.new = v.known AND v.ruling = 'refused' AND v.refused_at <= $believed_at AND e.created_at <= v.refused_at
 WITH DISTINCT e, f
 RETURN e.id AS id, 'refused' AS kind, f.sentence AS sentence, NULL AS until, NULL AS precision, NULL AS by,
@@ -44,9 +40,7 @@ RETURN e.id AS id, 'refused' AS kind, f.sentence AS sentence, NULL AS until, NUL
 ORDER BY id, sentence"""
 """The facts of an episode that were retracted since then."""
 
-_ENDED = f"""MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
-WITH DISTINCT e, f
-MATCH (f)-[:HELD]->(b:Belief)
+_ENDED = f"""MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at
 WITH e, f, b ORDER BY b.invalid_at DESC
 WITH e, f, collect(b {{.invalid_at, .end_precision}})[0] AS last
@@ -80,10 +74,18 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 def _remarks(ids: str, remarks: str) -> str:
     """Return the step that adds the list *remarks* on the episodes of the list *ids*."""
-    branches = "\nUNION ALL\n".join(f"WITH {ids}\nUNWIND {ids} AS id\n{each}" for each in (_DISPUTED, _REFUSED, _ENDED))
+    first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
+    branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
     return f"""
 CALL {{
   WITH {ids}
+  UNWIND {ids} AS id
+  MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
+  WITH DISTINCT e, f
+  RETURN collect([e, f]) AS stated
+}}
+CALL {{
+  WITH stated
   CALL {{
 {branches}
   }}
