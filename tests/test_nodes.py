@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +16,12 @@ from langgraph.graph import START, MessagesState, StateGraph
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.ingestion.graph import build
-from kg_memory.ingestion.state import decode_times, find_answers
+from kg_memory.ingestion.records import NOT_RECEIVED, Grounds
+from kg_memory.ingestion.state import decode, find_answers
 from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
 from kg_memory.llm.prompts.answers import ExtractedFacts, Summaries
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
-from kg_memory.runtime.effects import Ask
+from kg_memory.runtime.effects import Ask, ask
 from kg_memory.runtime.flow import Every, run
 from kg_memory.runtime.graph import summarise_update
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -130,21 +132,22 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
     assert found == {"a": None, "b": EMPTY, "c": EMPTY}
 
 
-@pytest.mark.parametrize("done", [False, True])
-def test_an_answer_is_stored_with_its_episode_unless_that_is_done(done):
-    asking = CachedAnswers(
-        "ann", MemoryCache(), durable=find_answers({"episode": {"id": "e"}, "done": done}, "a model")
-    )
+@pytest.mark.parametrize(
+    ("prompt", "done", "stored"), [(FACTS, False, [KEEP_ANSWER]), (FACTS, True, []), (SUMMARISE, False, [])]
+)
+def test_the_answer_to_a_reading_question_is_stored_until_its_episode_is_done(prompt, done, stored):
+    values = {"episode": replace(NOT_RECEIVED, id="e"), "done": done}
+    asking = CachedAnswers("ann", MemoryCache(), durable=find_answers(values, "a model"))
     effects: list[Any] = []
 
     def perform(effect: Any) -> Any:
         effects.append(effect)
         return EMPTY if isinstance(effect, Ask) else []
 
-    run(asking.through(_asks("a")), perform)
-    asked, *stored = effects
+    run(asking.through(ask(prompt, entities="a")), perform)
+    asked, *written = effects
     assert asked.episode == "e"
-    assert [each.cypher for each in stored] == ([] if done else [KEEP_ANSWER])
+    assert [each.cypher for each in written] == stored
 
 
 def test_the_context_of_a_run_changes_its_settings_and_its_prompts(invoke, driver, settings, namespace, model):
@@ -232,10 +235,9 @@ def test_news_are_counts_and_yes_or_no_and_no_words():
 
 
 def test_open_ends_that_javascript_rounded_are_exact_again():
-    rounded = {"facts": [{"invalid_at": 1152921504606847000, "valid_at": -1152921504606847000, "start": 3}]}
-    exact = {"facts": [{"invalid_at": OPEN_END, "valid_at": OPEN_START, "start": 3}]}
-    assert decode_times(rounded) == exact
-    assert decode_times({"related": {"found": [{"f1": rounded}]}}) == {"related": {"found": [{"f1": exact}]}}
+    rounded = [{"beliefs": [{"invalid_at": 1152921504606847000, "valid_at": -1152921504606847000, "start": 3}]}]
+    exact = [{"beliefs": [{"invalid_at": OPEN_END, "valid_at": OPEN_START, "start": 3}]}]
+    assert decode({"grounds": {"revisions": {"e": 1}, "histories": rounded}}) == {"grounds": Grounds({"e": 1}, exact)}
     assert float(OPEN_END) == 1152921504606847000.0
 
 
