@@ -192,10 +192,13 @@ create_memory_manager = MemoryManager
 
 
 class ThreadExtractor(FlowRunnable[BaseModel]):
-    """Fills in one record about a whole conversation."""
+    """Takes ``{"messages": [...]}`` and returns one record, by default a title and a summary.
 
-    def __init__(self, model: BaseChatModel | str, schema: Schema, instructions: str) -> None:
-        [self._schema] = _validate_schemas([schema])
+    Errors: `SettingsError`.
+    """
+
+    def __init__(self, model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = "") -> None:
+        [self._schema] = _validate_schemas([SummarizeThread if schema is None else schema])
         self._model, self._instructions = open_model(model), instructions
         records = Annotated[list[self._schema], Field(min_length=1, max_length=1)]  # type: ignore[name-defined]
         self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
@@ -211,14 +214,8 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
         return record
 
 
-def create_thread_extractor(
-    model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = ""
-) -> ThreadExtractor:
-    """Return a runnable that takes ``{"messages": [...]}`` and returns one record: by default a title and a summary.
-
-    Errors: `SettingsError`.
-    """
-    return ThreadExtractor(model, SummarizeThread if schema is None else schema, instructions)
+create_thread_extractor = ThreadExtractor
+"""The name by which LangMem makes a `ThreadExtractor`."""
 
 
 def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:

@@ -222,9 +222,19 @@ create_memory_store_manager = MemoryStoreManager
 
 
 class MemorySearcher(FlowRunnable[list[SearchItem]]):
-    """Searches a store for what bears on a conversation, by queries that a model writes."""
+    """Takes ``{"messages": [...]}`` and returns items of a store, found by queries that a model writes, the best first.
 
-    def __init__(self, model: BaseChatModel | str, prompt: str, namespace: Labels | str, store: Store | None) -> None:
+    *prompt* says what to look for. Errors: `SettingsError`.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel | str,
+        prompt: str = "",
+        *,
+        namespace: Labels | str = NAMESPACE,
+        store: Store | None = None,
+    ) -> None:
         self.namespace = Namespace(namespace)
         self._model, self._prompt, self._store = open_model(model), prompt, validate_store(store)
 
@@ -234,18 +244,8 @@ class MemorySearcher(FlowRunnable[list[SearchItem]]):
         return (yield from search_all(store, namespace, queries, 10))
 
 
-def create_memory_searcher(
-    model: BaseChatModel | str,
-    prompt: str = "",
-    *,
-    namespace: Labels | str = NAMESPACE,
-    store: Store | None = None,
-) -> MemorySearcher:
-    """Return a runnable that takes ``{"messages": [...]}`` and returns items of the store, the best first.
-
-    *prompt* says what to look for. Errors: `SettingsError`.
-    """
-    return MemorySearcher(model, prompt, namespace, store)
+create_memory_searcher = MemorySearcher
+"""The name by which LangMem makes a `MemorySearcher`."""
 
 
 def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:

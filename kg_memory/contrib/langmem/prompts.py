@@ -19,7 +19,6 @@ from kg_memory.contrib.langmem.place import Namespace
 from kg_memory.contrib.langmem.questions import CHOOSE_PROMPTS, REVIEW, REWRITE, Lesson
 from kg_memory.contrib.langmem.store import Labels, Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
-from kg_memory.llm.chat import ChatModel
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.models.operations import AddResult
@@ -64,9 +63,24 @@ class Prompt(TypedDict, total=False):
 
 
 class PromptOptimizer(FlowRunnable[str]):
-    """Takes ``{"trajectories": [...], "prompt": ...}`` and returns the improved prompt."""
+    """Takes ``{"trajectories": [...], "prompt": ...}`` and returns the prompt, improved by *model*'s review of it.
 
-    def __init__(self, model: ChatModel, kind: Kind, config: Mapping[str, Any] | None, rules: Rules | None) -> None:
+    ``gradient`` reviews until the lessons are settled, then rewrites the prompt; ``metaprompt`` reviews and rewrites by
+    turns; ``prompt_memory`` does each once. *config* limits how often: ``min_reflection_steps`` (1) and
+    ``max_reflection_steps`` (3). With a *memory*, the lessons are kept there: see `render_rules`.
+    Errors: `SettingsError`.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel | str,
+        /,
+        *,
+        kind: Kind = "gradient",
+        config: Mapping[str, Any] | None = None,
+        memory: GraphMemory | None = None,
+        namespace: Labels | str = DEFAULT_NAMESPACE,
+    ) -> None:
         if kind not in KINDS:
             raise SettingsError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         if unknown := set(config or {}) - set(STEPS):
@@ -77,7 +91,8 @@ class PromptOptimizer(FlowRunnable[str]):
         steps = {**STEPS, **(config or {})}
         self._least = validate_count("min_reflection_steps", steps["min_reflection_steps"], 0)
         self._most = validate_count("max_reflection_steps", steps["max_reflection_steps"])
-        self._model, self._kind, self._rules = model, kind, rules
+        self._rules = None if memory is None else Rules(memory, namespace)
+        self._model, self._kind = open_model(model), kind
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
         trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
@@ -131,31 +146,28 @@ class PromptOptimizer(FlowRunnable[str]):
         return f"{text}\n\n{listed}"  # rather than lose a variable, or the prompt
 
 
-def create_prompt_optimizer(
-    model: BaseChatModel | str,
-    /,
-    *,
-    kind: Kind = "gradient",
-    config: Mapping[str, Any] | None = None,
-    memory: GraphMemory | None = None,
-    namespace: Labels | str = DEFAULT_NAMESPACE,
-) -> PromptOptimizer:
-    """Return a runnable that improves a prompt by *model*'s review of how it did.
-
-    ``gradient`` reviews until the lessons are settled, then rewrites the prompt; ``metaprompt`` reviews and rewrites by
-    turns; ``prompt_memory`` does each once. *config* limits how often: ``min_reflection_steps`` (1) and
-    ``max_reflection_steps`` (3). With a *memory*, the lessons are kept there: see `render_rules`.
-    Errors: `SettingsError`.
-    """
-    rules = None if memory is None else Rules(memory, namespace)
-    return PromptOptimizer(open_model(model), kind, config, rules)
+create_prompt_optimizer = PromptOptimizer
+"""The name by which LangMem makes a `PromptOptimizer`."""
 
 
 class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
-    """Takes ``{"trajectories": [...], "prompts": [...]}``; returns all prompts, those improved that caused problems."""
+    """Takes ``{"trajectories": [...], "prompts": [...]}``; returns all prompts, those improved that caused problems.
 
-    def __init__(self, model: ChatModel, optimizer: PromptOptimizer) -> None:
-        self._model, self._optimizer = model, optimizer
+    The options are those of a `PromptOptimizer`. Errors: `SettingsError`.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel | str,
+        /,
+        *,
+        kind: Kind = "gradient",
+        config: Mapping[str, Any] | None = None,
+        memory: GraphMemory | None = None,
+        namespace: Labels | str = DEFAULT_NAMESPACE,
+    ) -> None:
+        self._optimizer = PromptOptimizer(model, kind=kind, config=config, memory=memory, namespace=namespace)
+        self._model = open_model(model)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
         trajectories = _field(given, "trajectories")
@@ -191,18 +203,8 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         return set(answer.names)
 
 
-def create_multi_prompt_optimizer(
-    model: BaseChatModel | str,
-    /,
-    *,
-    kind: Kind = "gradient",
-    config: Mapping[str, Any] | None = None,
-    memory: GraphMemory | None = None,
-    namespace: Labels | str = DEFAULT_NAMESPACE,
-) -> MultiPromptOptimizer:
-    """Return a runnable that improves those of several prompts that caused problems; see `create_prompt_optimizer`."""
-    optimizer = create_prompt_optimizer(model, kind=kind, config=config, memory=memory, namespace=namespace)
-    return MultiPromptOptimizer(open_model(model), optimizer)
+create_multi_prompt_optimizer = MultiPromptOptimizer
+"""The name by which LangMem makes a `MultiPromptOptimizer`."""
 
 
 def _field(input_: Any, name: str) -> Any:
