@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import overload
 
 from kg_memory.contrib.evaluation.judges import MODES
 from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question
@@ -45,29 +44,27 @@ class Options:
     retrieval_only: bool = False
 
 
-class Selection(Sequence[Conversation]):
-    """The conversations that have questions, with these alone; each is read when it is asked for, as some are large.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The `conversations` that have questions, with those alone that are `asked`, by place and `question_key`.
 
-    `keys` are the questions, as `question_key` names them.
+    Each conversation is read when the iteration comes to it, as some are large.
     """
 
-    def __init__(self, conversations: Sequence[Conversation], kept: Mapping[int, Mapping[str, Question]]) -> None:
-        self._conversations, self._kept = conversations, kept
-        self._places = sorted(kept)
-        self.keys = {key for questions in kept.values() for key in questions}
+    conversations: Sequence[Conversation]
+    asked: Mapping[int, Mapping[str, Question]]
+
+    @property
+    def keys(self) -> set[str]:
+        """The questions, as `question_key` names them."""
+        return {key for questions in self.asked.values() for key in questions}
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.asked)
 
-    @overload
-    def __getitem__(self, place: int) -> Conversation: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Conversation]: ...
-    def __getitem__(self, place: int | slice) -> Conversation | list[Conversation]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(len(self)))]
-        where = self._places[place]
-        return replace(self._conversations[where], questions=list(self._kept[where].values()))
+    def __iter__(self) -> Iterator[Conversation]:
+        for place in sorted(self.asked):
+            yield replace(self.conversations[place], questions=list(self.asked[place].values()))
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -213,7 +213,7 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 
 
 def _estimate_reading(
-    system: System, conversations: Sequence[Conversation], max_tokens: int
+    system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Cost | None, list[int]]:
     """Return the cost of ingesting all, None if the system does not tell, and the tokens of a context of each."""
     ask = getattr(system, "estimate", None)
