@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.importers.json_records import read_json_records
+from kg_memory.contrib.importers.moving import read_json_records
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact

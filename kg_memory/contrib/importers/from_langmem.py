@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from kg_memory.contrib.importers.json_records import read_json_records
-from kg_memory.contrib.importers.moving import LIST_NAMES, Reading, Record, choose_owner, read_time
+from kg_memory.contrib.importers.moving import LIST_NAMES, Reading, Record, choose_owner, read_json_records, read_time
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind

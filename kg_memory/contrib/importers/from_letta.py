@@ -14,8 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kg_memory.contrib.importers.json_records import parse_json
-from kg_memory.contrib.importers.moving import Reading, Record, choose_owner, read_text, read_time, require_text
+from kg_memory.contrib.importers.moving import (
+    Reading,
+    Record,
+    choose_owner,
+    parse_json,
+    read_text,
+    read_time,
+    require_text,
+)
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind

@@ -13,13 +13,13 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from kg_memory.contrib.importers.json_records import read_json_records
 from kg_memory.contrib.importers.moving import (
     Lookup,
     Reading,
     Record,
     choose_owner,
     name_objects,
+    read_json_records,
     read_text,
     read_time,
     require_text,
