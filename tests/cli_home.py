@@ -125,15 +125,6 @@ class Terminal:
         """Return the terminal's local modes: whether it shows what is typed, and waits for whole lines."""
         return int(termios.tcgetattr(self._terminal)[3])
 
-    def stop_and_go_on(self, flags: int) -> None:
-        """Stop the command as Ctrl-Z does, set the terminal to *flags* as a shell does, and let it go on."""
-        os.kill(self._child, signal.SIGSTOP)
-        assert os.WIFSTOPPED(os.waitpid(self._child, os.WUNTRACED)[1])
-        modes = termios.tcgetattr(self._terminal)
-        modes[3] = flags
-        termios.tcsetattr(self._terminal, termios.TCSANOW, modes)
-        os.kill(self._child, signal.SIGCONT)
-
     def _read(self, seconds: float) -> bool:
         """Read what appears within *seconds*, and tell whether anything did."""
         if not select.select([self._terminal], [], [], max(seconds, 0))[0]:
