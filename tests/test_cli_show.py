@@ -114,7 +114,7 @@ def test_a_command_shows(shown: Shown, line: str, expected: list[str]) -> None:
         ("--explain --limit 1", ["FOUND BY SCORE", "words 1", "fused ", "LEFT OUT", "not among the first 1"]),
         ("--explain --limit 1", ["more; --json has all of them.", "Asked about what is so now. Believed at 2"]),
         ("--on 2023-12-24 --explain", ["Asked about what was so at 2023-12-24. Believed at 2", "Bergen"]),
-        ("--context --explain --limit 1", ["</EPISODES> Asked about", "LINE OF", "LEFT OUT"]),
+        ("--context --explain --limit 1", ["</EPISODES> Asked about", "FOUND BY", "LEFT OUT"]),
         ("--near Tom --recipe distance --explain", ["fused ", "distance "]),
     ],
 )  # fmt: skip

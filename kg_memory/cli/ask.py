@@ -14,7 +14,7 @@ from kg_memory.cli.output import Columns, Screen
 from kg_memory.cli.views import EPISODE, FACT, when
 from kg_memory.errors import ModelError
 from kg_memory.models.graph import Kind
-from kg_memory.models.results import Context, Explanation, Line, SearchResults
+from kg_memory.models.results import Explanation, SearchResults
 from kg_memory.runtime.effects import Ask, Prompt
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> N
         screen.values(results.episodes, {**EPISODE, **extra})
     if explain:
         screen.line()
-        _show_left_out([each for each in results.explanations if each.rank is None], screen)
+        _show_left_out(results.explanations, screen)
 
 
 def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
@@ -108,8 +108,7 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
     if arguments.explain:
         screen.line()
         _show_time(results, arguments, screen)
-        _show_lines(context, screen)
-        _show_left_out(results.explanations, screen)
+        _show_results(results, screen, explain=True)
     if not results.abstains and (context or context.left_out):
         for text in _describe_doubt(results):
             screen.note(text)
@@ -172,16 +171,6 @@ def _columns(explanations: Mapping[str, Explanation]) -> Columns:
     return {"found by": found_by, "score": scores}
 
 
-def _show_lines(context: Context, screen: Screen) -> None:
-    """Print the explanation of each line of *context*."""
-    columns = _columns({each.id: each for each in context.results.explanations})
-    if context.lines:
-        screen.values(
-            context.lines, {"line of": _kind, "text": lambda line: _cut(line.text.removeprefix("- ")), **columns}
-        )
-        screen.line()
-
-
 def _show_left_out(explanations: Sequence[Explanation], screen: Screen) -> None:
     """Print the best results of each kind that were left out, and why."""
     left = [each for each in explanations if each.left_out]
@@ -190,13 +179,11 @@ def _show_left_out(explanations: Sequence[Explanation], screen: Screen) -> None:
         return
     columns = _columns({each.id: each for each in shown})
     why: Columns = {"why": lambda each: _ID.sub(r"\1", each.left_out)}
-    screen.values(shown, {"left out": _kind, "text": lambda each: _cut(each.text), **columns, **why})
+    screen.values(
+        shown, {"left out": lambda each: _KINDS[each.kind], "text": lambda each: _cut(each.text), **columns, **why}
+    )
     if len(left) > len(shown):
         screen.line(f"… and {len(left) - len(shown)} more; --json has all of them.", "dim")
-
-
-def _kind(value: Explanation | Line) -> str:
-    return _KINDS[value.kind]
 
 
 def _cut(text: str) -> str:
