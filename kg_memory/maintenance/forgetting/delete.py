@@ -50,10 +50,7 @@ class Searcher(Protocol):
 
 @dataclass(slots=True)
 class Deleted:
-    """The ids of what went, or changed, in all batches so far, and the words of the messages that went.
-
-    `ids` are those of all nodes that went, and the keys of entities.
-    """
+    """The ids of what went, or changed, in all batches so far, and the words of the messages that went."""
 
     episodes: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
@@ -65,7 +62,6 @@ class Deleted:
     texts: dict[str, str] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
-    ids: set[str] = field(default_factory=set)
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
         """Add what *plan* does at that *time*."""
@@ -82,7 +78,6 @@ class Deleted:
         self.redacted += new_ids
         self.times.append(time)
         self.words |= impact.forgotten.words
-        self.ids |= find_gone_ids(impact, parameters)
         gone = {*self.facts, *self.entities, *(set(self.episodes) - set(new_ids))}
         for ids in (self.restored, self.changed, self.unread):
             ids.difference_update(gone)
@@ -125,8 +120,8 @@ def check_model() -> Flow[str]:
 
 def delete_batch(
     batch: Batch, settings: Settings, namespace: str, deleted: Deleted, searcher: Searcher | None
-) -> Flow[None]:
-    """Delete the messages of *batch*, and add what went to *deleted*, and its traces to *searcher*.
+) -> Flow[set[str]]:
+    """Delete the messages of *batch*, and return all ids that went; add these to *deleted*, the traces to *searcher*.
 
     It is planned again where others changed something of it meanwhile.
     Errors: `EmbeddingMismatch` while the graph is being re-embedded, before anything is deleted.
@@ -135,14 +130,14 @@ def delete_batch(
         model = yield from check_model()
         planned = yield from plan_batch(batch, settings, namespace)
         if planned is None:
-            return
+            return set()
         impact, plan, time = planned
         traces = (yield from searcher.gather(impact, plan.parameters)) if searcher else None
         if (yield from write(cypher.FORGET, **plan.parameters, model=model, now=time)):
             deleted.add(impact, plan, time)
             if searcher:
                 searcher.add(traces)
-            return
+            return find_gone_ids(impact, plan.parameters)
     raise _gave_up()
 
 

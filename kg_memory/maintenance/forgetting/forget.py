@@ -7,14 +7,14 @@ traces found.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 
 from kg_memory.errors import EmbeddingMismatch
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.rows import to_datetime
+from kg_memory.falkor.rows import Row, to_datetime
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.forgetting import audit, cypher
@@ -119,9 +119,14 @@ def forget(
     searcher: Searcher | None = load_plugin("searches", "residue")() if request.search else None
     for start in range(0, len(ids), AT_ONCE):
         batch = Batch(ids[start : start + AT_ONCE], redactions)
-        yield from delete_batch(batch, settings, namespace, run.deleted, searcher)
+        gone = yield from delete_batch(batch, settings, namespace, run.deleted, searcher)
+        if gone and searcher is None:
+            run.residue += yield from _find_left(gone, run.deleted.times[-1])
         on_progress(min(start + AT_ONCE, len(ids)), len(ids))
-    yield from _search(run, searcher)
+    if searcher:
+        yield from clear_process_caches()
+        with suppress(EmbeddingMismatch):  # not while the graph is being re-embedded
+            run.residue, run.searched = yield from searcher.search()
     receipt = yield from _finish(run)
     if not run.deleted.episodes:  # somebody else was first
         raise not_found(request.kind, request.target)
@@ -159,19 +164,12 @@ def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
-def _search(run: Run, searcher: Searcher | None) -> Flow[None]:
-    """Look for the ids of what went, or by *searcher* for all traces of it; not while the graph is being re-embedded.
-
-    What was added again since the first of it went is not found by its id.
-    """
-    deleted = run.deleted
+def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
+    """Return what still has one of *ids* and was made before that *time*; later, somebody may have added it again."""
+    rows: Sequence[Row] = ()
     with suppress(EmbeddingMismatch):
-        if searcher:
-            yield from clear_process_caches()
-            run.residue, run.searched = yield from searcher.search()
-        elif deleted.ids:
-            rows = yield from read(cypher.IDS_LEFT, ids=sorted(deleted.ids), since=0, until=min(deleted.times))
-            run.residue = [Residue(label=row["label"], name=row["name"], id="", trace="id") for row in rows]
+        rows = yield from read(cypher.IDS_LEFT, ids=sorted(ids), since=0, until=time)
+    return [Residue(label=row["label"], name=row["name"], id="", trace="id") for row in rows]
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
