@@ -214,11 +214,6 @@ class Passage:
         return tuple(chain.from_iterable(find_dates(text, at) for text, at in texts))
 
     @cached_property
-    def text(self) -> str:
-        """The content and the texts before it."""
-        return f"{self.content}\n{self.context.text}"
-
-    @cached_property
     def told_numbers(self) -> frozenset[str]:
         """The numbers in the content and the texts before it."""
         return self.words.numbers | self.context.numbers
@@ -302,3 +297,50 @@ def language_of(text: str) -> Language:
     english, foreign = (sum(words[word] for word in words.keys() & each) for each in (_ENGLISH, _FOREIGN))
     accents = latin - len(re.findall("[A-Za-z]", text))
     return "english" if english >= foreign and accents <= 0.02 * latin + 2 else ""
+
+
+# The span
+
+
+def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
+    """Return where *quote*, or most of its words, stands in *content*, and the share of the quote that stands there."""
+    exact = locate(quote, content)
+    if exact is not None:
+        return exact, 1.0
+    spans = [(to_key(match[0]), match.start(), match.end()) for match in _UNIT.finditer(content)]
+    needed = Counter(to_key(match[0]) for match in _UNIT.finditer(quote))
+    most = needed.total()
+    if not most:
+        return None, _WITHOUT_SPAN
+    width, inside, hits, best = most + most // 2 + 2, Counter[str](), 0, (0, 0)
+    for place, (key, _, _) in enumerate(spans):
+        inside[key] += 1
+        hits += inside[key] <= needed[key]
+        if place >= width:
+            old = spans[place - width][0]
+            hits -= inside[old] <= needed[old]
+            inside[old] -= 1
+        best = max(best, (hits, -place))
+    share, place = best[0] / most, -best[1]
+    if share < _MOST_WORDS:
+        return None, _WITHOUT_SPAN
+    within = [span for span in spans[max(place - width + 1, 0) : place + 1] if span[0] in needed]
+    return (within[0][1], within[-1][2]), share
+
+
+def locate(quote: str, content: str) -> tuple[int, int] | None:
+    """Return the place of *quote* in *content*, ignoring case and spaces."""
+    quote = quote.strip()
+    if not quote:
+        return None
+    start = content.find(quote)
+    if start >= 0:
+        return start, start + len(quote)
+    if " ".join(quote.casefold().split()) not in " ".join(content.casefold().split()):
+        return None  # at once: the search below may take the product of both lengths
+    match = re.search(r"\s+".join(map(re.escape, quote.split())), content, re.IGNORECASE)
+    return match.span() if match else None
+
+
+_UNIT = re.compile(rf"{HAN.pattern}|[^\W_]+?(?={HAN.pattern})|[^\W_]+(?:['’][^\W_]+)*")
+_MOST_WORDS, _WITHOUT_SPAN = 0.6, 0.45

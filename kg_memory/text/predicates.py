@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import takewhile
+from typing import Any
 
 from kg_memory.models.ontology import FactType
 from kg_memory.text.identity import replace_unstorable
@@ -59,38 +60,17 @@ _WANTS_TO = re.compile(
 _PLANS = (("PLANS_TO", _PLANS_TO), ("WANTS_TO", _WANTS_TO))
 _PLAN_FAMILY = "plan"
 _LIFELONG = frozenset({"birth", "death"})
-_FORMS = """
-    LEFT:LEAVE MET:MEET BOUGHT:BUY SOLD:SELL WROTE:WRITE WRITTEN:WRITE MADE:MAKE BUILT:BUILD LED:LEAD KNEW:KNOW
-    KNOWN:KNOW TAUGHT:TEACH LOST:LOSE FOUND:FIND THOUGHT:THINK TOOK:TAKE TAKEN:TAKE GOT:GET BEGAN:BEGIN BEGUN:BEGIN
-    DROVE:DRIVE FLEW:FLY SPOKE:SPEAK SPOKEN:SPEAK SAID:SAY TOLD:TELL SAW:SEE SEEN:SEE CAME:COME HELD:HOLD KEPT:KEEP
-    GAVE:GIVE GIVEN:GIVE WON:WIN BROKE:BREAK BROKEN:BREAK GREW:GROW LEARNT:LEARN DOES:DO DID:DO DONE:DO CAUGHT:CATCH
-    WITHDREW:WITHDRAW BROUGHT:BRING BORN:BEAR HURT:HURT DYING:DIE DIED:DIE DIES:DIE LYING:LIE"""
-_IRREGULAR = dict(pair.split(":") for pair in _FORMS.split())
-"""The base of each irregular form, both in capitals."""
-_VERBS = frozenset(
-    """SPEAK LEARN VISIT TRAVEL MAKE CHANGE SEND SENT SET GET RAISE CUT PAY PAID OWE WRITE READ FOUND FIND BUILT BUILD
-    LEAVE LEFT MEET MET BUY BOUGHT SELL SOLD PLAY TAKE TOOK GIVE GAVE KNOW KNEW LOVE LIKE HATE PREFER USE LIVE WORK RUN
-    RAN START JOIN QUIT LEAD LED MANAGE MOVE MOVED_TO IN AT TO OF FROM WITH FOR BY ON AS AND OR NOT NO HAS HAVE HAD IS
-    ARE WAS WERE BE BEEN WILL WOULD CAN COULD MAY MIGHT WENT SAW SPOKE WROTE LOST WON MADE HOLD HELD KEEP KEPT SHARE
-    SIGN REACH EXCEED LOWER UPDATE REPLACE SWITCH ASSIGN REQUEST ASK TELL TOLD SAY SAID DO DID DOES GREW FLEW DROVE
-    FORMER PREVIOUS PAST OLD INITIAL ORIGINAL EX FAVORITE FAVOURITE NEXT FUTURE""".split()
+# Read at import: reading a file later would block an event loop.
+_TOML: dict[str, dict[str, Any]] = tomllib.loads(
+    files(__package__).joinpath("predicates.toml").read_text(encoding="utf-8")
 )
-"""Words that no name of a record's field begins with."""
-# Nouns as much as verbs: alone, "order" and "orders" may be fields of a record.
-_NOUNS = frozenset(
-    "DATE ORDER PURCHASE LEASE NEED REPORT SUPPORT VIEW DESIGN NOTICE TOUR START END CAUSE FANCY RENT DIVORCE WIN "
-    "MENTION RECRUIT LAUNCH PRODUCE STUDY WORK RUN LEAD FIND ENCOUNTER RESEARCH AUTHOR RESULT LIMIT COST VALUE".split()
-)
+_WORDS = {name: frozenset(words.split()) for name, words in _TOML.pop("words").items()}
+_IRREGULAR = dict(pair.split(":") for pair in _WORDS["irregular"])
+_VERBS, _NOUNS, _FIELD_ADJECTIVES = _WORDS["verbs"], _WORDS["nouns"], _WORDS["field_adjectives"]
 _FIELD = re.compile(
     r"_(?:STATUS|STATE|STAGE|PLAN|TIER|OWNER|ASSIGNEE|MANAGER|PRIORITY|EMAIL|PHONE|ADDRESS|CITY|COUNTRY|COMPANY|"
     r"EMPLOYER|TITLE|ROLE|PRICE|AMOUNT|BALANCE|QUANTITY|QTY|SEATS|TOTAL|LIMIT|SALARY|OWNED_BY|ASSIGNED_TO|CURRENCY|"
     r"LANGUAGE|状态|负责人|套餐|城市|地址)$"
-)
-# These distinguish "order status", a field, from "changed status", a verb and its object.
-_FIELD_ADJECTIVES = frozenset(
-    "SHIPPING BILLING MAILING BUSINESS ACCESS ADDRESS PROCESS CLASS PREFERRED SALES LISTING BUILDING BOOKING PRICING "
-    "TRACKING PARKING MEETING HOUSING TRAINING MARKETING SPENDING OPENING ENDING RATING ASSIGNED REQUESTED ESTIMATED "
-    "EXPECTED LOGISTICS OPERATIONS NEWS CAMPUS VIRUS BUS GAS ANALYSIS".split()
 )
 _VERB_LIKE = re.compile(r"(?:[^S]S|ED|ING)$")
 _FAVORITE = re.compile(r"^(?:HAS_|HAS_A_)?FAVOU?RITE_([A-Z_]+?)(?:_(?:IS|ARE))?$")
@@ -367,10 +347,9 @@ def _join(name: str) -> str:
 
 def _read_table() -> _Table:
     """Return the table of the package's file."""
-    families = tomllib.loads(files(__package__).joinpath("predicates.toml").read_text(encoding="utf-8"))
     exact: dict[str, Predicate] = {}
     stems: dict[str, Predicate | None] = {}
-    for written, predicate, inflects in _read_entries(families):
+    for written, predicate, inflects in _read_entries(_TOML):
         exact[written] = predicate
         if inflects:
             _add_stem(stems, written, predicate)
@@ -380,7 +359,7 @@ def _read_table() -> _Table:
     return _Table(exact, stems, {_join(written): predicate for written, predicate in exact.items()})
 
 
-def _read_entries(families: dict[str, dict[str, dict[str, str]]]) -> Iterator[tuple[str, Predicate, bool]]:
+def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Predicate, bool]]:
     """Yield each name and synonym, its predicate, and whether it begins with a verb that has tenses."""
     for family, groups in families.items():
         for group, predicates in groups.items():
@@ -409,4 +388,3 @@ def is_present(name: str) -> bool:
 
 
 _TABLE = _read_table()
-"""The table, read at import: reading a file later would block an event loop."""

@@ -9,7 +9,6 @@ without a list here, counts as supported. Pure; takes time in proportion to the 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, dropwhile, zip_longest
 from math import prod
@@ -26,6 +25,7 @@ from kg_memory.text.passage import (
     Passage,
     Words,
     characters_of,
+    find_span,
     language_of,
     matter_of,
     proper_words,
@@ -84,49 +84,6 @@ def measure_support(claim: Claim, passage: Passage) -> Support:
         ]
     score = prod(factor for factor, _ in factors)
     return Support(round(score, 3), span, min(factors)[1], span is not None and share == 1.0)
-
-
-# The span
-
-
-def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Return where *quote*, or most of its words, stands in *content*, and the share of the quote that stands there."""
-    exact = locate(quote, content)
-    if exact is not None:
-        return exact, 1.0
-    spans = [(to_key(match[0]), match.start(), match.end()) for match in _UNIT.finditer(content)]
-    needed = Counter(to_key(match[0]) for match in _UNIT.finditer(quote))
-    most = needed.total()
-    if not most:
-        return None, _WITHOUT_SPAN
-    width, inside, hits, best = most + most // 2 + 2, Counter[str](), 0, (0, 0)
-    for place, (key, _, _) in enumerate(spans):
-        inside[key] += 1
-        hits += inside[key] <= needed[key]
-        if place >= width:
-            old = spans[place - width][0]
-            hits -= inside[old] <= needed[old]
-            inside[old] -= 1
-        best = max(best, (hits, -place))
-    share, place = best[0] / most, -best[1]
-    if share < _MOST_WORDS:
-        return None, _WITHOUT_SPAN
-    within = [span for span in spans[max(place - width + 1, 0) : place + 1] if span[0] in needed]
-    return (within[0][1], within[-1][2]), share
-
-
-def locate(quote: str, content: str) -> tuple[int, int] | None:
-    """Return the place of *quote* in *content*, ignoring case and spaces."""
-    quote = quote.strip()
-    if not quote:
-        return None
-    start = content.find(quote)
-    if start >= 0:
-        return start, start + len(quote)
-    if " ".join(quote.casefold().split()) not in " ".join(content.casefold().split()):
-        return None  # at once: the search below may take the product of both lengths
-    match = re.search(r"\s+".join(map(re.escape, quote.split())), content, re.IGNORECASE)
-    return match.span() if match else None
 
 
 # Names, numbers and times
@@ -353,7 +310,6 @@ def _is_open(claim: Claim, source: Words) -> bool:
     return _SUPPOSES.search(text) is not None or _ASKS.match(text) is not None
 
 
-_UNIT = re.compile(rf"{HAN.pattern}|[^\W_]+?(?={HAN.pattern})|[^\W_]+(?:['’][^\W_]+)*")
 _PERSON_PRONOUNS = frozenset("he him his she her hers they them their theirs who whom whose you your one".split())
 _PRONOUNS = {
     "person": _PERSON_PRONOUNS,
@@ -409,7 +365,6 @@ _ASKS = re.compile(
 _USED_TO = re.compile(r"\bused to (\w+)", re.IGNORECASE)
 _SMALL = frozenset(("0", "1", "2"))
 _SAME_HAN, _SHORT, _NEAR = 0.7, 60, 5
-_MOST_WORDS, _WITHOUT_SPAN = 0.6, 0.45
 _PART_OF_NAME, _NO_NAME, _NAMED_BEFORE = 0.7, 0.2, 0.45
 _OTHER_NUMBER, _OTHER_TIME, _OTHER_SUBJECT, _OTHER_MOOD, _DENIED = 0.4, 0.4, 0.4, 0.45, 0.3
 _LEAST_MATTER, _MATTER_SLOPE, _VERB_NOT_TOLD, _VERB_IMPLIED = 0.2, 1.4, 0.45, 0.49

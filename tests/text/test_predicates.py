@@ -14,7 +14,8 @@ from kg_memory.text.predicates import MAX_LENGTH, Predicate, canonical_predicate
 TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))
 WRITTEN = [
     written
-    for groups in TABLE.values()
+    for family, groups in TABLE.items()
+    if family != "words"
     for predicates in groups.values()
     for name, synonyms in predicates.items()
     for written in (name, *synonyms.split())
