@@ -257,10 +257,11 @@ def test_a_context_that_is_asked_about_is_missing(tmp_path: Path) -> None:
     ("name", "file", "content", "problem"),
     [
         ("longmemeval", "a.json", "{}", r"a\.json is no JSON list: give a JSON list of questions with question_id"),
-        ("longmemeval", "a.json", '[{"question_id": 1', r"a\.json, record 1: not valid JSON"),
+        ("longmemeval", "a.json", '[{"question_id": }]', r"a\.json, record 1: not valid JSON"),
+        ("longmemeval", "a.json", '[{"question_id": 1', r"a\.json ends in the middle: download it again"),
         ("longmemeval", "a.json", '[{"question_id": 1}]', r"a\.json, record 1 has no 'haystack_session_ids'"),
         ("longmemeval", "a.json", "[] ", None),
-        ("longmemeval", "a.json", "[{}", r"record 1 has no 'question_id'"),
+        ("longmemeval", "a.json", "[{}]", r"record 1 has no 'question_id'"),
         ("longmemeval", "a.json", "[", r"ends in the middle"),
         ("dmr", "a.jsonl", "{", r"a\.jsonl, line 1: not valid JSON"),
         ("dmr", "a.jsonl", '{"previous_dialogs": []}', r"a\.jsonl, record 1 has no 'self_instruct'"),

@@ -19,7 +19,9 @@ TICK = timedelta(microseconds=1)
 """Messages of one session have one time in the data; they keep their order by this much."""
 _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
 _LIST = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_BRACKET = re.compile(rb'[^"\[\]{}]*+(?:%s[^"\[\]{}]*+)*+([\[\]{}])' % _STRING, re.DOTALL)
+"""A bracket, after anything that is none and after whole strings."""
 
 
 def require(path: Path | None, name: str, form: str) -> Path:
@@ -85,40 +87,30 @@ class JsonList(Sequence[T], Generic[T]):
 
     *form* says what the file should hold. *build* makes an item of a record.
 
-    Raises: `InputError` if the file holds no JSON list, or *build* fails for a record.
+    Raises: `InputError` if the file holds no whole JSON list; an item that *build* cannot make raises it, too.
     """
 
     def __init__(self, path: Path, form: str, build: Callable[[Any], T]) -> None:
         self._path, self._form, self._build = path, form, build
-        self._spans: list[tuple[int, int]] = []
         with path.open("rb") as file:
             if not _LIST.match(file.read(64)):
                 raise InputError(f"{path} is no JSON list: give {form}")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                for number, (start, end) in enumerate(self._scan(data), start=1):
-                    self._make(number, data[start:end])
-                    self._spans.append((start, end))
+                self._spans = list(self._scan(data))
 
     def _scan(self, data: mmap.mmap) -> Iterator[tuple[int, int]]:
         """Yield the place of each object of the list."""
         depth = start = 0
-        for token in _TOKEN.finditer(data):
-            mark = data[token.start()]
-            if mark in b"[{":
+        for bracket in _BRACKET.finditer(data):
+            if bracket[1] in b"[{":
                 depth += 1
-                start = token.start() if depth == 2 else start
-            elif mark in b"]}":
+                start = bracket.start(1) if depth == 2 else start
+            else:
                 depth -= 1
                 if depth == 1:
-                    yield start, token.end()
-        if depth > 1:
-            yield start, len(data)
+                    yield start, bracket.end()
         if depth:
             raise InputError(f"{self._path} ends in the middle: download it again, {self._form}")
-
-    def _make(self, number: int, record: bytes) -> T:
-        with malformed(self._path, f"record {number}", self._form):
-            return self._build(json.loads(record))
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -131,9 +123,9 @@ class JsonList(Sequence[T], Generic[T]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         start, end = self._spans[index]
-        with self._path.open("rb") as file:
+        with self._path.open("rb") as file, malformed(self._path, f"record {index % len(self) + 1}", self._form):
             file.seek(start)
-            return self._make(index % len(self) + 1, file.read(end - start))
+            return self._build(json.loads(file.read(end - start)))
 
 
 def moment(text: str) -> datetime:
