@@ -70,12 +70,15 @@ class Question:
             value, kind = given[name], _TYPES[name]
             if isinstance(value, bool) or not isinstance(value, kind):
                 raise InputError(f"{name} must be {_NOUNS[kind]}, got {value!r}")
-        given |= {"recipe": find_recipe(given.get("recipe")), "where": parse_filter(given.get("where"))}
+        given["recipe"] = find_recipe(given.get("recipe"))
+        if "where" in given:
+            given["where"] = parse_filter(given["where"])
         if given["recipe"].route:
             given["recipe"] = load_plugin("stages", "route")(given["recipe"], given["question"])
         given["center"] = validate_names("center", given.get("center"), "the name of an entity")
         given["limit"] = max(given.get("limit", DEFAULT_LIMIT), 0)
-        find_template(given.get("template"))
+        if "template" in given:
+            find_template(given["template"])
         return cls(given.pop("question"), **given)
 
     def as_state(self) -> dict[str, Any]:

@@ -154,7 +154,7 @@ MOST_ENTITIES = 2000
 """The entities that distances are counted over, at most; beyond them counts as not connected."""
 COLUMNS = frozenset(field.name for field in fields(Features))
 
-Table = dict[Kind, dict[str, Row]]
+Table = dict[Kind, dict[str, dict[str, Any]]]
 """The features of each candidate by column, by kind and id; a candidate that is gone has no row."""
 
 
@@ -178,7 +178,7 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
     answers = yield from in_step(reads)
     table: Table = {}
     for (kind, _), rows in zip(queries, answers, strict=True):
-        new = {row["id"]: row for row in rows}
+        new = {row["id"]: dict(row) for row in rows}
         old = table.get(kind, new)  # an id that is deleted from one query to the next is dropped
         table[kind] = {id_: {**old[id_], **row} for id_, row in new.items() if id_ in old}
     needs = [reranker.features for reranker in rerankers]
@@ -201,7 +201,7 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
                 yield from ((kind, query) for query in queries)
 
 
-def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[Row, list[str]]]:
+def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
     """Yield the rows of *kinds*, each with its entities, if these were read."""
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)

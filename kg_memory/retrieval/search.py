@@ -33,6 +33,7 @@ from kg_memory.retrieval.answerable import (
 from kg_memory.retrieval.contrast import sharpen
 from kg_memory.retrieval.fuse import NO_HITS, Hits
 from kg_memory.retrieval.names import asker_keys, name_keys, without_names
+from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.question import Found, Question, QuestionTime
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_both, search_meaning, search_words
@@ -129,7 +130,7 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
     """Return the hits of each kind by words and by meaning, and how far apart two episodes usually are."""
-    searches = []
+    searches: list[Flow[Any]] = []
     for kind, scope in scopes.items():
         weights = recipe.weights(kind)
         frequencies, length = (lookup.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
@@ -162,17 +163,15 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
     centers = [alias_key(replace_unstorable(name)) for name in question.center]
     keys += centers
     thread = thread_key(replace_unstorable(question.thread or ""))
-    names = read_if(keys, cypher.NAMES, keys=keys, **time.instants.params)
     recent_entities = read_if(question.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
-    statistics = _read_statistics(recipe, words)
-    others = names, recent_entities, _read_names(question.where)
+    statistics = _read_statistics(recipe, words, keys, time.instants)
+    others = recent_entities, _read_names(question.where)
     results = yield from in_step((*statistics, *others))
     rows = [row for part in results[: len(statistics)] for row in part]
-    called, recent, filter_names = results[len(statistics) :]
+    recent, filter_names = results[len(statistics) :]
     if len(rows) < len(statistics):
         return None
-    [found] = called or [{"named": [], "parts": []}]
-    named = found["named"]
+    named = rows[0]["named"]
     known = {key for entity in named for key in entity["keys"]}
     for name, key in zip(question.center, centers, strict=True):
         if key not in known:
@@ -186,7 +185,7 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
     words = [word for word in words if word not in unused]
     counts = counts_of(rows[0])
     vector, episode_vector, degraded = yield from _embed_if_possible(text, named, counts["episodes"], recipe)
-    origins = Origins(named, recent, {row["id"]: row["parts"] for row in found["parts"]}, counts["episodes"])
+    origins = Origins(named, recent, {row["id"]: row["parts"] for row in rows[0]["parts"]}, counts["episodes"])
     frequencies = frequencies_of(rows, unused)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
@@ -259,16 +258,20 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
     return frequencies
 
 
-def _read_statistics(recipe: Recipe, words: list[str]) -> list[Flow[Any]]:
+def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
     """Return the reads of the statistics of the kinds that are searched by *words*.
 
-    Those of episodes are a read of their own, beside the others: they take as long as these together. The last one
-    tells too whether there are unread episodes.
+    Those of episodes are a read of their own, beside the others: they take as long as these together. The first one
+    returns the entities of the alias *keys*, if there are any, and the last one whether there are unread episodes.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
     parts: list[list[Kind]] = [["episodes"], others] if 0 < len(others) < len(kinds) else [kinds]
-    return [read(cypher.word_statistics(part, unread=part is parts[-1]), terms=words) for part in parts]
+    names = {"keys": keys, **instants.params} if keys else {}
+    first, *rest = [
+        cypher.word_statistics(part, unread=part is parts[-1], names=bool(keys) and part is parts[0]) for part in parts
+    ]
+    return [read(first, terms=words, **names), *(read(query, terms=words) for query in rest)]
 
 
 def _needs_names(recipe: Recipe) -> bool:

@@ -200,7 +200,7 @@ def read_facts(
         return {}, {}
     params = {"things": list(things), "most": SELDOM, **instants.params} if things else {}
     rows = yield from read(cypher.facts_with_links(things=bool(things)), ids=list(ids), **params)
-    row = rows[0] if rows else {"links": "", "statements": "", "named": ()}
+    row: Row = rows[0] if rows else {"links": "", "statements": "", "named": ()}
     statements = parse_statements(row["statements"])
     links, named = parse_links(row["links"], statements), dict(row["named"])
     unlinked = {id_: Link("", (), statements.get(id_, {})) for id_ in named if id_ not in links}

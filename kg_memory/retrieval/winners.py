@@ -52,8 +52,8 @@ RowsById = dict[str, list[Row]]
 class Winners:
     """The values of the winners by kind, best first, and the facts that are `absent`: ended, with nothing after them.
 
-    `texts` are those of all candidates that were read, by kind and id; `fillers` the messages among them that say
-    nothing, by id.
+    `texts` are those of all candidates that were read, by kind and id, for explanations; `fillers` are the ids of the
+    messages among them that say nothing.
     """
 
     values: Mapping[Kind, Sequence[Any]]
@@ -81,8 +81,11 @@ def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winne
         best = [scored for scored in ranked.ranked.get(kind, []) if scored[0] not in fillers][: question.limit]
         values[kind] = _values(kind, stored[kind], best)[: question.limit]
     values["episodes"] = yield from _complete(values["episodes"], episodes, question, found)
-    texts = {kind: {id_: text_of(_value(kind, first)) for id_, (first, *_) in stored[kind].items()} for kind in KINDS}
-    return Winners(values, absent_facts, texts if question.explain else {}, fillers)
+    return Winners(values, absent_facts, _texts(stored) if question.explain else {}, fillers)
+
+
+def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
+    return {kind: {id_: text_of(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:

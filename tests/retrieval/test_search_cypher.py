@@ -29,6 +29,7 @@ PARAMETERS: dict[str, Any] = {
 BUILT = {
     "SPREAD": features.SPREAD,
     "EPISODES_WITH_REMARKS": winners.EPISODES_WITH_REMARKS,
+    "NAMES": search.word_statistics((), names=True),
     "WALK": search.walk(3),
     "FACTS_WITH_LINKS": search.facts_with_links(things=True),
     "EPISODE_SIGNS": search.episode_signs(mentions=True, nearness=True),

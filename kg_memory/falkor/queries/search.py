@@ -14,7 +14,7 @@ from kg_memory.models.graph import KINDS, Kind
 
 CONTAINING = ("IS_LOCATED_IN", "IS_PART_OF", "IS_IN", "LIES_IN", "IS_CAPITAL_OF", "IS_A_CITY_IN", "IS_CITY_IN")
 """The predicates of facts that say what a place or thing is part of."""
-NAMES = f"""
+_NAMES = f"""
 CALL {{
   MATCH (a:Alias)
   WHERE a.key IN $keys
@@ -39,10 +39,10 @@ CALL {{
   OPTIONAL MATCH (inner:Entity)-[:SUBJECT_OF]->(g)
   WITH whole.id AS id, collect(DISTINCT p.id) + collect(DISTINCT inner.id) AS parts
   RETURN collect({{id: id, parts: parts}}) AS parts
-}}
-RETURN named, parts
-"""
-"""The entities that a question may name; the parts of the places and things among them, and the parts of these.
+}}"""
+"""The step that adds the entities that a question may name, and `parts`: of the places and things among them.
+
+The parts of these parts belong to them.
 
 Only the first level is checked to hold: places seldom move.
 """
@@ -63,18 +63,20 @@ LABELS: Mapping[Kind, str] = {
 POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in LABELS.items()}
 
 
-def word_statistics(kinds: Iterable[Kind], *, unread: bool = True) -> str:
+def word_statistics(kinds: Iterable[Kind], *, unread: bool = True, names: bool = False) -> str:
     """Return the query for the number of nodes by label, and for each of *kinds* the statistics of BM25.
 
     These are the average length, estimated from some nodes, and how many nodes have each of the ``$terms``. With
-    *unread*, it tells too whether there are unread episodes.
+    *unread*, it tells too whether there are unread episodes; with *names*, which entities the ``$keys`` name.
     """
     kinds = list(kinds)
+    statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
     often = ", ".join(f"{kind}: {kind}_often" for kind in kinds)
     return f"""
-CALL db.meta.stats() YIELD labels{_IS_ANY_UNREAD if unread else ""}{"".join(map(_length_and_frequencies, kinds))}
-RETURN labels, {"unread > 0" if unread else "false"} AS unread, {{{lengths}}} AS lengths, {{{often}}} AS often
+CALL db.meta.stats() YIELD labels{_IS_ANY_UNREAD if unread else ""}{_NAMES if names else ""}{statistics}
+RETURN labels, {"unread > 0" if unread else "false"} AS unread, {{{lengths}}} AS lengths, {{{often}}} AS often,
+  {"named, parts" if names else "[] AS named, [] AS parts"}
 """
 
 
@@ -233,8 +235,7 @@ MATCH (d:{LABELS[kind]})"""
 CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($vector)) YIELD node
 WITH count(node) AS indexed{first or every}{meant}, vecf32($vector) AS vector
 WHERE {node}.embedding IS NOT NULL
-WITH d, 1.0 - vec.cosineDistance({node}.embedding, vector) AS score, vector
-ORDER BY score DESC LIMIT $compared{_best_by_meaning(kind, sifting)}"""
+WITH d, 1.0 - vec.cosineDistance({node}.embedding, vector) AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 
 def _best_by_meaning(kind: Kind, sifting: str) -> str:
