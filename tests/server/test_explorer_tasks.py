@@ -115,7 +115,7 @@ def test_saved_memories_are_traced_deleted_and_no_longer_saved(page: Page, offli
     page.shows("Facts that hold again: 1", "dialog")
     assert offline.stats(namespace="saved/1").episodes == 3
     page.click("Forget for good", "dialog")
-    page.shows("No trace is left", "dialog")
+    page.shows("None of its ids is left", "dialog")
     page.click("Close", "dialog")
     page.shows("Bergen", "#saved")
     assert "Oslo" not in page.text("#saved")
