@@ -191,3 +191,10 @@ def test_nothing_is_ever_written() -> None:
     asked("Where in Oslo does Ann live?", database, thread="t", where={"$not": {"speaker": "Ann"}})
     assert database.searches()
     assert not any(each.write for each in database.queries)
+
+
+def test_words_find_an_episode_while_none_is_embedded(memory, namespace):
+    memory.episodes.save([{"content": "I moved to Oslo.", "speaker": "Ann"}], namespace=namespace)
+    for recipe in ("default", "words"):
+        found = memory.search("Oslo", namespace=namespace, recipe=recipe)
+        assert [each.content for each in found.episodes] == ["I moved to Oslo."]

@@ -247,11 +247,13 @@ def join_searches(searches: Sequence[str]) -> str:
 
     No two *searches* may have different parameters of one name.
     """
-    steps, carried = "", ""
-    for place, search in enumerate(searches):
-        steps += f"\nCALL {{{search}}}\nWITH {carried}collect([id, score]) AS rows{place}"
-        carried += f"rows{place}, "
-    return f"{steps}\nRETURN {carried.removesuffix(', ')}"
+    # Each is collected in a subquery of its own: a search without rows would leave none of the others.
+    collected = [
+        f"CALL {{\nCALL {{{search}}}\nRETURN collect([id, score]) AS rows{place}\n}}"
+        for place, search in enumerate(searches)
+    ]
+    names = ", ".join(f"rows{place}" for place in range(len(searches)))
+    return "\n".join((*collected, f"RETURN {names}"))
 
 
 def filter_ids(kind: Kind, passing: str) -> str:
