@@ -24,7 +24,7 @@ from kg_memory.models.graph import (
 from kg_memory.models.operations import AuditEntry, DailyUsage
 from kg_memory.retrieval.context.lines import tell_episode
 from kg_memory.text.dated import date_in_figures, day_in_figures, period_in_figures
-from kg_memory.text.excerpt import is_quote
+from kg_memory.text.sentences import is_quote
 
 DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}
 DOES = {

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.context.lines import LineMaker, escape_line
-from kg_memory.text.excerpt import excerpt, one_line
+from kg_memory.text.sentences import excerpt, one_line
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, MAY, episode, fact, source
 
 

@@ -22,8 +22,8 @@ from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text.dated import date_in_words, period_in_words
-from kg_memory.text.excerpt import one_line
 from kg_memory.text.identity import replace_unstorable, spoken_line
+from kg_memory.text.sentences import one_line
 
 log = logging.getLogger("kg_memory.retrieval")
 

@@ -19,9 +19,9 @@ from kg_memory.models.graph import (
     Value,
 )
 from kg_memory.text.dated import bounds_in_words, date_in_words, period_in_words
-from kg_memory.text.excerpt import LONGEST_TEXT, one_line
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.payloads import hide_payloads
+from kg_memory.text.sentences import LONGEST_TEXT, one_line
 from kg_memory.text.tokenise import terms
 
 LONGEST_REFERENCE = 32

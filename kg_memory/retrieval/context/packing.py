@@ -17,8 +17,7 @@ from kg_memory.models.results import Line, SearchResults
 from kg_memory.retrieval.context.lines import id_of, when_beside
 from kg_memory.text import small_talk
 from kg_memory.text.dated import period_in_words, without_dates
-from kg_memory.text.excerpt import LONGEST_TEXT, fold, is_quote
-from kg_memory.text.sentences import content_words, split_sentences
+from kg_memory.text.sentences import LONGEST_TEXT, content_words, fold, is_quote, split_sentences
 from kg_memory.text.tokenise import estimate_tokens, has_words, terms
 
 Group = tuple[Value, ...]

@@ -16,7 +16,7 @@ from kg_memory.retrieval.context.lines import escape_brackets
 from kg_memory.retrieval.context.packing import token_cost
 from kg_memory.text.context_markers import PROFILE
 from kg_memory.text.dated import period_in_words
-from kg_memory.text.excerpt import excerpt, one_line
+from kg_memory.text.sentences import excerpt, one_line
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.text.topics import FALLBACK, Schema
 

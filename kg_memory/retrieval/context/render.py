@@ -23,8 +23,7 @@ from kg_memory.retrieval.context.packing import (
     token_cost,
 )
 from kg_memory.retrieval.context.templates import Template, find_template
-from kg_memory.text.excerpt import LONGEST_TEXT
-from kg_memory.text.sentences import content_words
+from kg_memory.text.sentences import LONGEST_TEXT, content_words
 from kg_memory.text.tokenise import estimate_tokens, terms
 
 NO_SECTION = "the template has no section for it"
