@@ -7,8 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import periods
-from kg_memory.text.dates.periods import Rule, instant_of
-from kg_memory.text.dates.tense import AHEAD, BACK, PERFECT, sentence_around, tense, yearly
+from kg_memory.text.dates.periods import (
+    AHEAD,
+    BACK,
+    PERFECT,
+    Rule,
+    instant_of,
+    sentence_around,
+    tense_of,
+    yearly_by_words,
+)
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -107,12 +115,12 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
     if match["year"]:
         return periods.date(int(match["year"]), month_, day_, now)
-    return yearly(match, now, lambda year_: periods.date(year_, month_, day_, now))
+    return yearly_by_words(match, now, lambda year_: periods.date(year_, month_, day_, now))
 
 
 def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
     day_ = int(match["day"])
-    offsets = (0, 1, 2) if tense(match) > 0 else (0, -1, -2)
+    offsets = (0, 1, 2) if tense_of(match) > 0 else (0, -1, -2)
     for offset in offsets:
         first = periods.month(now.year, now.month + offset, now).start
         try:
@@ -130,7 +138,7 @@ def _month_year(match: re.Match[str], now: datetime) -> Interval:
 
 def _bare_month(match: re.Match[str], now: datetime) -> Interval:
     month_ = _month(match["month"])
-    return yearly(match, now, lambda year_: periods.month(year_, month_, now))
+    return yearly_by_words(match, now, lambda year_: periods.month(year_, month_, now))
 
 
 def _which_month(match: re.Match[str], now: datetime) -> Interval:
@@ -148,7 +156,7 @@ def _holiday(match: re.Match[str], now: datetime) -> Interval:
     def of(year_: int) -> Interval:
         return periods.date(year_, *(_HOLIDAYS.get(name) or periods.easter(year_)), now)
 
-    return of(int(match["year"])) if match["year"] else yearly(match, now, of)
+    return of(int(match["year"])) if match["year"] else yearly_by_words(match, now, of)
 
 
 def _season_year(match: re.Match[str], now: datetime) -> Interval:
@@ -156,7 +164,7 @@ def _season_year(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _bare_season(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if tense(match) > 0 else -1)
+    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if tense_of(match) > 0 else -1)
 
 
 def _offset(which: str) -> int:
@@ -178,7 +186,7 @@ def _which_period(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _weekend(match: re.Match[str], now: datetime) -> Interval:
-    back = 0 if tense(match) > 0 or now.weekday() >= 5 else -1
+    back = 0 if tense_of(match) > 0 or now.weekday() >= 5 else -1
     return periods.weekend(now, back)
 
 
@@ -195,7 +203,7 @@ def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
 
 def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = weekday(match["weekday"])
-    if tense(match) > 0:
+    if tense_of(match) > 0:
         return periods.next_weekday(now, day_)
     return periods.last_weekday(now, day_, today_counts=True)
 
@@ -207,7 +215,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
     if (parts.get("half") or "").strip():
         count += 0.5
     back = parts.get("back")
-    if back is None and tense(match) < 0:
+    if back is None and tense_of(match) < 0:
         return None  # "I read it in two days" is a duration
     return periods.steps_away(now, -count if back else count, name, vague=vague)
 
