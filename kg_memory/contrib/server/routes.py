@@ -7,6 +7,11 @@ from kg_memory.contrib.server.endpoints import NAMESPACE, Route
 QUESTION = {"question": "Where does Ann live?"}
 FACT = {"subject": "Ann", "predicate": "WORKS_AT", "object": "Acme", "valid_at": "2024-05", "source_id": "crm/4711"}
 EPISODE = {"content": "I moved to Oslo last week!", "speaker": "Ann", "at": "2024-05-14T09:30:00Z"}
+REPLACE = {"with_text": "Ann lives in Bergen."}
+MERGE = {"others": ["Annie"], "reason": "the same person"}
+SPLIT = {"episodes": ["0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11"], "name": "Ann Smith"}
+DECIDE = {"choice": "accept", "reason": "she told me herself"}
+RELATION = {"canonical": "LIVES_IN", "single_valued": True}
 ROUTES = (
     Route("POST", "/search", "search", example={**QUESTION, "as_of": "2024-02-01", "limit": 5}),
     Route("POST", "/context", "context", example={**QUESTION, "max_tokens": 500}),
@@ -28,9 +33,7 @@ ROUTES = (
     Route("GET", "/facts/{fact}/evolution", "facts.evolution"),
     Route("GET", "/facts/{fact}/consequences", "facts.consequences", whole=True, heavy=True),
     Route("POST", "/facts/{fact}/retract", "facts.retract", "review", example={"reason": "she says it is not so"}),
-    Route(
-        "POST", "/facts/{fact}/replace", "facts.replace", "review", 201, example={"with_text": "Ann lives in Bergen."}
-    ),
+    Route("POST", "/facts/{fact}/replace", "facts.replace", "review", 201, example=REPLACE),
     Route("GET", "/changes", "facts.changes"),
     Route("GET", "/entities", "entities.list"),
     Route("GET", "/entities/{name}", "entities.card"),
@@ -40,20 +43,8 @@ ROUTES = (
     Route("GET", "/entities/{name}/around", "entities.around", heavy=True),
     Route("GET", "/entities/{name}/path", "entities.path", heavy=True),
     Route("GET", "/entities/{name}/similar", "entities.similar"),
-    Route(
-        "POST",
-        "/entities/{into}/merge",
-        "entities.merge",
-        "review",
-        example={"others": ["Annie"], "reason": "the same person"},
-    ),
-    Route(
-        "POST",
-        "/entities/{entity}/split",
-        "entities.split",
-        "review",
-        example={"episodes": ["0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11"], "name": "Ann Smith"},
-    ),
+    Route("POST", "/entities/{into}/merge", "entities.merge", "review", example=MERGE),
+    Route("POST", "/entities/{entity}/split", "entities.split", "review", example=SPLIT),
     Route("GET", "/identities", "entities.decisions"),
     Route("GET", "/identities/waiting", "reviews.identities"),
     Route("POST", "/identities/{decision}/undo", "entities.undo", "review"),
@@ -64,22 +55,10 @@ ROUTES = (
     Route("GET", "/reviews", "reviews.list"),
     Route("GET", "/conflicts", "reviews.conflicts"),
     Route("GET", "/verdicts", "reviews.verdicts"),
-    Route(
-        "POST",
-        "/reviews/{review}/decide",
-        "reviews.decide",
-        "review",
-        example={"choice": "accept", "reason": "she told me herself"},
-    ),
+    Route("POST", "/reviews/{review}/decide", "reviews.decide", "review", example=DECIDE),
     Route("POST", "/reviews/{review}/undo", "reviews.undo", "review"),
     Route("GET", "/predicates", "predicates.list"),
-    Route(
-        "PATCH",
-        "/predicates/{name}",
-        "predicates.update",
-        "review",
-        example={"canonical": "LIVES_IN", "single_valued": True},
-    ),
+    Route("PATCH", "/predicates/{name}", "predicates.update", "review", example=RELATION),
     Route("GET", "/reports/digest", "reports.digest"),
     Route("GET", "/reports/identity", "reports.identity"),
     Route("GET", "/reports/handoff", "reports.handoff"),
