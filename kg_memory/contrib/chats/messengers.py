@@ -72,16 +72,8 @@ def _telegram_time(message: Json) -> datetime | None:
     return moment.astimezone(timezone(offset)) if abs(offset) <= timedelta(hours=14) else moment
 
 
-_SLACK_SAID = (
-    None,
-    "",
-    "bot_message",
-    "file_share",
-    "thread_broadcast",
-    "me_message",
-    "file_comment",
-    "reply_broadcast",
-)
+_SLACK_SAID = ("bot_message", "file_share", "thread_broadcast", "me_message", "file_comment", "reply_broadcast")
+"""The subtypes of messages that somebody wrote; plain ones have none."""
 _LINK = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -103,7 +95,7 @@ def _unfold_slack(document: Any) -> list[Json]:
 def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
-        if message.get("subtype") not in _SLACK_SAID or message.get("hidden"):
+        if message.get("subtype") not in (None, "", *_SLACK_SAID) or message.get("hidden"):
             continue
         users = thread.names or {}
         user = users.get(str(message.get("user")))
@@ -152,18 +144,8 @@ def _slack_time(message: Json, user: Json | None) -> datetime | None:
         return time
 
 
-_DISCORD_SAID = (
-    "Default",
-    "Reply",
-    "ThreadStarterMessage",
-    "ChatInputCommand",
-    "ContextMenuCommand",
-    "0",
-    "19",
-    "20",
-    "21",
-    "23",
-)
+_DISCORD_SAID = "Default Reply ThreadStarterMessage ChatInputCommand ContextMenuCommand 0 19 20 21 23".split()
+"""The types of messages that somebody wrote, by their names or numbers."""
 
 
 def _is_discord(value: Json) -> bool:
