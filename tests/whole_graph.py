@@ -35,7 +35,7 @@ PARTS = {
         MATCH (f:Fact)-[:JUDGED]->(v:Verdict)
         RETURN f.sentence AS sentence, v.kind AS kind, v.ruling AS ruling, v.holds AS holds, v.confidence AS sure,
           f.id = v.new AS new""",
-    "predicates": "MATCH (p:Predicate) RETURN p.name AS name, p.canonical AS canonical, p.one_at_a_time AS one",
+    "predicates": "MATCH (p:Predicate) RETURN p.name AS name, p.canonical AS canonical, p.single_valued AS one",
     "words": """
         MATCH (t:Term)-[p]->(x)
         RETURN t.s AS word, type(p) AS of, coalesce(p.f, 1) AS f, coalesce(x.content, x.sentence, x.name) AS place""",

@@ -344,9 +344,7 @@ class NewPredicate:
 
     def row(self) -> JSON:
         """Return the predicate as it is stored."""
-        row = asdict(self)
-        row["one_at_a_time"] = row.pop("single_valued")
-        return row
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

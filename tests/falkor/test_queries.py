@@ -128,7 +128,7 @@ PARAMS: dict[str, Any] = {
     "refused_at": None,
     "paused": True,
     "decision": {"id": ID, "at": 1},
-    "predicates": [{"name": ID, "canonical": ID, "one_at_a_time": True, "origin": "learned"}],
+    "predicates": [{"name": ID, "canonical": ID, "single_valued": True, "origin": "learned"}],
     "verdicts": [{"id": ID, "new": ID, "known": ID, "kind": "supersedes", "ruling": "waiting"}],
     "rejudged": [
         {

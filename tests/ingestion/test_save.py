@@ -80,7 +80,7 @@ def test_verdicts_predicates_and_what_waits_again_are_written_with_the_rest():
     )
     assert (written.params["verdicts"], written.params["predicates"]) == (
         [{**verdict, "known": "old"}],
-        [{**learned, "one_at_a_time": True}],
+        [{**learned, "single_valued": True}],
     )
     assert written.params["reopened"] == ["w"]
 
@@ -105,7 +105,7 @@ def saving(*answers: object, conflicts: int = 0) -> tuple[dict[str, Any], list[A
 
 VECTORS = [[0.0], [1.0]]
 DONE = {"retry_from": None, "done": True, "status": "done", "saved_at": NOW, "stale": []}
-WRITTEN = [{"id": "e", "stale": [{"key": None}]}]
+WRITTEN = [{"id": "e", "evicted": [], "stale": [{"key": None}]}]
 
 
 def test_what_was_written_is_done_at_that_time():

@@ -125,7 +125,7 @@ WRONG = {
     "an open end as a start": (changed("Belief", {"valid_at": 2**60}), "valid_at: the time must be in the years"),
     "a level that is a text": (changed("Community", {"level": "high"}), "level: .*integer"),
     "an origin that is none": (changed("Predicate", {"origin": "bogus"}), "origin: .*'corrected'"),
-    "one at a time, seven times": (changed("Predicate", {"one_at_a_time": 7}), "one_at_a_time: .*boolean"),
+    "single-valued, seven times": (changed("Predicate", {"single_valued": 7}), "single_valued: .*boolean"),
     "a decision that is none": (changed("Decision", {"decision": "maybe"}), "decision: .*'accept'"),
     "a decision of nobody": (changed("Decision", {"by": None}), "by: the property is missing"),
     "a ruling of nothing": (changed("Decision", {"ruling": 1}), "ruling: "),

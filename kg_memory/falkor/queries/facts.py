@@ -209,19 +209,19 @@ RETURN {part.ENTITY_MAP} AS entity
 PREDICATES = """
 MATCH (p:Predicate)
 WHERE p.name IN $names
-RETURN p {.name, .canonical, single_valued: p.one_at_a_time, .origin} AS predicate
+RETURN p {.name, .canonical, .single_valued, .origin} AS predicate
 """
 
 ALL_PREDICATES = """
 MATCH (p:Predicate)
-RETURN p {.name, .canonical, single_valued: p.one_at_a_time, .origin} AS predicate
+RETURN p {.name, .canonical, .single_valued, .origin} AS predicate
 ORDER BY p.name SKIP $skip LIMIT $limit
 """
 
 CORRECT_PREDICATE = """
 MATCH (m:Meta {id: 'schema'})
 MERGE (p:Predicate {name: $name})
-SET p.canonical = $canonical, p.one_at_a_time = $single_valued, p.origin = 'corrected', m.predicates = $now
+SET p.canonical = $canonical, p.single_valued = $single_valued, p.origin = 'corrected', m.predicates = $now
 RETURN p.name AS name
 """
 
