@@ -54,7 +54,7 @@ AWAY: dict[str, Callable[[Any], Any]] = {
 def open_memory(url: str, models: str) -> GraphMemory:
     settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
     model = open_embedding_model("hash", models, api_key="k", timeout=TIMEOUT).model
-    policy = RetryPolicy(attempts=2, timeouts=1, first=0.01, longest_wait=0.3)
+    policy = RetryPolicy(attempts=2, timeouts=1, first=0.01, longest_wait=0.1)
     return GraphMemory(settings, model=Scripted(), embeddings=make_reliable(model, policy))
 
 
