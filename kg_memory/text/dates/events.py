@@ -76,25 +76,26 @@ Row = tuple[str, Edge | None, re.Pattern[str]]
 """A predicate, the edge of its period that the words name (``None``: the whole period), and their pattern."""
 
 
+# Read when it is imported: the first question may come on an event loop, which no file may block.
+_TABLES: dict[str, dict[str, str]] = tomllib.loads(files(__package__).joinpath("events.toml").read_text("utf-8"))
+
+
 @cache
-def _table() -> dict[str, dict[str, str]]:
-    """Return ``events.toml``, its slots filled in each other."""
-    table: dict[str, dict[str, str]] = tomllib.loads(
-        files(__package__).joinpath("events.toml").read_text(encoding="utf-8")
-    )
+def _slots() -> dict[str, str]:
+    """Return the patterns of the slots, each filled with those before it."""
     slots: dict[str, str] = {}
-    for name, pattern in table["slots"].items():
+    for name, pattern in _TABLES["slots"].items():
         slots[name] = _SLOT.sub(lambda slot: slots[slot[0]], pattern.replace("\n", ""))
-    return {**table, "slots": slots}
+    return slots
 
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
     """Return the rows of a table; compiled when it is first needed, as all take too long for an import."""
-    table, slots = _table(), _table()["slots"]
+    slots = _slots()
     before, after = _AROUND[name]
     rows: list[Row] = []
-    for key, lines in table[name].items():
+    for key, lines in _TABLES[name].items():
         predicate, _, edge = key.partition(" ")
         for words in lines.strip().splitlines():
             filled = _fill(words, slots)
@@ -134,7 +135,7 @@ def find_events(text: str) -> list[EventMention]:
 def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
     word, start = " ".join(conjunction["word"].casefold().split()), conjunction.start()
     relation = _RELATIONS[word]
-    graduation = _compile(rf"(?i)graduation{_table()['slots']['THEN']}")
+    graduation = _compile(rf"(?i)graduation{_slots()['THEN']}")
     if relation in ("before", "after", "since") and (alone := graduation.match(text, conjunction.end())):
         return EventMention(start, alone.end(), EventTime(relation, "STUDIES_AT", "end", None, None))
     clauses = () if word == "during" else _rows("clauses")
@@ -153,7 +154,7 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
     Without any verb it may be a job as well as a home: the graph tells.
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
-    match = _compile(rf"{_table()['slots']['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
+    match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
     if match is None or relation not in ("before", "after"):
         return None
     predicate = _verb_before(text[: conjunction.start()])
@@ -208,7 +209,7 @@ def _subject(words: str | None) -> str | None:
 def _chinese_events(text: str) -> Iterator[EventMention]:
     if text.isascii():
         return
-    markers = {marker: relation for relation, each in _table()["markers"].items() for marker in each.split()}
+    markers = {marker: relation for relation, each in _TABLES["markers"].items() for marker in each.split()}
     for predicate, edge, pattern in _rows("chinese"):
         for match in pattern.finditer(text):
             relation = cast("Relation", markers[match["marker"]])
