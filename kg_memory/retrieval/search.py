@@ -142,7 +142,7 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
         searches.append(read_usual(model, lookup.counts["episodes"], all_read=not lookup.any_unread))
     results = yield from in_step(searches)
     hits = dict.fromkeys(KINDS, NO_HITS)
-    hits |= {kind: Hits(*both, []) for kind, both in zip(scopes, results, strict=False)}
+    hits |= {kind: Hits(words, meaning, []) for kind, (words, meaning) in zip(scopes, results, strict=False)}
     return hits, results[len(scopes)] if len(results) > len(scopes) else None
 
 
