@@ -41,8 +41,11 @@ class Nursery:
         while self._told() != "ready":
             pass
 
-    def live(self, verb: str) -> tuple[int, list[str]]:
-        """Let a child do *verb*, or several joined by ``+``; return its status, negative for a signal, and what it acknowledged."""
+    def live(self, verb: str, *, count: Callable[[int], object] = int) -> tuple[int, list[str]]:
+        """Let a child do *verb*, or several joined by ``+``; return its exit status and its acknowledgements.
+
+        The status is negative for a signal. *count* is called with the number of acknowledgements after each.
+        """
         assert self._process.stdin
         self._process.stdin.write(verb + "\n")
         self._process.stdin.flush()
@@ -51,6 +54,7 @@ class Nursery:
         acknowledged = []
         while not (told := self._told()).startswith("ended"):
             acknowledged.append(told)
+            count(len(acknowledged))
         self._born.clear()
         return int(told.split()[1]), acknowledged
 

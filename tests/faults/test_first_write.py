@@ -35,8 +35,6 @@ from tests.faults.test_embedding_failures import Vectors, gone, refusing
 from tests.scripted import HashEmbeddings, Scripted
 from tests.server.conftest import Serving
 
-pytestmark = pytest.mark.system
-
 SAID, FACT = "I moved to Oslo.", "Ann lives in Oslo"
 GIVEN: dict[str, Any] = {"content": SAID, "speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
 TIMEOUT = 1.0
@@ -293,6 +291,7 @@ def serve(url: str, models: str) -> None:
     served(write)
 
 
+@pytest.mark.system
 def test_killed_at_first_writes_in_outages(world: World, server: Server, database: Database) -> None:
     chance = random.Random(20)
     acknowledged: dict[str, set[str]] = {}
@@ -300,15 +299,20 @@ def test_killed_at_first_writes_in_outages(world: World, server: Server, databas
         for number in range(ROUNDS):
             namespace = f"first-write-{number // 2}"
             world.vectors.spoil(AWAY[chance.choice(["503", "401", "cut"])], chance.choice([2, float("inf")]))
-            killing = threading.Timer(chance.uniform(0.02, 0.6), nursery.kill)
-            killing.start()
-            status, told = nursery.live(f"{namespace} {number}")
+            after, killing = chance.choice([0, 1, 4]), threading.Timer(chance.uniform(0.02, 0.3), nursery.kill)
+
+            def kill(count: int, after: int = after, killing: threading.Timer = killing) -> None:
+                if count == after:
+                    killing.start()
+
+            kill(0)
+            status, told = nursery.live(f"{namespace} {number}", count=kill)
             killing.join()
             database.client().delete(LOCK)  # as if the time of a dead holder had run out
             assert status == -9
+            assert len(told) >= after
             acknowledged.setdefault(namespace, set()).update(told)
     world.vectors.mend()
-    assert sum(map(len, acknowledged.values())) > ROUNDS
     with world.open() as memory:
         for namespace, contents in acknowledged.items():
             memory.episodes.resume(namespace=namespace)
