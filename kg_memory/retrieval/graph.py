@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Context, Explanation, Line, QueryTime, SearchResults
+from kg_memory.plugins import load_plugins
 from kg_memory.retrieval.answerable import Evidence
 from kg_memory.retrieval.construct import write
 from kg_memory.retrieval.fuse import Hits, Scored
@@ -29,6 +30,9 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import restore_open_ends
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE
+
+load_plugins("stages")
+# They are imported with this module, which a thread does: a step must not read files on an event loop.
 
 Values = dict[str, Any]
 """The question and the results of the steps so far, by the names that the steps give them."""
