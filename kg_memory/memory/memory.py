@@ -37,7 +37,7 @@ from kg_memory.models.budget import Budget
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.operations import AddResult, Stats
 from kg_memory.models.results import Context, Profile, SearchResults
-from kg_memory.plugins import load_plugin, load_plugins, plugin_names
+from kg_memory.plugins import load_plugin, plugin_names
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.question import ask, lines_within
 from kg_memory.retrieval.recipe import Recipe
@@ -119,7 +119,6 @@ class GraphMemory(Group, Closing):
         self.graphs = Graphs(engine)
         for name in plugin_names("groups"):
             setattr(self, name, load_plugin("groups", name)(engine))
-        load_plugins("stages")  # imported now, as a question may come on an event loop
         self._maintainer: Any = None
         if settings.maintenance is not None:
             self._maintainer = load_plugin("services", "maintenance")(engine, settings.maintenance)
