@@ -145,7 +145,7 @@ def test_forgetting_shows_what_goes_and_returns_first(page: Page, offline: Graph
     assert page.violations() == []
     assert offline.stats(namespace="forget/1").episodes == 2
     page.click("Forget for good", "dialog")
-    page.shows("No trace is left", "dialog")
+    page.shows("None of its ids is left", "dialog")
     assert page.violations() == []
     assert [fact.objects for fact in offline.facts.about("Liv", namespace="forget/1")] == [("Bergen",)]
 
