@@ -4,6 +4,7 @@ import pytest
 
 from kg_memory.errors import EmbeddingMismatch, ModelUnavailable
 from kg_memory.ingestion.graph import note_failure
+from kg_memory.ingestion.state import decode
 from tests.ingestion.stepping import answered, state
 
 
@@ -17,5 +18,5 @@ from tests.ingestion.stepping import answered, state
     ],
 )
 def test_answers_are_kept_unless_the_step_may_have_stumbled_over_them(error, stumbled, kept, status):
-    told, [marked] = answered(note_failure(state(), "resolve", error, stumbled), [])
+    told, [marked] = answered(note_failure(decode(state()), "resolve", error, stumbled), [])
     assert (told, marked.params["status"], marked.params["kept"]) == (status, status, kept)

@@ -11,6 +11,7 @@ from kg_memory import Budget, EpisodeStatus, GraphMemory, Limits, Settings
 from kg_memory.errors import BudgetSpent
 from kg_memory.falkor.embedded import Server
 from kg_memory.models.budget import DAY
+from kg_memory.runtime.flow import SIDE_BY_SIDE
 from tests.chat_server import chat_server
 from tests.children import ends_well_in_a_child
 from tests.paid import AT, NOON, PRICES, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
@@ -60,18 +61,17 @@ def test_of_many_those_that_find_no_room_wait_and_none_is_lost(opened: Open, pai
 
 async def test_limits_hold_for_episodes_that_are_read_side_by_side(opened: Open, paid: Paid, namespace: str) -> None:
     memory = opened(calls_of(5))
-    additions = (memory.aadd(f"I know Bob{n}.", speaker="Ann", at=AT, namespace=namespace) for n in range(12))
+    additions = (memory.aadd(f"I know Bob{n}.", speaker="Ann", at=AT, namespace=namespace) for n in range(30))
     results = await asyncio.gather(*additions, return_exceptions=True)
     requests = paid.count()
-    assert 0 < requests <= 5
-    assert sum(isinstance(result, BudgetSpent) for result in results) == 12 - requests
+    assert 0 < requests < 5 + SIDE_BY_SIDE  # each of those side by side may exceed the budget by one
+    assert sum(isinstance(result, BudgetSpent) for result in results) == 30 - requests
     stats = await memory.astats(namespace=namespace)
-    assert (stats.episodes, stats.waiting) == (12, 12 - requests)
-    # What this memory counted twice for a moment, another one that reads the stored spending has left.
+    assert (stats.episodes, stats.waiting) == (30, 30 - requests)
     await opened(calls_of(5)).episodes.aresume(namespace=namespace)
-    assert paid.count() == 5
+    assert paid.count() == max(requests, 5)
     stats = await memory.astats(namespace=namespace)
-    assert (stats.episodes, stats.waiting) == (12, 7)
+    assert (stats.episodes, stats.waiting) == (30, 30 - paid.count())
 
 
 def test_the_next_day_has_a_budget_of_its_own(opened: Open, paid: Paid, namespace: str) -> None:
@@ -150,12 +150,14 @@ def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
 ) -> None:
     text = {"content": " ".join(f"I know Bob{n}." for n in range(40)), "kind": "text", "speaker": "Ann", "at": AT}
     [added] = opened(calls_of(2), chunk_size=200).add_many([text], namespace=namespace)
-    assert (added.status, paid.count()) == (EpisodeStatus.WAITING, 2)
+    assert added.status is EpisodeStatus.WAITING
+    paid_first = paid.count()
+    assert 2 <= paid_first < 2 + SIDE_BY_SIDE
     [added] = opened(calls_of(100), chunk_size=200).episodes.resume(namespace=namespace)
     assert added.status is EpisodeStatus.DONE
     pieces = [item["episode"]["content"] for item in paid.asks("read")]
     assert sorted(set(pieces)) == sorted(pieces)  # what was paid for is not paid again
-    assert added.usage.calls == paid.count() - 2
+    assert added.usage.calls == paid.count() - paid_first
 
 
 # A long episode
