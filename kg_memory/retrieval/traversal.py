@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.queries import links as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.answerable import NEAREST
@@ -208,7 +208,7 @@ def read_facts(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return the signs of the *episodes* that words and meaning found; see `queries.search.episode_signs`."""
+    """Return the signs of the *episodes* that words and meaning found; see `queries.links.episode_signs`."""
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
     params = {"entities": list(named), "nearest": nearest, "vector": vector}

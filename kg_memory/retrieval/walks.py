@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.queries import links as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.retrieval.fuse import sort_scores
 from kg_memory.retrieval.plugins import Activity, Hops, Instants, Link, Links, Part
@@ -95,7 +95,7 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Return the facts of a text of links, as `queries.search` makes it, with their *statements*."""
+    """Return the facts of a text of links, as `queries.links` makes it, with their *statements*."""
     types: dict[str, str] = {}
     entities: dict[str, dict[str, None]] = {}
     for line in links.split("\n"):

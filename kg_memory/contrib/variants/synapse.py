@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.queries import links as cypher
 from kg_memory.retrieval.plugins import Activity, Hops, Instants, Link, Links, Part, Share
 from kg_memory.retrieval.walks import FACTS_A_STEP, MOST_SORTED, read_near
 from kg_memory.runtime.effects import read

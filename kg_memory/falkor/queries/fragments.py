@@ -61,6 +61,14 @@ BELIEVED = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b
 HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
 """The same for the belief ``b`` by the relation ``h``, which may be proposed for review."""
 
+
+def match_believed(*, unreviewed: bool) -> str:
+    """Return the match of the beliefs ``b`` of facts ``d`` that meet `BELIEVED`."""
+    return f"""
+MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
+WHERE {BELIEVED}"""
+
+
 DATED = """{sentence: f.sentence, kind: coalesce(f.kind, 'state'), valid_at: b.valid_at, invalid_at: b.invalid_at,
   precision: coalesce(b.precision, 'instant'), end_precision: coalesce(b.end_precision, 'instant'),
   said_at: b.said_at, offset: coalesce([(x)-[:STATES]->(f) WHERE x.at = b.said_at | x.offset][0], 0)}"""
