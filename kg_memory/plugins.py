@@ -27,11 +27,11 @@ def load_plugin(kind: str, name: str) -> Any:
 
     Raises: `SettingsError` if no such plug-in is installed.
     """
-    try:
-        return _plugins(kind)[name].load()
-    except KeyError:
+    plugin = _plugins(kind).get(name)
+    if plugin is None:
         installed = ", ".join(plugin_names(kind)) or "none: install temporal-kg-memory again"
-        raise SettingsError(f"no plug-in {name!r} for {kind} is installed; installed are {installed}") from None
+        raise SettingsError(f"no plug-in {name!r} for {kind} is installed; installed are {installed}")
+    return plugin.load()
 
 
 def load_plugins(kind: str) -> list[Any]:
