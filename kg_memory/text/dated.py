@@ -65,7 +65,7 @@ def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
     if start and end:
         return f"{mark}from {start} to {end}"
     if start and fact.kind == "state":
-        return f"since {start}"
+        return start if start.startswith("by ") else f"since {start}"
     if start:
         is_vague, is_day = fact.precision in ("about", "by"), fact.precision in ("instant", "day")
         return start if is_vague else f"{'on' if is_day else 'in'} {start}"
@@ -254,5 +254,7 @@ def _period_of(fact: DatedFact) -> _Period:
 
 def date_without_time(moment: datetime, precision: Precision) -> str:
     """Return a date in figures, without the time of day."""
-    written = date_in_figures(midnight(moment) if precision in ("instant", "by") else moment, precision)
+    if precision == "by" and moment != midnight(moment):
+        return f"by {midnight(moment):%Y-%m-%d}"  # the day of a message; a midnight may stand for a month or a year
+    written = date_in_figures(midnight(moment) if precision == "instant" else moment, precision)
     return f"the {written}" if precision == "week" else written

@@ -49,6 +49,10 @@ SENTENCES: dict[str, tuple[DatedFact, str]] = {
         "Ann got a dog a few years ago (about 2020)",
     ),
     "by": (fact("Ann sold it", MAY, kind="event", precision="by"), "Ann sold it (by 2024-05-14)"),
+    "a state by": (fact("Ann lives in Rome", MAY, precision="by"), "Ann lives in Rome (by 2024-05-14)"),
+    "by a message on the first of a month": (
+        fact("Ann lives in Rome", us(2024, 5, 1, 9), precision="by"), "Ann lives in Rome (by 2024-05-01)",
+    ),
     "a plan": (
         fact("Ann is to move to Rome", us(2025, 1, 1), kind="plan", precision="month"),
         "Ann is to move to Rome (planned for 2025-01)",
