@@ -31,8 +31,8 @@ from kg_memory.temporal.interval import restore_open_ends
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE
 
+# Imported with this module, in a thread: a step must not read files on an event loop.
 load_plugins("stages")
-# They are imported with this module, which a thread does: a step must not read files on an event loop.
 
 Values = dict[str, Any]
 """The question and the results of the steps so far, by the names that the steps give them."""

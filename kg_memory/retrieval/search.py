@@ -116,9 +116,8 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
     centers = [row["id"] for row in lookup.named if not lookup.centers.isdisjoint(row["keys"])]
     unread = _find_unread(hits["episodes"], around) if lookup.any_unread else []
     found = replace(nothing, hits=hits, named=named, centers=centers, unread=unread, degraded=lookup.degraded)
-    found = replace(found, relevance=None, doubt="")
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
-        return found
+        return replace(found, relevance=None, doubt="")
     asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
     stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
     tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if lookup.subjects else {}
