@@ -9,7 +9,7 @@ of relations have no label, and a WITH stands before each match: else the plan b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -186,49 +186,73 @@ class _Writer:
         self, group: Owner, comparisons: Sequence[Comparison], node: _Node, carried: Sequence[str]
     ) -> None:
         """Keep the rows of *carried* whose *node* is linked to one *group* that passes *comparisons*."""
-        links, test = self.link_and_test(group, comparisons, node)
-        self.write(*(f"MATCH {link}" for link in links), f"WHERE {test}", f"WITH DISTINCT {', '.join(carried)}")
+        linked = self.linked_node(group)
+        self.write(*(f"MATCH {link}" for link in _links(node, linked)))
+        self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
 
     def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
         """Return an expression for whether *node* passes, never null; append the variables it needs to *scope*."""
+        flags = self.community_flags if node.owner == "community" else self.flags
+        return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
+
+    def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
+        """Return the expression that *where* is, of the *flags* of its parts."""
         if isinstance(where, Not):
-            return f"NOT {self.truth(where.part, node, scope)}"
+            return f"NOT {self.joined(where.part, node, flags)}"
         if not isinstance(where, Fields):
             joint, alone = (" AND ", "true") if isinstance(where, AllOf) else (" OR ", "false")
-            return f"({joint.join([self.truth(inner, node, scope) for inner in where.parts]) or alone})"
-        if node.owner == "community":
+            return f"({joint.join([self.joined(inner, node, flags) for inner in where.parts]) or alone})"
+        own = None if node.owner == "community" else _by_owner(where, node.owner).get(node.owner)
+        tests = [f"coalesce({self.all_of(own, node)}, false)"] if own else []
+        return f"({' AND '.join([*tests, *flags.get(where, ())])})"
+
+    def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
+        """Return variables for whether *node* is linked to what passes *fields*, by one match for each kind of node."""
+        groups: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
+        linked: dict[Owner, _Node] = {}
+        for each in fields:
+            for group, comparisons in _by_owner(each, node.owner).items():
+                if group != node.owner:
+                    linked.setdefault(group, self.linked_node(group))
+                    groups[group][each] = self.test_linked(comparisons, linked[group])
+        flags: defaultdict[Fields, list[str]] = defaultdict(list)
+        for group, tests in groups.items():
+            self.write(*(f"OPTIONAL MATCH {link}" for link in _links(node, linked[group])))
+            for each, flag in zip(tests, self.flag(tests.values(), scope), strict=True):
+                flags[each].append(flag)
+        return flags
+
+    def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
+        """Return a variable for each of *fields*: whether a member of the community *node* passes."""
+        flags: dict[Fields, list[str]] = {}
+        for each in fields:
             member = self.new_node("entity")
             self.write(f"OPTIONAL MATCH {_link(node, member)}")
-            inner = self.truth(where, member, [*scope, member.name])
-            return self.flag(f"{member.name} IS NOT NULL AND {inner}", scope)
-        groups = _by_owner(where, node.owner)
-        own = groups.pop(node.owner, None)
-        tests = [f"coalesce({self.all_of(own, node)}, false)"] if own else []
-        for group, comparisons in groups.items():
-            links, test = self.link_and_test(group, comparisons, node)
-            self.write(*(f"OPTIONAL MATCH {link}" for link in links))
-            tests.append(self.flag(test, scope))
-        return f"({' AND '.join(tests)})"
+            inner = self.truth(each, member, [*scope, member.name])
+            flags[each] = self.flag([f"{member.name} IS NOT NULL AND {inner}"], scope)
+        return flags
 
-    def flag(self, test: str, scope: list[str]) -> str:
-        """Return a new variable: whether any of the rows that share *scope* passes *test*."""
-        name = self.new_name()
-        self.write(f"WITH {', '.join(scope)}, max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}")
-        scope.append(name)
-        return name
+    def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
+        """Return a new variable for each of *tests*: whether any of the rows that share *scope* passes it."""
+        names = [self.new_name() for _ in tests]
+        passed = (
+            f"max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}" for test, name in zip(tests, names, strict=True)
+        )
+        self.write(f"WITH {', '.join([*scope, *passed])}")
+        scope += names
+        return names
 
-    def link_and_test(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> tuple[list[str], str]:
-        """Return the links from *node* to one *group*, and the test that it must pass, null if there is none."""
-        if group == "belief":
-            belief = _Node(BELIEF, "belief")
-            return [_link(node, belief)], " AND ".join([part.HOLDS, *self.tests(comparisons, belief)])
-        linked = self.new_node(group)
-        own = [comparison for comparison in comparisons if field_of(comparison).of == group]
-        if group != "fact":
-            return [_link(node, linked)], f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
-        beliefs = [comparison for comparison in comparisons if comparison not in own]
-        links, holds = self.link_and_test("belief", beliefs, linked)
-        return [_link(node, linked), *links], " AND ".join([*self.tests(own, linked), holds])
+    def linked_node(self, group: Owner) -> _Node:
+        return _Node(BELIEF, group) if group == "belief" else self.new_node(group)
+
+    def test_linked(self, comparisons: Sequence[Comparison], linked: _Node) -> str:
+        """Return the test that *linked* passes *comparisons*, those of a fact with one of its beliefs."""
+        own = [comparison for comparison in comparisons if field_of(comparison).of == linked.owner]
+        if linked.owner not in ("fact", "belief"):
+            return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
+        beliefs = [comparison for comparison in comparisons if field_of(comparison).of == "belief"]
+        facts = self.tests(own, linked) if linked.owner == "fact" else []
+        return " AND ".join([*facts, part.HOLDS, *self.tests(beliefs, _Node(BELIEF, "belief"))])
 
     def all_of(self, comparisons: Sequence[Comparison], node: _Node) -> str:
         """Return the expression that *node* passes all *comparisons*."""
@@ -296,6 +320,21 @@ class _Writer:
 
 def _link(a: _Node, b: _Node) -> str:
     return LINKS[a.owner, b.owner].format(a=a.name, b=b.name)
+
+
+def _links(node: _Node, linked: _Node) -> list[str]:
+    """Return the links from *node* to *linked*, and to the beliefs of that if it is a fact."""
+    beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.owner == "fact" else []
+    return [_link(node, linked), *beliefs]
+
+
+def _fields_in(where: Filter) -> Iterator[Fields]:
+    """Yield the conditions of *where*."""
+    if isinstance(where, Fields):
+        yield where
+    else:
+        for inner in (where.part,) if isinstance(where, Not) else where.parts:
+            yield from _fields_in(inner)
 
 
 def _place(name: str, node: _Node) -> str:
