@@ -226,6 +226,7 @@ def is_subject(question: str) -> bool:
 
 def name_asker(question: str, asker: str) -> str:
     """Return *question* with the name of who asks instead of the words that mean them."""
+    asker = display_name(asker)
     return FIRST_PERSON.sub(lambda word: f"{asker}'s" if _OWNER.match(word[0]) else asker, question)
 
 
