@@ -17,6 +17,7 @@ from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
+from kg_memory.text.redaction import LONGEST_MATCH, WINDOW, replace_all
 from kg_memory.text.small_talk import says_nothing
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
@@ -288,17 +289,14 @@ _PATTERNS: Mapping[Flag, re.Pattern[str]] = {
     "forged_fence": FORGED_FENCE,
 }
 
-_WINDOW, _LONGEST_MATCH = 20_000, 5000
-"""Characters of a text that are searched at once, and that a pattern matches at most."""
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
 _SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ \t.*_-]){2,}[^\W\d_](?!\w)")
 _SEPARATORS = re.compile(r"[ \t.*_-]")
-_LOOKALIKES = str.maketrans(
-    "авекмнорстухіјѕһԁԛԝαβεηικνορτυχ",
-    "abekmhopctyxijshdqwabeniknoptux",
-)
+_FOREIGN = "авекмнорстухіјѕһԁԛԝαβεηικνορτυχ"
+_LOOKALIKE = re.compile(f"[{_FOREIGN}]")
+_LOOKALIKES = str.maketrans(_FOREIGN, "abekmhopctyxijshdqwabeniknoptux")
 
 
 def injection_flags(text: str) -> tuple[Flag, ...]:
@@ -307,18 +305,18 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
     Letters that are written apart, hidden between invisible marks or borrowed from look-alike scripts are seen through.
     """
     plain = _readable(text)
-    texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES)))
+    texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES) if _LOOKALIKE.search(plain) else plain))
     flags = {name for name, pattern in _PATTERNS.items() if any(_finds(pattern, each) for each in texts)}
-    if HIDDEN_TEXT.search(text):
+    if _finds(HIDDEN_TEXT, text):
         flags.add("hidden_text")
     return tuple(flag for flag in FLAGS if flag in flags)
 
 
 def _finds(pattern: re.Pattern[str], text: str) -> bool:
     """Return whether *pattern* is in *text*, which is searched in windows: meanwhile no other thread runs."""
-    for start in range(0, len(text), _WINDOW):
-        match = pattern.search(text, start, start + _WINDOW + _LONGEST_MATCH)
-        if match and match.start() < start + _WINDOW:  # a later one is the next window's: here its end may be cut off
+    for start in range(0, len(text), WINDOW):
+        match = pattern.search(text, start, start + WINDOW + LONGEST_MATCH)
+        if match and match.start() < start + WINDOW:  # a later one is the next window's: here its end may be cut off
             return True
     return False
 
@@ -326,5 +324,5 @@ def _finds(pattern: re.Pattern[str], text: str) -> bool:
 def _readable(text: str) -> str:
     """Return *text* as a model reads it: compatible forms and case folded, invisible marks gone, one space between."""
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
-    text = _SPACED.sub(lambda match: _SEPARATORS.sub("", match[0]), text)
+    text = replace_all(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

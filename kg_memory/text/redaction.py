@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +23,8 @@ from kg_memory.settings import NO_REDACTION, RedactHook
 SECRET, PRIVATE_KEY, CARD = "[secret]", "[private key]", "[card number]"
 SHORTEST_KEY = 8
 """A shorter key is no secret, but the word that a server without keys is given."""
+WINDOW, LONGEST_MATCH = 20_000, 13_000
+"""Characters of a text that are searched at once, and of a match."""
 EMAIL, PHONE, ACCOUNT, ID_NUMBER = "[e-mail]", "[phone number]", "[bank account]", "[id number]"
 
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)", re.DOTALL)
@@ -74,10 +76,29 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3
 
 def redact_secrets(text: str) -> str:
     """Replace keys, tokens and passwords in *text*."""
-    text = _TOKEN.sub(SECRET, _PEM.sub(PRIVATE_KEY, text))
+    if "PRIVATE KEY-----" in text:
+        text = _PEM.sub(PRIVATE_KEY, text)
+    text = replace_all(_TOKEN, lambda _: SECRET, text)
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
-        text = pattern.sub(lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
+        text = replace_all(pattern, lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
     return text
+
+
+def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
+    """Return ``pattern.sub(replace, text)``, in windows: a call of `re` holds up all other threads.
+
+    *pattern* must match something, and at most `LONGEST_MATCH` characters.
+    """
+    parts: list[str] = []
+    place = 0
+    for start in range(0, len(text), WINDOW):
+        end = start + WINDOW
+        for match in pattern.finditer(text, max(start, place), end + LONGEST_MATCH):
+            if match.start() >= end:
+                break
+            parts += text[place : match.start()], replace(match)
+            place = match.end()
+    return "".join((*parts, text[place:])) if parts else text
 
 
 def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:

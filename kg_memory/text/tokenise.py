@@ -24,6 +24,7 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 # Stored in the graph: a word index of another version must be rebuilt.
 VERSION = 1
 MAX_LENGTH = 64
+PART = 20_000
 
 # Marks that people leave out when they type: Latin, Greek and Cyrillic accents, Hebrew and Arabic
 # vowel points, the Arabic stretch, keycaps and variation selectors. Indic and Thai vowels are letters.
@@ -95,7 +96,18 @@ def terms(text: str) -> list[str]:
 
 
 def iterate_terms(text: str) -> Iterator[str]:
-    """Yield the terms of *text*, as `terms` has them."""
+    """Yield the terms of *text*, as `terms` has them; a long text in parts, between which other threads run."""
+    start = 0
+    while len(text) - start > PART:
+        end = max(text.rfind(mark, start, start + PART) for mark in " \n。") + 1
+        if not end:
+            break
+        yield from _iterate_terms(text[start:end])
+        start = end
+    yield from _iterate_terms(text[start:])
+
+
+def _iterate_terms(text: str) -> Iterator[str]:
     is_ascii = text.isascii()  # needs no folding, and has one script only
     if not is_ascii:
         text = unicodedata.normalize("NFKD", text.translate(_FOLDS))

@@ -8,12 +8,13 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.settings import Settings
+from kg_memory.text import redaction
 from kg_memory.text.redaction import BUILT_IN, redact, redact_json
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
@@ -92,6 +93,18 @@ def test_a_long_text_is_redacted_in_seconds(name: str, part: str) -> None:
     began = time.process_time()
     redact(part * (100_000 // len(part)), name)
     assert time.process_time() - began < 5
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.sampled_from(["word ", "\n", "a.b", "password: hunter22 ", "sk-" + "a1" * 12, " ", "ß"]), max_size=60)
+)
+def test_secrets_are_found_across_the_windows_in_which_a_long_text_is_searched(parts: list[str]) -> None:
+    text = "".join(parts)
+    whole = redact(text, "secrets")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redaction, "WINDOW", 20)
+        assert redact(text, "secrets") == whole
 
 
 def test_json_stays_json() -> None:

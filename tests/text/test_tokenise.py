@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.text import tokenise
 from kg_memory.text.tokenise import MAX_LENGTH, count_terms, terms
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -119,3 +120,14 @@ def test_plain_text_has_the_words_that_it_has_beside_others(text: str) -> None:
 @given(ANY_TEXT, ANY_TEXT)
 def test_two_texts_have_the_words_of_both(one: str, other: str) -> None:
     assert terms(f"{one}\n{other}") == terms(one) + terms(other)
+
+
+@given(
+    st.lists(st.sampled_from(["word ", "I've ", "1,000", "\n", "。", "她搬到", "ß", "🎉", " ", "x" * 30]), max_size=40)
+)
+def test_a_long_text_has_the_same_terms_in_parts(parts: list[str]) -> None:
+    text = "".join(parts)
+    whole = terms(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokenise, "PART", 25)
+        assert terms(text) == whole
