@@ -64,13 +64,15 @@ class Episodes(Group):
         namespace: str = DEFAULT_NAMESPACE,
         limit: int = 100,
         skip: int = 0,
+        characters: int | None = None,
         status: Status = None,
     ) -> Flow[builtins.list[Episode]]:
         """Return the episodes, latest first; only those of *status*, one or several, if given.
 
+        The list ends with the episode that brings the length of the texts to *characters*, if given.
         *where* is a filter, such as ``{"source": "mail"}``: see `kg_memory.models.filters`. Errors: `InputError`.
         """
-        return read_episodes(limit, skip, status, where)
+        return read_episodes(limit, skip, status, where, characters)
 
     list, alist = verb(_list)
 
@@ -234,11 +236,16 @@ def set_paused(*, paused: bool) -> Flow[bool]:
 
 
 def read_episodes(
-    limit: int, skip: int, status: Status = None, where: Mapping[str, Any] | None = None
+    limit: int,
+    skip: int,
+    status: Status = None,
+    where: Mapping[str, Any] | None = None,
+    characters: int | None = None,
 ) -> Flow[list[Episode]]:
     """Return the episodes that pass *where*, latest first; only those of *status*, one or several, if given."""
     page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     page["statuses"] = None if status is None else _statuses(status)
+    page["characters"] = None if characters is None else validate_count("characters", characters)
     passing = parse_filter(where)
     if passing is None:
         whole = queries.EPISODES if status is None else queries.EPISODES_BY_STATUS

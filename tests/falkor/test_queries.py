@@ -109,6 +109,7 @@ PARAMS: dict[str, Any] = {
         10,
     ),
     **dict.fromkeys(("unreviewed", "single_valued", "reading", "kept"), False),
+    "characters": 1000,
     **{each: [ID] for each in ("known", "reopened", "subjects", "rulings", "kinds", "statuses", "plans", "ends")},
     "spent": [],
     "spent_since": 20_000,

@@ -44,6 +44,8 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_nam
 MOST_ABOUT = 1000
 """The facts about somebody that an identity looks at."""
 MOST_MERGES = 1000
+MOST_CHARACTERS = 2_000_000
+"""The length of the last texts, from which on earlier ones are left out."""
 DECIDED = "DECIDED DECIDED_ON DECIDED_TO DECIDED_TO_USE CHOSE CHOOSES AGREED_ON AGREED_TO 决定 选择".split()
 """The predicates of decisions; a source with the label `category` ``decision`` counts, too."""
 
@@ -307,7 +309,7 @@ def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[t
     """Return the last episodes that were saved by then, the earliest first."""
     moment = to_datetime(believed_at)
     where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
-    episodes = yield from read_episodes(3 * limit, 0, None, where)
+    episodes = yield from read_episodes(3 * limit, 0, None, where, MOST_CHARACTERS)
     saved = [one for one in episodes if one.created_at <= moment and not one.withheld]
     return tuple(reversed(saved[:limit]))
 

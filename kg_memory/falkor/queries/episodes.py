@@ -202,11 +202,19 @@ ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
 
 
 def list_episodes(first: str) -> str:
-    """Return the query of a page of the episodes that *first* yields as ``d``, the latest first."""
+    """Return the query of a page of the episodes that *first* yields as ``d``, the latest first.
+
+    It ends with the one that brings its texts to ``$characters``.
+    """
     return f"""{first}
 WITH d AS e
 WHERE $statuses IS NULL OR e.status IN $statuses
 WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
+WITH collect(e) AS page
+WITH page, CASE WHEN $characters IS NULL THEN [] ELSE [e IN page | size(e.content)] END AS sizes
+UNWIND range(0, size(page) - 1) AS place
+WITH page[place] AS e, CASE WHEN place = 0 THEN 0 ELSE reduce(sum = 0, one IN sizes[..place] | sum + one) END AS before
+WHERE $characters IS NULL OR before < $characters
 RETURN {part.EPISODE_MAP} AS episode
 """
 
