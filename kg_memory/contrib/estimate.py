@@ -67,7 +67,8 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
     Errors: `InputError` where one could not be stored.
     """
     created_at = yield from now()
-    valid = [validate_episode(state, settings, created_at) for state in states]
+    given = list(states)
+    valid = yield from work(lambda: [validate_episode(state, settings, created_at) for state in given])
     episodes = {episode.id: episode for episode in valid}
     finished = yield from _find_finished(list(episodes))
     past = yield from _past(settings)
