@@ -23,10 +23,12 @@ Client = Callable[..., httpx.Client]
 
 
 class Serving:
-    """A server that answers from a thread of this process; `url` is where."""
+    """A server that answers from a thread of this process; `url` is where, `service` are its parts."""
 
     def __init__(self, memory: GraphMemory, options: Options) -> None:
-        config = uvicorn.Config(create_app(memory, options), host="127.0.0.1", port=0, log_level="warning")
+        app = create_app(memory, options)
+        self.service = app.state.service
+        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run)
 

@@ -6,13 +6,15 @@ import asyncio
 import json
 import socket
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from kg_memory.contrib.server import limits
+from kg_memory.contrib.server import answers, endpoints, limits
 from kg_memory.contrib.server.gate import MOST_VALUES
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.limits import Job, Jobs
@@ -88,6 +90,77 @@ def test_bodies_are_bounded_by_route_and_by_values(client):
     quoted = {"content": json.dumps({"a": [1] * 60_000}), "kind": "text"}
     assert admin.post(f"{ROOT}/episodes", json=quoted).status_code == 202, "commas in a text are no values"
     assert admin.get(f"{ROOT}/facts", params={"where": "x" * 40_000}).status_code == 431
+
+
+class Turn:
+    """Takes the place of the lock of large requests: whoever waits for it is refused."""
+
+    async def __aenter__(self) -> None:
+        raise ProblemError(503, "in turn")
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "how", "waits"),
+    [
+        ("GET", "/facts", {"params": {"limit": 1000}}, True),
+        ("GET", "/facts", {}, False),
+        ("GET", "/episodes", {"params": {"limit": 1000}}, True),
+        ("GET", "/reports/handoff", {"params": {"limit": 1000}}, True),
+        ("POST", "/search", {"json": {"question": "Where is Ann?"}}, False),
+        ("POST", "/search", {"json": {"question": "Where is Ann?", "limit": 1000}}, True),
+        ("POST", "/search", {"json": {"question": "Where is Ann? " * 500}}, True),
+        ("POST", "/context", {"json": {"question": "Where?", "center": ["x"] * 900}}, True),
+    ],
+)
+def test_large_requests_wait_in_turn(client, serving, monkeypatch, method, path, how, waits):
+    monkeypatch.setattr(serving.service, "large", Turn())
+    answer = client("admin").request(method, ROOT + path, **how)
+    assert (answer.status_code == 503) is waits, answer.text
+
+
+def test_a_page_of_long_texts_ends_early_and_the_pages_have_them_all(client, monkeypatch):
+    for module in (answers, endpoints):
+        monkeypatch.setattr(module, "MOST_CHARACTERS", 1000)
+    admin, path = client("admin"), "/v1/namespaces/long/episodes"
+    episodes = [{"content": f"{number} " + "x" * 400, "at": f"2024-01-{number:02}"} for number in range(1, 11)]
+    assert admin.post(f"{path}/batch", json={"episodes": episodes}).status_code == 202
+    sizes, days, cursor = [], [], None
+    while True:
+        page = admin.get(path, params={"limit": 7, **({"cursor": cursor} if cursor else {})}).json()
+        sizes.append(len(page["items"]))
+        days += [item["at"][:10] for item in page["items"]]
+        cursor = page["next"]
+        if not cursor:
+            break
+    assert sizes == [3, 3, 3, 1]
+    assert days == [f"2024-01-{number:02}" for number in range(10, 0, -1)]
+
+
+def test_a_key_sends_few_imports_at_once(client, serving, ring):
+    admin = client("admin")
+    host, port = httpx.URL(serving.url).host, httpx.URL(serving.url).port
+    head = (
+        f"POST {ROOT}/import HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 90000\r\n"
+        f"Authorization: {admin.headers['authorization']}\r\n\r\nabc"
+    )
+    with ExitStack() as stack:
+        for _ in range(limits.AT_ONCE // 2):
+            begun = stack.enter_context(socket.create_connection((host, port), timeout=20))
+            begun.sendall(head.encode())
+        refused = poll(lambda: admin.post(f"{ROOT}/import", content=b"abc"), lambda answer: answer.status_code == 429)
+        assert "imports" in refused.json()["detail"]
+    assert poll(lambda: admin.post(f"{ROOT}/import", content=b"abc"), lambda answer: answer.status_code == 422)
+
+
+def poll(ask: Callable[[], httpx.Response], is_right: Callable[[httpx.Response], bool]) -> httpx.Response:
+    """Return the first right answer, within 30 seconds."""
+    deadline = time.monotonic() + 30
+    while not is_right(answer := ask()):
+        assert time.monotonic() < deadline, answer.text
+        time.sleep(0.05)
+    return answer
 
 
 def ask_without_body(url: str, method: str, path: str, headers: str = "") -> int:

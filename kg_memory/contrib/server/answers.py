@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from kg_memory.contrib.server.problems import ProblemError
-from kg_memory.models.graph import Value
+from kg_memory.models.graph import Episode, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
 
 T = TypeVar("T")
@@ -23,6 +23,8 @@ MOST = 1000
 """The most items of a page."""
 DEEPEST = 100_000
 """The most items that pages reach."""
+MOST_CHARACTERS = 2_000_000
+"""The length of the texts of a page, from which on the rest is on the next one."""
 
 
 class Page(BaseModel, Generic[T]):
@@ -64,10 +66,14 @@ class Place:
 
 def cut_page(items: Sequence[T], place: Place, limit: int) -> Page[T]:
     """Return the page of *limit* items; *items* are those from *place* on, with one more if there is another page."""
-    more = len(items) > limit and place.skip + limit <= DEEPEST
-    return Page(
-        items=list(items[:limit]), next=Place(place.skip + limit, place.believed_at).to_cursor() if more else None
-    )
+    end = place.skip + min(limit, len(items))
+    more = (len(items) > limit or _are_long(items)) and end <= DEEPEST
+    return Page(items=list(items[:limit]), next=Place(end, place.believed_at).to_cursor() if more else None)
+
+
+def _are_long(items: Sequence[object]) -> bool:
+    """Return whether *items* are episodes whose texts fill a page."""
+    return sum(len(item.content) for item in items if isinstance(item, Episode)) >= MOST_CHARACTERS
 
 
 class ContextView(Value):

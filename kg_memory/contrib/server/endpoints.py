@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import linecache
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl, unquote, urlencode
@@ -19,6 +21,7 @@ from starlette.responses import Response
 from kg_memory.contrib.server.access import Access, require
 from kg_memory.contrib.server.answers import (
     MOST,
+    MOST_CHARACTERS,
     ContextView,
     Page,
     Place,
@@ -27,6 +30,7 @@ from kg_memory.contrib.server.answers import (
     view_context,
 )
 from kg_memory.contrib.server.keys import Scope
+from kg_memory.contrib.server.limits import FEW, SHORT
 from kg_memory.contrib.server.parameters import StrictBody, find_parameter
 from kg_memory.contrib.server.problems import MOST_ERRORS, TITLES, Problem, ProblemError
 from kg_memory.contrib.server.service import Service
@@ -40,7 +44,7 @@ Arguments = dict[str, Any]
 NAMESPACE = "/v1/namespaces/{namespace}"
 PathText = Annotated[str, AfterValidator(unquote)]
 """A parameter of a path, which is decoded only here; see `kg_memory.contrib.server.gate`."""
-HIDDEN = frozenset({"namespace", "progress", "skip", "after", "mapping", "checkpointer", "store", "read"})
+HIDDEN = frozenset({"namespace", "progress", "skip", "characters", "after", "mapping", "checkpointer", "store", "read"})
 """Parameters of verbs that a request does not have, or not by that name."""
 JSON_EXAMPLES = {
     "where": '{"speaker": "Ann"}',
@@ -99,10 +103,11 @@ class LenientRoute(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """A verb as a route needs it: its async form, its parameters, and the type of its result."""
+    """A verb as a route needs it: its two forms, its parameters, and the type of its result."""
 
     name: str
-    function: Callable[..., Awaitable[Any]]
+    function: Callable[..., Any]
+    async_function: Callable[..., Awaitable[Any]]
     parameters: Mapping[str, inspect.Parameter]
     hints: Mapping[str, Any]
     about: str
@@ -111,16 +116,22 @@ class _Verb:
     def find(cls, memory: GraphMemory, name: str) -> _Verb:
         group, _, last = name.rpartition(".")
         call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
-        return cls(name, call, inspect.signature(call).parameters, get_type_hints(call), inspect.getdoc(call) or "")
+        function = attrgetter(name)(memory)
+        return cls(
+            name, function, call, inspect.signature(call).parameters, get_type_hints(call), inspect.getdoc(call) or ""
+        )
 
-    async def call(self, arguments: Arguments) -> Any:
-        """Call the verb; a list of positional arguments is a list in a request."""
+    async def call(self, arguments: Arguments, *, apart: bool) -> Any:
+        """Call the verb, *apart* in a thread; a list of positional arguments is a list in a request."""
+        listed: Sequence[Any] = ()
         for name, parameter in self.parameters.items():
             if parameter.kind is parameter.VAR_POSITIONAL:
                 first = next(iter(self.parameters))
-                rest = {key: value for key, value in arguments.items() if key not in {first, name}}
-                return await self.function(arguments[first], *arguments[name], **rest)
-        return await self.function(**arguments)
+                listed = arguments[first], *arguments[name]
+                arguments = {key: value for key, value in arguments.items() if key not in {first, name}}
+        if apart:
+            return await asyncio.to_thread(self.function, *listed, **arguments)
+        return await self.async_function(*listed, **arguments)
 
     @property
     def item(self) -> Any:
@@ -163,6 +174,9 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             return await service.jobs.run(
                 request, access.namespace, asked, lambda _: answer(request, arguments, place, shown=shown), cancel=True
             )
+        if arguments.get("limit", 0) > FEW or len(repr(arguments)) > SHORT:
+            async with service.large:
+                return await answer(request, arguments, place, shown=shown, apart=True)
         if "read" not in verb.parameters or service.options.read:
             return await answer(request, arguments, place, shown=shown)
         try:
@@ -218,33 +232,38 @@ class _Answer:
         self.model: Any = Page[verb.item] if self._paged else ContextView if result is Context else result  # type: ignore[name-defined]
         self._adapter = TypeAdapter(self.model)
 
-    async def __call__(self, request: Request, arguments: Arguments, place: Place, *, shown: bool) -> Response:
-        """Answer; the text of withheld episodes only where it is *shown*."""
+    async def __call__(
+        self, request: Request, arguments: Arguments, place: Place, *, shown: bool, apart: bool = False
+    ) -> Response:
+        """Answer; the text of withheld episodes only where it is *shown*, and much work *apart* in a thread."""
+        call = partial(self._verb.call, apart=apart)
         if self._paged:
-            value: Any = await self._page(arguments, place)
+            value: Any = await self._page(call, arguments, place)
         else:
-            value = await self._verb.call(arguments)
+            value = await call(arguments)
             if value is None:
                 raise ProblemError(404, "there is no such thing in this namespace")
             value = view_context(value) if isinstance(value, Context) else value
-        context = None if shown else FOR_AGENTS
-        return json_response(request, self._adapter.dump_json(value, context=context), self._route.status)
+        dump = partial(self._adapter.dump_json, value, context=None if shown else FOR_AGENTS)
+        return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
-    async def _page(self, arguments: Arguments, place: Place) -> Page[Any]:
+    async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: Place) -> Page[Any]:
         """Return a page; all pages of a list are of what was believed when the first was read."""
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
             pinned = place.believed_at or arguments.get("believed_at") or to_datetime(self._clock()).isoformat()
             place, arguments = replace(place, believed_at=pinned), {**arguments, "believed_at": pinned}
         if "after" in parameters:
-            listed = await self._verb.call({**arguments, "limit": limit, "after": place.after})
+            listed = await call({**arguments, "limit": limit, "after": place.after})
             following = replace(place, after=listed.next).to_cursor() if listed.next else None
             return Page(items=listed, next=following)
+        if "characters" in parameters:
+            arguments = {**arguments, "characters": MOST_CHARACTERS}
         if "skip" in parameters:
-            return cut_page(await self._verb.call({**arguments, "skip": place.skip, "limit": limit + 1}), place, limit)
+            return cut_page(await call({**arguments, "skip": place.skip, "limit": limit + 1}), place, limit)
         if "limit" in parameters:
             arguments = {**arguments, "limit": WHOLE if self._route.whole else place.skip + limit + 1}
-        return cut_page((await self._verb.call(arguments))[place.skip :], place, limit)
+        return cut_page((await call(arguments))[place.skip :], place, limit)
 
 
 def to_argument(name: str, value: Any) -> Any:

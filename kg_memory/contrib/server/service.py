@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
 from kg_memory.contrib.server.access import Guard
 from kg_memory.contrib.server.keys import KeyRing
-from kg_memory.contrib.server.limits import SESSIONS, STREAMS, Jobs, RateLimit, Shares
+from kg_memory.contrib.server.limits import AT_ONCE, IMPORTS, SESSIONS, STREAMS, Jobs, RateLimit, Shares
 from kg_memory.contrib.server.reader import Reader, Waker
 from kg_memory.contrib.server.worker import Outbox
 from kg_memory.memory.memory import GraphMemory
@@ -52,7 +53,7 @@ class Options:
 class Service:
     """A memory and what serves it; `stopping` is set when the server is about to stop.
 
-    `listeners` counts the open streams of events by namespace.
+    `listeners` counts the open streams of events by namespace. `large` is held by a request for many items.
     """
 
     memory: GraphMemory
@@ -63,6 +64,7 @@ class Service:
     stopping: bool = False
     listeners: Counter[str] = field(default_factory=Counter)
     jobs: Jobs = field(default_factory=Jobs)
+    large: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -73,6 +75,7 @@ class Service:
         self.shares = Shares(
             {
                 STREAMS: (options.max_streams_of_key, options.max_streams),
+                IMPORTS: (AT_ONCE // 2, AT_ONCE),
                 SESSIONS: (options.max_sessions_of_key, MOST_SESSIONS),
             }
         )

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from kg_memory.contrib.server.access import Access, Ruling
 from kg_memory.contrib.server.answers import json_response
 from kg_memory.contrib.server.endpoints import NAMESPACE, PathText, describe
-from kg_memory.contrib.server.limits import Held
+from kg_memory.contrib.server.limits import IMPORTS, Held
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
 from kg_memory.errors import KGMemoryError
@@ -77,7 +77,7 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         embeddings: Annotated[bool, Query(description="Whether to take the vectors of the file.")] = True,
     ) -> Response:
         """Import a file of `export`, compressed or not; nobody sees a half of it."""
-        async with _receive(request, service.options.max_import) as path:
+        async with _receive(request, service, access) as path:
             how: dict[str, Any] = {"namespace": access.namespace, "replace": replace, "embeddings": embeddings}
             call = partial(data.import_, path, memory_only=True, **how)
             result: ImportResult = await _apart(service, request, access, path, call)
@@ -99,7 +99,7 @@ def _add_imports(router: APIRouter, service: Service) -> None:
         group: Annotated[str | None, Query(description="Whose memory of it, where there are several.")] = None,
     ) -> Response:
         """Add what another memory exported; sentences are saved, and read in the background."""
-        async with _receive(request, service.options.max_import) as path:
+        async with _receive(request, service, access) as path:
             how: dict[str, Any] = {"namespace": access.namespace, "group": group, "read": False}
             call = partial(data.import_from, origin, path, **how)
             result: ImportResult = await _apart(service, request, access, path, call)
@@ -115,10 +115,14 @@ async def _apart(service: Service, request: Request, access: Access, file: objec
 
 
 @asynccontextmanager
-async def _receive(request: Request, most: int) -> AsyncIterator[Path]:
-    """Yield a file with the body of *request*, of at most so many bytes; it is gone afterwards, however that ends."""
-    size = 0
-    with await asyncio.to_thread(tempfile.TemporaryFile if FILES else tempfile.NamedTemporaryFile) as file:
+async def _receive(request: Request, service: Service, access: Access) -> AsyncIterator[Path]:
+    """Yield a file with the body of *request*, which is one of few imports; it is gone afterwards, however that ends.
+
+    Raises `ProblemError` 413 for a body over the limit, 429 or 503 where too many come at once.
+    """
+    size, most = 0, service.options.max_import
+    make = tempfile.TemporaryFile if FILES else tempfile.NamedTemporaryFile
+    with service.shares.hold(IMPORTS, access.key.id), await asyncio.to_thread(make) as file:
         async for chunk in request.stream():
             size += len(chunk)
             if size > most:

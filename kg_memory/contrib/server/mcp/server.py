@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from mcp.server import Server, ServerRequestContext
@@ -27,6 +29,7 @@ from mcp_types import (
 )
 
 from kg_memory import __version__
+from kg_memory.contrib.server.limits import SHORT
 from kg_memory.contrib.server.mcp import changing, reading
 from kg_memory.contrib.server.mcp.changing import AnswerNeeded
 from kg_memory.contrib.server.mcp.resources import (
@@ -69,6 +72,7 @@ class MemoryServer:
 
     def __init__(self, memory: GraphMemory, find_caller: FindCaller, wake: Callable[[str], None]) -> None:
         self._memory, self._find_caller, self._wake = memory, find_caller, wake
+        self._large = asyncio.Lock()
 
     def build(self) -> Server[Any]:
         """Return the server of the SDK."""
@@ -97,7 +101,9 @@ class MemoryServer:
             offered = ", ".join(name for name, one in TOOLS.items() if one.is_offered(caller))
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:50]!r} here; use one of {offered}")
         try:
-            answer = await tool.call(ToolCall(self._memory, caller, request, params, self._wake))
+            is_large = tool.scope == "read" and len(repr(params.arguments)) > SHORT
+            async with self._large if is_large else nullcontext():
+                answer = await tool.call(ToolCall(self._memory, caller, request, params, self._wake))
         except AnswerNeeded as question:
             return question.result
         except KGMemoryError as error:
