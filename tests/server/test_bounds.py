@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 
 from kg_memory.contrib.server import answers, endpoints, limits
-from kg_memory.contrib.server.gate import MOST_VALUES
+from kg_memory.contrib.server.gate import MOST_VALUES, MOST_VALUES_OF_SMALL
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.limits import Job, Jobs
 from kg_memory.contrib.server.mcp.tool import LAUNCHED
@@ -87,6 +87,9 @@ def test_bodies_are_bounded_by_route_and_by_values(client):
     assert admin.post(f"{ROOT}/episodes", json={"content": "I like tea. " * 20_000}).status_code == 202
     many = admin.post(f"{ROOT}/facts/batch", json={"rows": [[]] * (MOST_VALUES + 1)})
     assert (many.status_code, "values" in many.json()["detail"]) == (413, True)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "facts", "arguments": {}}}
+    call["params"]["arguments"] = dict.fromkeys(map(str, range(MOST_VALUES_OF_SMALL)), 1)
+    assert admin.post("/v1/mcp?namespace=ann", json=call).status_code == 413
     quoted = {"content": json.dumps({"a": [1] * 60_000}), "kind": "text"}
     assert admin.post(f"{ROOT}/episodes", json=quoted).status_code == 202, "commas in a text are no values"
     assert admin.get(f"{ROOT}/facts", params={"where": "x" * 40_000}).status_code == 431

@@ -35,7 +35,7 @@ LARGE_AT_ONCE = 2
 BODY_SECONDS = 30.0
 """Seconds within which a body must arrive."""
 MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
-"""The most values of a body that may exceed `SMALL` bytes, and of others: parsing more would hold up requests."""
+"""The most values of a body of many episodes or facts, and of others: parsing more would hold up requests."""
 CLIENT_LEFT = 499
 """The status in the log of a request whose client left before the answer."""
 FAULT = "the server met a fault of its own; its log has it by the request id"
@@ -113,7 +113,8 @@ class Gate:
             body = await _read_body(receive, limit)
             if large:
                 await held.enter_async_context(self._handled)
-            most = MOST_VALUES if limit > SMALL else MOST_VALUES_OF_SMALL
+            is_batch = limit > SMALL and not path.startswith("/v1/mcp")
+            most = MOST_VALUES if is_batch else MOST_VALUES_OF_SMALL
             text = body.decode("latin-1")
             if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
                 raise ProblemError(413, f"the body must have at most {most} values; send it in parts")

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from kg_memory.adapters.rendering import DATA, MOST, render_fact, render_results
+from kg_memory.contrib.server.limits import FEW
 from kg_memory.contrib.server.mcp.resources import root_of
 from kg_memory.contrib.server.mcp.tool import (
     Answer,
@@ -44,7 +45,7 @@ class Recall(Arguments):
 
     question: str
     as_of: str | None = Field(None, description="If about the past. " + TIME)
-    limit: int = 10
+    limit: int = Field(10, ge=1, le=FEW)
 
 
 async def recall(call: ToolCall, asked: Recall) -> Answer:
@@ -301,8 +302,8 @@ TOOLS = (
     Tool("facts", Facts, facts, FOUND),
     Tool("history", History, history, FOUND),
     Tool("explain", Explain, explain, {"fact": OBJECT, "sources": LIST}),
-    Tool("changes", Changes, changes, {"changes": LIST}),
+    Tool("changes", Changes, changes, {"changes": LIST}, heavy=True),
     Tool("status", Status, status, {"facts": NUMBER, "reviews": NUMBER}),
-    Tool("judge", Judge, judge, {"facts": "array", "verdicts": "array"}, profiles=("full",)),
-    Tool("compare", Compare, compare, {"verdicts": "array"}, profiles=("full",)),
+    Tool("judge", Judge, judge, {"facts": "array", "verdicts": "array"}, profiles=("full",), heavy=True),
+    Tool("compare", Compare, compare, {"verdicts": "array"}, profiles=("full",), heavy=True),
 )

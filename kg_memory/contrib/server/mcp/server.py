@@ -101,7 +101,7 @@ class MemoryServer:
             offered = ", ".join(name for name, one in TOOLS.items() if one.is_offered(caller))
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:50]!r} here; use one of {offered}")
         try:
-            is_large = tool.scope == "read" and len(repr(params.arguments)) > SHORT
+            is_large = tool.heavy or (tool.scope in ("read", "write") and len(repr(params.arguments)) > SHORT)
             async with self._large if is_large else nullcontext():
                 answer = await tool.call(ToolCall(self._memory, caller, request, params, self._wake))
         except AnswerNeeded as question:

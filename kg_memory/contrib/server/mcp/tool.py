@@ -99,7 +99,7 @@ class Tool:
     """A tool: its `name`, its `arguments` and how it is called.
 
     A key needs the `scope`. `output` names the fields of the data with their JSON types, and `effects` are the hints of
-    its annotations that are not the usual ones.
+    its annotations that are not the usual ones. Calls of `heavy` tools, and those with long arguments, wait in turn.
     """
 
     name: str
@@ -109,6 +109,7 @@ class Tool:
     scope: Scope = "read"
     effects: Mapping[str, bool] = field(default_factory=dict)
     profiles: tuple[Profile, ...] = PROFILES
+    heavy: bool = False
 
     def is_offered(self, caller: Caller) -> bool:
         """Return whether the profile of *caller* has the tool, and its key the scope."""
@@ -154,7 +155,7 @@ def _shorten(schema: JsonSchema) -> JsonSchema:
 def _shorten_property(schema: JsonSchema) -> JsonSchema:
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
     whole = {**schema, **(kinds[0] if len(kinds) == 1 else {})}
-    left_out = {"title", "default", "anyOf"} if kinds else {"title", "default"}
+    left_out = {"title", "default", "minimum", "maximum", *(["anyOf"] if kinds else [])}
     return {name: value for name, value in whole.items() if name not in left_out}
 
 
