@@ -14,7 +14,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -190,8 +190,9 @@ async def try_attack(url: str, pid: int, secret: str, attack: Attack) -> dict[st
     before, statuses, sizes = resident(pid), Counter[str](), [0]
 
     async def send(client: httpx.AsyncClient) -> None:
+        called = how if "json" not in how else {**how, "json": {**how["json"], "id": next(IDS)}}
         try:
-            answer = await client.request(method, path, **how)
+            answer = await client.request(method, path, **called)
             statuses[str(answer.status_code)] += 1
             sizes.append(len(answer.content))
         except httpx.HTTPError as error:
@@ -233,6 +234,8 @@ def try_watched(url: str, pid: int, secret: str, attack: Attack, watcher: Connec
 
 
 PEAKS: dict[int, float] = {}
+IDS = count(1)
+"""The ids of requests over MCP: an answer goes to the request with its id."""
 
 
 async def watch_memory(pid: int, before: float) -> None:
@@ -269,7 +272,8 @@ def main() -> None:
             url = f"http://127.0.0.1:{port}"
             description = httpx.get(f"{url}/openapi.json").json()
             watcher, figures_of_watcher = SPAWN.Pipe()
-            SPAWN.Process(target=watch, args=(url, secrets[1], figures_of_watcher), daemon=True).start()
+            watching = SPAWN.Process(target=watch, args=(url, secrets[1], figures_of_watcher), daemon=True)
+            watching.start()
             print(f"{'attack':<34}{'seconds':>8}{'health':>8}{'search':>8}{'answer kB':>10}{'MB':>6}  statuses")
             begin_session(url, secrets[0])
             slow_last = sorted(chain(attacks(description), other_attacks()), key=lambda one: bool(SLOW.match(one[0])))
@@ -282,6 +286,7 @@ def main() -> None:
                     f"{row['grown_mb']:>6}  {row['statuses']}",
                     flush=True,
                 )
+            watching.terminate()
         write(figures, chosen.out)
 
 
