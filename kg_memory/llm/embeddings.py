@@ -31,6 +31,8 @@ SINGLE_PRECISION = 2**-24
 """The precision of numbers in the database: a vector whose length is 1 to within this is not normalised."""
 QUERY_LIMITS = {"attempts": 2, "timeouts": 1, "longest_wait": 5}
 """The limits of retrying where somebody waits for the answer to a question, which words alone answer as well."""
+QUERY_SECONDS = 15.0
+"""The longest wait for the vector of a question, unless the model's own timeout is shorter."""
 NO_KEY = "none"
 """Sent to a server other than OpenAI when there is no key: the client requires one."""
 
@@ -219,7 +221,8 @@ class ReliableEmbeddings(Embeddings):
             calls = partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared)
             request = Call(*calls)
         try:
-            request = within(timeout_of(self.model), request)
+            timeout = timeout_of(self.model)
+            request = within(min(timeout, QUERY_SECONDS) if query and timeout else timeout, request)
             policy = self._query_policy if query else self._retry_policy
             vectors = yield from with_retries(request, policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below

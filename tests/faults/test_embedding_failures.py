@@ -5,6 +5,7 @@ The episode is there in every case, and is finished once the server behaves.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
 from kg_memory.falkor.embedded import Server
+from kg_memory.llm import embeddings
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
@@ -174,6 +176,18 @@ def test_a_search_goes_by_words_and_the_next_one_by_meaning(
     remote.mend()
     again = memory.search("Who knows Bob?", namespace=namespace)
     assert ([found.facts[0].sentence], again.degraded) == ([again.facts[0].sentence], None) == (["Ann knows Bob"], None)
+
+
+def test_a_question_waits_for_its_vector_less_long_than_a_message(serving, remote, monkeypatch) -> None:
+    monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.2)
+    held = threading.Event()
+    remote.spoil(lambda body: held.wait(60) and None)
+    model = make_reliable(open_embedding_model("hash", serving[1], timeout=50).model)
+    try:
+        with pytest.raises(EmbeddingUnavailable, match="within 0"):
+            model.embed_query("Who knows Bob?")
+    finally:
+        held.set()
 
 
 @pytest.mark.parametrize("name", ["NaN", "fewer vectors than texts"])
