@@ -7,6 +7,7 @@ import inspect
 import json
 import linecache
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -174,30 +175,18 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             return await service.jobs.run(
                 request, access.namespace, asked, lambda _: answer(request, arguments, place, shown=shown), cancel=True
             )
-        if arguments.get("limit", 0) > FEW or len(repr(arguments)) > SHORT:
-            async with service.large:
-                return await answer(request, arguments, place, shown=shown, apart=True)
-        if "read" not in verb.parameters or service.options.read:
-            return await answer(request, arguments, place, shown=shown)
+        is_large = arguments.get("limit", 0) > FEW or (route.scope == "read" and len(repr(arguments)) > SHORT)
+        is_read_elsewhere = "read" in verb.parameters and not service.options.read
+        if is_read_elsewhere:
+            arguments["read"] = False
         try:
-            return await answer(request, {**arguments, "read": False}, place, shown=shown)
+            async with service.large if is_large else nullcontext():
+                return await answer(request, arguments, place, shown=shown, apart=is_large)
         finally:
-            service.reader.wake(access.namespace)  # who reads for this server reads that too
+            if is_read_elsewhere:
+                service.reader.wake(access.namespace)  # who reads for this server reads that too
 
-    parameters = [
-        _parameter("request", Request),
-        _parameter("access", Access, Depends(require(route.scope))),
-        *(
-            _parameter(name, Annotated[PathText, Path(description=find_parameter(route.verb, name).about)])
-            for name in _names_in(route.path)
-        ),
-    ]
-    if route.method == "GET":
-        parameters += _query_parameters(verb, offered, paged=verb.item is not None)
-    elif offered:
-        model = _body_model(verb, route, offered)
-        required = any(field.is_required() for field in model.model_fields.values())
-        parameters.append(_parameter("body", model, Body() if required else Body(default=model())))
+    parameters = _parameters(verb, route, offered)
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     summary, _, rest = verb.about.partition("\n\n")
     router.add_api_route(
@@ -212,6 +201,25 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
         responses=PROBLEM_RESPONSES,
         tags=[route.verb.rpartition(".")[0] or "memory"],
     )
+
+
+def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
+    """Return the parameters of the endpoint of *route*: those of its path, and the *offered* ones."""
+    parameters = [
+        _parameter("request", Request),
+        _parameter("access", Access, Depends(require(route.scope))),
+        *(
+            _parameter(name, Annotated[PathText, Path(description=find_parameter(route.verb, name).about)])
+            for name in _names_in(route.path)
+        ),
+    ]
+    if route.method == "GET":
+        parameters += _query_parameters(verb, offered, paged=verb.item is not None)
+    elif offered:
+        model = _body_model(verb, route, offered)
+        required = any(field.is_required() for field in model.model_fields.values())
+        parameters.append(_parameter("body", model, Body() if required else Body(default=model())))
+    return parameters
 
 
 def _refuse_unknown(request: Request, known: Collection[str]) -> None:
