@@ -7,10 +7,10 @@ asks nothing, and `facts` finds its answer in `Draft.stated`. ``thorough`` asks 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Literal
+from typing import Literal, TypeVar
 
 from kg_memory.errors import BudgetSpent, ModelRefusal
 from kg_memory.ingestion.asking import ask_about
@@ -34,7 +34,11 @@ PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "text": EXTRACT_TEXT,
     "json": EXTRACT_JSON,
 }
+Read = TypeVar("Read", ExtractedEntities, EpisodeReading)
 PERSON = "Person"
+REFUSED_PART = "refused by the model"
+EDGE = 60
+"""Characters from the beginning and the end of a part by which it is known."""
 INVALID = "the model gave it in a form that cannot be read"
 LIMIT_OF_PIECE = "over the limit of one piece: raise max_{} to keep more"
 log = logging.getLogger("kg_memory.ingestion")
@@ -61,10 +65,13 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask for the entities alone by the plan ``thorough``, unless the budget is short; else for entities and facts."""
+    """Ask for the entities alone by the plan ``thorough``, unless the budget is short; else for entities and facts.
+
+    Pieces that the model declines to read are left out. Raises: `ModelRefusal` where it declines all of them.
+    """
     if settings.plan == "thorough":
         try:
-            answers = yield from every(_ask_entities(draft, piece, settings) for piece in draft.pieces)
+            answers, pieces, declined = yield from _ask_pieces(draft, _ask_entities, settings)
         except BudgetSpent as error:
             log.warning("read at once instead of step by step: %s", describe_error(error))
         else:
@@ -72,9 +79,10 @@ def _read(draft: Draft, settings: Settings) -> Flow[Update]:
             return {
                 "mentions": mentions,
                 "stated": None,
-                "dropped": (*list_surplus(answers, settings, "entities"), *losses),
+                "pieces": pieces,
+                "dropped": (*declined, *list_surplus(answers, settings, "entities"), *losses),
             }
-    readings = yield from every(_ask_reading(draft, piece, settings) for piece in draft.pieces)
+    readings, pieces, declined = yield from _ask_pieces(draft, _ask_reading, settings)
     facts = list(_facts_of(readings, settings))
     stated, beyond = tuple(facts[:MOST_IN_EPISODE]), facts[MOST_IN_EPISODE:]
     # The ends of a fact are entities, listed or not.
@@ -82,9 +90,39 @@ def _read(draft: Draft, settings: Settings) -> Flow[Update]:
     draft = replace(draft, stated=stated)
     extracted = chain(_entities_of(readings, settings), ends)
     mentions, losses = join(speaker_of(draft, settings), extracted, draft, settings)
-    surplus = (*list_surplus(readings, settings, "entities"), *list_surplus(readings, settings, "facts"))
+    surplus = (*declined, *list_surplus(readings, settings, "entities"), *list_surplus(readings, settings, "facts"))
     surplus += tuple(Loss("fact", fact.sentence, LIMIT_OF_EPISODE) for fact in beyond)
-    return {"mentions": mentions, "stated": stated, "dropped": (*surplus, *losses)}
+    return {"mentions": mentions, "stated": stated, "pieces": pieces, "dropped": (*surplus, *losses)}
+
+
+def _ask_pieces(
+    draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
+) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
+    """Return the answers to *ask_piece* about each piece of the episode, their pieces, and those that are declined.
+
+    Raises: `ModelRefusal` where all are declined.
+    """
+
+    def ask_unless_declined(piece: Piece) -> Flow[Read | ModelRefusal]:
+        try:
+            return (yield from ask_piece(draft, piece, settings))
+        except ModelRefusal as error:
+            return error
+
+    asked = yield from every(map(ask_unless_declined, draft.pieces))
+    answers: list[Read] = []
+    pieces: list[Piece] = []
+    declined: list[Loss] = []
+    for piece, answer in zip(draft.pieces, asked, strict=True):
+        if isinstance(answer, ModelRefusal):
+            if len(declined) == len(draft.pieces) - 1:
+                raise answer
+            log.warning("a part of episode %s is left out: %s", draft.episode.id, describe_error(answer))
+            declined.append(Loss("part", f"{piece.content[:EDGE]} ... {piece.content[-EDGE:]}", REFUSED_PART))
+        else:
+            answers.append(answer)
+            pieces.append(piece)
+    return answers, tuple(pieces), declined
 
 
 def _entities_of(

@@ -126,9 +126,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An entity or a fact that a reading names and the graph does not take, and the reason."""
+    """An entity or a fact that a reading names and the graph does not take, or a part not read, and the reason."""
 
-    kind: Literal["entity", "fact"]
+    kind: Literal["entity", "fact", "part"]
     text: str
     reason: str
 

@@ -92,10 +92,11 @@ class Estimate(Value):
 class Dropped(Value):
     """An entity or a fact that the reading names and the memory does not take: its `text`, and the `reason`.
 
-    A fact that is taken without one of its objects is among them too.
+    A fact that is taken without one of its objects is among them too, and so is a part of a long text that the model
+    declines to read, with the beginning and the end of the part as its text.
     """
 
-    kind: Literal["entity", "fact"]
+    kind: Literal["entity", "fact", "part"]
     text: str
     reason: str
 

@@ -298,6 +298,19 @@ def test_a_declined_message_is_skipped_and_all_others_are_read(
     assert memory.episodes.retry(namespace=namespace) == []
 
 
+@both_plans
+def test_a_declined_part_of_a_long_message_is_left_out_and_the_others_are_read(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str
+) -> None:
+    decline = lambda body: REFUSALS["a refusal"] if "attacker" in json.dumps(body) else None  # noqa: E731
+    remote.spoil(READING[memory.settings.plan], decline)
+    filler = " It rains here and there." * (memory.settings.chunk_size // 20)
+    added = add(f"I know Ike.{filler} {BLOCKED}{filler} I know Bob.")
+    assert (added.status, set(added.facts)) == (EpisodeStatus.DONE, {"Ann knows Ike", "Ann knows Bob"})
+    [part] = [each for each in added.dropped if each.kind == "part"]
+    assert part.reason == "refused by the model"
+
+
 def test_messages_after_a_declined_one_are_read_together(memory: GraphMemory, remote: Model, namespace: str) -> None:
     remote.spoil(
         "EpisodeReading", lambda body: REFUSALS["a filtered prompt"] if "attacker" in json.dumps(body) else None
