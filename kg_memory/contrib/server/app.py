@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from kg_memory.contrib.server import episodes, events, forgetting, graph, transfer
+from kg_memory.contrib.server import events, graph, transfer, writing
 from kg_memory.contrib.server.access import NO_KEY, KnownKey, find_secret
 from kg_memory.contrib.server.answers import MOST, Page, Place, cut_page
 from kg_memory.contrib.server.endpoints import LenientRoute, add_route, describe
@@ -77,7 +77,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
 def _add_routes(router: APIRouter, service: Service) -> None:
     """Add all routes to *router* itself: LangGraph's server can wrap routes, but no routers in routers."""
-    for part in (graph, episodes, forgetting, transfer, events, explorer):
+    for part in (graph, writing, transfer, events, explorer):
         part.add_routes(router, service)
     for route in ROUTES:
         add_route(router, service, route)

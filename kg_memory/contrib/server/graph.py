@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -105,11 +105,18 @@ def add_routes(router: APIRouter, service: Service) -> None:
     facts, entities = service.memory.facts, service.memory.entities
 
     async def answer(
-        request: Request, namespace: str, found: Sequence[Fact], limit: int, ids: Iterable[str] = ()
+        request: Request, namespace: str, limit: int, find: Callable[[], Awaitable[tuple[Sequence[Fact], list[str]]]]
     ) -> Response:
-        flow = read_graph(found[:limit], ids)
-        graph = Graph(elements=await service.memory.driver.arun(flow, namespace), more=len(found) > limit)
-        return json_response(request, await asyncio.to_thread(lambda: graph.model_dump_json().encode()))
+        """Answer with the graph of the first *limit* facts, and of the entities, that *find* returns."""
+
+        async def draw(_: Job) -> Response:
+            found, ids = await find()
+            flow = read_graph(found[:limit], ids)
+            graph = Graph(elements=await service.memory.driver.arun(flow, namespace), more=len(found) > limit)
+            return json_response(request, await asyncio.to_thread(lambda: graph.model_dump_json().encode()))
+
+        asked = str(request.url), request.headers.get("if-none-match")
+        return await service.jobs.run(request, namespace, asked, draw, cancel=True)
 
     @router.get("/api/graph/global", response_model=Graph, **describe("graph.global"))
     async def read_all(
@@ -126,13 +133,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
         authorize(key, "read", namespace)
         arguments = _to_arguments(as_of=as_of, during=during, believed_at=believed_at, where=where)
 
-        async def draw(_: Job) -> Response:
-            stored = await facts.alist(**arguments, namespace=namespace, limit=limit + 1)
-            return await answer(request, namespace, stored, limit)
+        async def find() -> tuple[Sequence[Fact], list[str]]:
+            return await facts.alist(**arguments, namespace=namespace, limit=limit + 1), []
 
-        return await service.jobs.run(
-            request, namespace, (str(request.url), request.headers.get("if-none-match")), draw, cancel=True
-        )
+        return await answer(request, namespace, limit, find)
 
     @router.get("/api/graph/{entity_id}", response_model=Graph, **describe("graph.around"))
     async def read_around(
@@ -150,16 +154,13 @@ def add_routes(router: APIRouter, service: Service) -> None:
         authorize(key, "read", namespace)
         times = _to_arguments(as_of=as_of, during=during, believed_at=believed_at)
 
-        async def draw(_: Job) -> Response:
+        async def find() -> tuple[Sequence[Fact], list[str]]:
             near = await entities.aaround(entity_id, depth, **times, namespace=namespace, limit=limit + 1)
             if not near.entities:
                 raise ProblemError(404, "there is no such entity in this namespace")
-            ids = [id_ for id_, steps in near.depths.items() if steps == 0]
-            return await answer(request, namespace, near.facts, limit, ids)
+            return near.facts, [id_ for id_, steps in near.depths.items() if steps == 0]
 
-        return await service.jobs.run(
-            request, namespace, (str(request.url), request.headers.get("if-none-match")), draw, cancel=True
-        )
+        return await answer(request, namespace, limit, find)
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
@@ -192,17 +193,9 @@ def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Ro
 
 def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
     entity = to_entity(row["entity"])
+    common = entity.model_dump(include={"id", "type", "summary", "first_seen", "last_seen"})
     return Node(
-        data=NodeData(
-            id=entity.id,
-            label=entity.name,
-            type=entity.type,
-            summary=entity.summary,
-            mention_count=row["mentions"],
-            first_seen=entity.first_seen,
-            last_seen=entity.last_seen,
-            facts=alone.get(entity.id, []),
-        )
+        data=NodeData(**common, label=entity.name, mention_count=row["mentions"], facts=alone.get(entity.id, []))
     )
 
 
@@ -210,14 +203,5 @@ def _edges(fact: Fact, row: Row) -> Iterator[Edge]:
     begun = fact.known_from.isoformat() if fact.known_from else ""
     common = fact.model_dump(include=set(EdgeData.model_fields) - {"id", "source", "target", "label", "fact", "mark"})
     for target in row["objects"]:
-        yield Edge(
-            data=EdgeData(
-                **common,
-                id=f"{fact.id}/{target}/{begun}",
-                source=row["subject"],
-                target=target,
-                label=fact.predicate,
-                fact=fact.id,
-                mark=fact.mark,
-            )
-        )
+        ends = {"id": f"{fact.id}/{target}/{begun}", "source": row["subject"], "target": target}
+        yield Edge(data=EdgeData(**common, **ends, label=fact.predicate, fact=fact.id, mark=fact.mark))

@@ -139,17 +139,10 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 
 
 def _matches(pattern: str, namespace: str) -> bool:
-    """Return whether *namespace* matches *pattern*: each part between stars is looked for once, the earliest first."""
-    first, *parts = pattern.split("*")
+    """Return whether *namespace* matches *pattern*, in linear time: each part between stars is looked for once."""
+    first, *parts = map(re.escape, pattern.split("*"))
     if not parts:
         return pattern == namespace
     *middle, last = parts
-    place, end = len(first), len(namespace) - len(last)
-    if not (namespace.startswith(first) and namespace.endswith(last) and place <= end):
-        return False
-    for part in middle:
-        found = namespace.find(part, place, end)
-        if found < 0:
-            return False
-        place = found + len(part)
-    return True
+    form = "".join((first, *(f"(?>.*?{part})" for part in middle), ".*", last))
+    return re.fullmatch(form, namespace, re.DOTALL) is not None

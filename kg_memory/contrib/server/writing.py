@@ -1,0 +1,172 @@
+"""Adding episodes, which are saved before the answer and read after it, and forgetting in two steps.
+
+Forgetting first answers with a plan of all that would go, and forgets it when the hash of the plan confirms it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Request
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+from starlette.responses import Response
+
+from kg_memory.contrib.server.access import Access, Forgetting, Writing
+from kg_memory.contrib.server.answers import json_response
+from kg_memory.contrib.server.endpoints import NAMESPACE, describe
+from kg_memory.contrib.server.parameters import Many, StrictBody
+from kg_memory.contrib.server.problems import ProblemError
+from kg_memory.contrib.server.service import Service
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.operations import PLANNED, AddResult, ForgetReceipt
+
+ANN: JsonDict = {
+    "content": "I moved to Oslo last week!",
+    "speaker": "Ann",
+    "at": "2024-05-14T09:30:00Z",
+    "thread": "monday",
+}
+
+
+class EpisodeBody(StrictBody, EpisodeInput):
+    """A message, text or JSON record to remember."""
+
+    model_config = ConfigDict(str_max_length=None, json_schema_extra={"examples": [ANN]})
+
+
+class EpisodesBody(StrictBody):
+    """Several episodes, in the order in which they were said."""
+
+    episodes: Many[EpisodeBody] = Field(min_length=1)
+
+
+class AddedEpisodes(BaseModel):
+    """The results of several episodes, in their order."""
+
+    episodes: list[AddResult]
+
+
+ACCEPTED = {
+    "description": "Saved, and to be read. `Location` is the episode, whose `status` tells when it is read.",
+    "headers": {"Location": {"schema": {"type": "string"}}},
+}
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern="^[!-~]+$",
+        description="The same key is the same episode: it becomes its `source_id`, if that is left out.",
+    ),
+]
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the routes to *router*."""
+    _add_forgetting(router, service)
+    path = NAMESPACE + "/episodes"
+    accepted: dict[int | str, Any] = {202: ACCEPTED}
+
+    async def save(access: Access, inputs: Sequence[EpisodeInput]) -> list[AddResult]:
+        try:
+            return await service.memory.episodes.asave(inputs, namespace=access.namespace)
+        finally:
+            service.reader.wake(access.namespace)  # those before one that is refused are saved
+
+    @router.post(path, response_model=AddResult, status_code=202, **describe("episodes.save", accepted))
+    async def save_one(request: Request, access: Writing, body: EpisodeBody, key: Key = None) -> Response:
+        """Remember one episode: it is saved when this answers, and read afterwards."""
+        (result,) = await save(access, [_to_input(body, key)])
+        return _accept(request, access.namespace, result, result)
+
+    @router.post(
+        path + "/batch", response_model=AddedEpisodes, status_code=202, **describe("episodes.save_many", accepted)
+    )
+    async def save_many(request: Request, access: Writing, body: EpisodesBody, key: Key = None) -> Response:
+        """Remember up to 1,000 episodes in their order; `Location` is the last one, which is read last."""
+        inputs = [_to_input(one, key and f"{key}/{number}") for number, one in enumerate(body.episodes)]
+        results = await save(access, inputs)
+        return _accept(request, access.namespace, AddedEpisodes(episodes=results), results[-1])
+
+
+def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult) -> Response:
+    response = json_response(request, answer.model_dump_json().encode(), 202)
+    root = request.scope.get("root_path", "")
+    response.headers["Location"] = f"{root}/v1/namespaces/{quote(namespace, safe='')}/episodes/{last.episode}"
+    return response
+
+
+def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
+    """Return the episode, with the key of its request as its source id if it has none."""
+    if key is None or body.source_id is not None:
+        return body
+    return body.model_copy(update={"source_id": key})
+
+
+# Forgetting
+
+
+class ForgetBody(StrictBody):
+    """A request to forget exactly one thing; with `confirm`, the hash of a plan, it is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"speaker": "Ann", "reason": "asked for"}]})
+
+    episode: str | None = Field(None, description="The id of an episode.")
+    thread: str | None = Field(None, description="A conversation.")
+    entity: str | None = Field(None, description="An entity, by its id or a name, with all that mentions it.")
+    speaker: str | None = Field(None, description="All that somebody said.")
+    source: str | None = Field(None, description="All that came from there.")
+    fact: str | None = Field(None, description="The id of a fact, with all that states it.")
+    everything: bool = Field(False, description="All that the namespace has.")
+    span: tuple[int, int] | None = Field(None, description="With `episode`: only these characters of it.")
+    reason: str = Field("", description="Why; it goes into the log, so it must not say what is forgotten.")
+    erase: bool | None = Field(None, description="Whether the database rewrites its files without it.")
+    confirm: str | None = Field(None, description="The `plan` of the answer without it.")
+
+
+class ForgetAnswer(BaseModel):
+    """All that would be forgotten, with the hash of that `plan`; or the receipt of what was."""
+
+    plan: str | None = None
+    receipt: ForgetReceipt
+
+
+def _add_forgetting(router: APIRouter, service: Service) -> None:
+    @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
+    async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
+        """Return the plan of what would be forgotten; given again with its hash in `confirm`, forget it for good.
+
+        Where anything of the plan changed meanwhile, nothing is forgotten, and the answer is 409.
+        """
+        what = body.model_dump(exclude={"confirm"}, exclude_none=True)
+        how = {**what, "by": access.key.name, "namespace": access.namespace}
+        look = await service.memory.privacy.aforget(**how, dry_run=True)
+        plan = _hash(access.namespace, body, look)
+        if body.confirm is None:
+            shown = look if access.key.has("read") else look.model_copy(update={"texts": {}})
+            return _answer(request, ForgetAnswer(plan=plan, receipt=shown))
+        if not hmac.compare_digest(plan.encode(), body.confirm.encode("utf-8", "replace")):
+            raise ProblemError(409, "confirm is not the hash of what would be forgotten now; ask for the plan again")
+        receipt = await service.memory.privacy.aforget(**how)
+        service.reader.wake(access.namespace)  # some episodes may be to be read again
+        return _answer(request, ForgetAnswer(receipt=receipt))
+
+
+def _answer(request: Request, answer: ForgetAnswer) -> Response:
+    return json_response(request, answer.model_dump_json().encode())
+
+
+def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
+    """Return the hash of all that would go, and of what was asked for."""
+    asked = body.model_dump(mode="json", exclude={"confirm", "reason", "erase"})
+    parts = {name: getattr(look, name) for name in PLANNED}
+    plan = {name: part if isinstance(part, str) else sorted(part) for name, part in parts.items()}
+    text = json.dumps([namespace, asked, plan], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
