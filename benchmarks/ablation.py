@@ -18,11 +18,11 @@ from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse
 from kg_memory.contrib.variants.synapse import Synapse
+from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.fuse import Retriever
-from kg_memory.retrieval.recipe import DEFAULT, HYBRID, MEANING, OVERVIEW, WORDS, Recipe
-from kg_memory.retrieval.rerankers import ByCrossEncoder, ByDistance, ByDiversity, ByMentions, ByRecency
+from kg_memory.retrieval.ranking import Retriever
+from kg_memory.retrieval.recipe import DEFAULT, HYBRID, MEANING, OVERVIEW, WORDS, ByRecency, Recipe
 
 MIDDLE = 10
 """The depth at which the table tells each category."""

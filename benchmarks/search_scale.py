@@ -46,7 +46,7 @@ from kg_memory.falkor import binaries, embedded, schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.retrieval.fuse import Hits
+from kg_memory.retrieval.ranking import Hits
 from kg_memory.retrieval.recipe import FACTS, Weights
 from kg_memory.retrieval.retrievers import K1, B
 from kg_memory.runtime.flow import Flow

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.search_scale_data import Data, Matrix, Question, number
 from benchmarks.search_scale_load import Texts
-from kg_memory.retrieval.fuse import Hits, Scored
+from kg_memory.retrieval.ranking import Hits, Scored
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.retrievers import K1, B
 from kg_memory.retrieval.search import DEPTH

@@ -25,8 +25,8 @@ from opening import ingest, kept, opened, write
 
 from kg_memory.contrib.evaluation.metrics import bootstrap, recall
 from kg_memory.contrib.evaluation.records import Conversation
-from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.question import Question
+from kg_memory.retrieval.ranking import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.recipe import DEFAULT
 from kg_memory.retrieval.search import find
 from kg_memory.runtime.effects import read

@@ -102,7 +102,7 @@ def _python() -> Pages:
         module = importlib.import_module(f"kg_memory.contrib.{package}")
         names = [f"{module.__name__}.{name}" for name in module.__all__]
         pages[f"{package}_names"] = _autodoc(f"kg_memory.contrib.{package}", names)
-    names = [f"{kind.__module__}.{kind.__name__}" for kind in recipe.ALL_RERANKERS]
+    names = [f"{kind.__module__}.{kind.__name__}" for kind in recipe.RERANKERS]
     return pages | {"rerankers": _autodoc("Rerankers", names)}
 
 

@@ -4,8 +4,8 @@ Runs offline, without a key: ``python examples/13_recipes.py``
 """
 
 from kg_memory import GraphMemory, SearchResults
-from kg_memory.retrieval.recipe import DEFAULT, RECIPES, WORDS
-from kg_memory.retrieval.rerankers import ByDiversity, ByRecency
+from kg_memory.contrib.variants.zep import ByDiversity
+from kg_memory.retrieval.recipe import DEFAULT, RECIPES, WORDS, ByRecency
 
 SAID = (
     ("Ann", "2022-03-01", "I live in Bergen and I work at Fjord Labs."),

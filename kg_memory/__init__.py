@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kg_memory.models.ontology import EntityType, FactType
     from kg_memory.models.operations import AddResult, Usage
     from kg_memory.models.results import Context, SearchResults
-    from kg_memory.retrieval.context.templates import Template
+    from kg_memory.retrieval.context.lines import Template
     from kg_memory.retrieval.recipe import Recipe
     from kg_memory.settings import Settings
 
@@ -52,7 +52,7 @@ _HOMES = {
     "Recipe": "retrieval.recipe",
     "SearchResults": "models.results",
     "Settings": "settings",
-    "Template": "retrieval.context.templates",
+    "Template": "retrieval.context.lines",
     "Usage": "models.operations",
 }
 

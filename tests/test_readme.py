@@ -195,7 +195,7 @@ def test_the_snippets_for_searching_find_and_explain(run_snippets, names):
 
 def test_the_page_about_searching_names_every_recipe_reranker_field_and_template():
     text = (ROOT / "docs" / "retrieval.md").read_text(encoding="utf-8")
-    rerankers = [kind.__name__ for kind in recipe.ALL_RERANKERS]
+    rerankers = [kind.__name__ for kind in recipe.RERANKERS]
     for name in (*recipe.RECIPES, *FIELDS, *TEMPLATES):
         assert f"`{name}`" in text
     for name in rerankers:

@@ -14,14 +14,13 @@ from langgraph.graph import START, StateGraph
 from langgraph.pregel import Pregel
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.variants.zep import ByDistance
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Answerable, SearchResults
-from kg_memory.retrieval.context.render import NO_SECTION, UNLIKELY
-from kg_memory.retrieval.context.templates import PLAIN
+from kg_memory.retrieval.context.templates import NO_SECTION, PLAIN, UNLIKELY
 from kg_memory.retrieval.recipe import DEFAULT
-from kg_memory.retrieval.rerankers import ByDistance
 from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens
 from tests.bound import Verbs

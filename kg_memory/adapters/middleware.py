@@ -33,8 +33,8 @@ from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.results import Context, Profile
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.context.lines import Template
+from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import Call, call
 from kg_memory.runtime.flow import Flow, arun, run

@@ -30,7 +30,7 @@ from kg_memory.memory.adding import input_state
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.context.lines import Template
 from kg_memory.retrieval.question import ask
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import both, call

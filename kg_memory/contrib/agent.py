@@ -19,7 +19,8 @@ from kg_memory.adapters.messages import last_question
 from kg_memory.adapters.namespace import Where
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.retrieval.context.templates import PLAIN, Template
+from kg_memory.retrieval.context.lines import Template
+from kg_memory.retrieval.context.templates import PLAIN
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.config import ValidatedModel
 from kg_memory.runtime.effects import both, call, in_thread

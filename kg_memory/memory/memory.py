@@ -38,7 +38,7 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.operations import AddResult, Stats
 from kg_memory.models.results import Context, Profile, SearchResults
 from kg_memory.plugins import load_plugin, plugin_names
-from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.context.lines import Template
 from kg_memory.retrieval.question import ask, lines_within
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime import telemetry

@@ -17,9 +17,8 @@ from kg_memory.falkor.queries import features
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Answerable
-from kg_memory.retrieval.contrast import growth
-from kg_memory.retrieval.fuse import Hits, Scored, relative_shares, sort_scores
-from kg_memory.retrieval.retrievers import Frequencies, coverage
+from kg_memory.retrieval.ranking import Hits, Scored, relative_shares, sort_scores
+from kg_memory.retrieval.retrievers import Frequencies, coverage, growth
 from kg_memory.runtime.effects import read_once
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, without_possessive

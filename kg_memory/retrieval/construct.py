@@ -1,36 +1,38 @@
-"""Step 3, construct: the winners as values, and as a text for a prompt."""
+"""Step 3, construct: read the winners, the best candidates, as values, and write them as a text for a prompt.
+
+Facts are read with their periods, episodes with remarks and their answers.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.queries.winners import EPISODES_WITH_REMARKS
+from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
-from kg_memory.models.graph import KINDS, Fact, Kind
-from kg_memory.models.results import Context, Explanation, Hit, SearchResults
+from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, Value
+from kg_memory.models.results import Context, SearchResults
 from kg_memory.plugins import load_plugin
 from kg_memory.retrieval.answerable import judge
-from kg_memory.retrieval.context.lines import id_of, text_of
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.fuse import RETRIEVERS
-from kg_memory.retrieval.plugins import ServedReranker
-from kg_memory.retrieval.question import Found, Question, Ranked
-from kg_memory.retrieval.winners import FURTHER, Winners, read_winners
+from kg_memory.retrieval.context.lines import text_of
+from kg_memory.retrieval.context.templates import render
+from kg_memory.retrieval.question import SPARE, Found, Question, Ranked
+from kg_memory.retrieval.ranking import RETRIEVERS, Scored, ServedReranker, ids_of
+from kg_memory.retrieval.standing import add_standing, point_of, read_absent
+from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.temporal.interval import SESSION_GAP
+from kg_memory.text.sentences import content_words, split_sentences
+from kg_memory.text.small_talk import is_filler
+from kg_memory.text.tokenise import has_words
 
 BEFORE_ABSENT = 3
 """The facts that come before those that have ended with nothing in their place."""
-GONE: Mapping[Kind, str] = {
-    "facts": "it does not hold at the time that is asked about, or was not believed then",
-    "entities": "not known then, or deleted meanwhile",
-    "communities": "deleted meanwhile",
-    "episodes": "not known then, or deleted meanwhile",
-}
-"""The reason why a candidate cannot be read any more."""
-FILLER = "it says nothing by itself"
-NOT_SELECTED = "the model did not select it"
 
 
 def write(question: Question, found: Found, ranked: Ranked, settings: Settings) -> Flow[Context]:
@@ -44,8 +46,7 @@ def write(question: Question, found: Found, ranked: Ranked, settings: Settings) 
     if question.max_tokens:
         context = render(results, question.max_tokens, question.template)
     if question.explain:
-        dropped = {kind: _ids(everything, kind) - _ids(results, kind) for kind in KINDS}
-        explanations = explain(context, winners, found, ranked, question.limit, dropped)
+        explanations = load_plugin("stages", "explain")(context, everything, winners, found, ranked, question.limit)
         results = results.model_copy(update={"explanations": explanations})
         context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
     for reranker in question.recipe.rerankers:
@@ -88,66 +89,187 @@ def _without_summaries(results: SearchResults) -> SearchResults:
     return results.model_copy(update={"entities": entities, "communities": communities})
 
 
-def _ids(results: SearchResults, kind: Kind) -> set[str]:
-    return {value.id for value in getattr(results, kind)}
+# Winners
 
 
-# Explanations
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the values of one kind: by a *query*, whose column *name* has the properties."""
+
+    query: str
+    name: str
+    value: Callable[[Row, float | None], Value]
 
 
-def explain(
-    context: Context,
-    winners: Winners,
-    found: Found,
-    ranked: Ranked,
-    limit: int,
-    dropped: Mapping[Kind, set[str]] | None = None,
-) -> tuple[Explanation, ...]:
-    """Return why the results in *context* have their ranks, and why other candidates are not among the *limit* best.
+READERS: Mapping[Kind, Reader] = {
+    "facts": Reader(cypher.FACTS_BY_ID, "fact", rows.to_fact),
+    "entities": Reader(cypher.ENTITIES_BY_ID, "entity", rows.to_entity),
+    "communities": Reader(cypher.COMMUNITIES_BY_ID, "community", rows.to_community),
+    "episodes": Reader(EPISODES_WITH_REMARKS, "episode", rows.to_episode),
+}
+HAVE_SAVE_TIME: tuple[Kind, ...] = ("entities", "episodes")
+"""The kinds whose nodes have the time when they were saved."""
+FURTHER = 50
+"""The candidates of each kind behind the results that are explained, at most."""
+LONGEST_TURN, LONGEST_QUESTION = 2000, 160
+"""The characters of a turn whose question is looked for, and of a question that its answer carries, at most."""
+RowsById = dict[str, list[Row]]
+"""Rows by id: of a fact one for each of its periods that fit, the latest first."""
 
-    *dropped* are the ids of the results that the model did not select.
+
+@dataclass(frozen=True, slots=True)
+class Winners:
+    """The values of the winners by kind, best first, and the facts that are `absent`: ended, with nothing after them.
+
+    `texts` are those of all candidates that were read, by kind and id, for explanations; `fillers` are the ids of the
+    messages among them that say nothing.
     """
-    explanations: list[Explanation] = []
+
+    values: Mapping[Kind, Sequence[Any]]
+    absent: Sequence[Fact]
+    texts: Mapping[Kind, Mapping[str, str]]
+    fillers: Collection[str]
+
+
+def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winners]:
+    """Return the winners; for an explanation, with the texts of the candidates behind them."""
+    most = question.limit + (FURTHER if question.explain else 0)
+    ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
+    if not question.explain:
+        ids["episodes"] = ids_of(ranked.ranked.get("episodes", [])[: most + SPARE])
+    reads = [_read_rows(kind, ids[kind], found) for kind in KINDS]
+    absent = _read_absent(ids["episodes"][: question.limit], question, found)
+    *answers, absent_facts = yield from in_step([*reads, absent])
+    stored: dict[Kind, RowsById] = dict(zip(KINDS, answers, strict=True))
+    episodes = {id_: row for id_, [row] in stored["episodes"].items()}
+    chosen = {id_: episodes[id_] for id_ in ids["episodes"] if id_ in episodes}
+    # An emoji may be all of a message.
+    fillers = find_fillers(chosen) if has_words(question.text) else set()
+    values: dict[Kind, Sequence[Any]] = {}
     for kind in KINDS:
-        explanations += _explain_results(kind, context, found, ranked)
-        results = {id_of(value) for value in getattr(context.results, kind)}
-        for id_, _ in ranked.ranked.get(kind, [])[: limit + FURTHER]:
-            if id_ in results:
-                continue
-            reason = FILLER if id_ in winners.fillers else f"not among the first {limit}"
-            if id_ not in winners.texts[kind]:
-                reason = GONE[kind]
-            elif dropped and id_ in dropped[kind]:
-                reason = NOT_SELECTED
-            text = winners.texts[kind].get(id_, "")
-            explanations.append(_explain_one(kind, id_, text, found, ranked, left_out=reason))
-    return tuple(explanations)
+        best = [scored for scored in ranked.ranked.get(kind, []) if scored[0] not in fillers][: question.limit]
+        values[kind] = _values(kind, stored[kind], best)[: question.limit]
+    values["episodes"] = yield from _complete(values["episodes"], episodes, question, found)
+    return Winners(values, absent_facts, _texts(stored) if question.explain else {}, fillers)
 
 
-def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
-    """Yield the explanations of the results, in their order; each period of a fact has a line of its own."""
-    lines: defaultdict[str, deque[str]] = defaultdict(deque)
-    for line in context.lines:
-        if line.kind == kind:
-            lines[line.id].append(line.text)
-    reasons = {skipped.id: skipped.left_out for skipped in context.left_out if skipped.kind == kind}
-    for rank, value in enumerate(getattr(context.results, kind), start=1):
-        id_ = id_of(value)
-        if lines[id_]:
-            yield _explain_one(kind, id_, lines[id_].popleft(), found, ranked, rank=rank)
-        else:
-            yield _explain_one(kind, id_, text_of(value), found, ranked, rank=rank, left_out=reasons.get(id_))
+def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
+    return {kind: {id_: text_of(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
 
 
-def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:
-    """Return by which retrievers a candidate was found, and its score after each stage of ranking."""
-    stages = ranked.stages.get(kind, {}).get(id_, ())
-    return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages), **rest)
+def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
+    """Return the rows of *ids*; a node that is deleted by now, or was not yet known then, has none."""
+    if not ids:
+        return {}
+    reader, instants = READERS[kind], found.instants
+    extra: dict[str, Any] = {}
+    if kind == "facts":
+        extra = {**instants.params, "sources": SOURCES}
+    elif kind == "episodes":
+        extra = {
+            "believed_at": instants.believed_at,
+            "until": instants.until,
+            "gap": SESSION_GAP,
+            "length": LONGEST_TURN,
+        }
+    stored: Sequence[Row] = yield from read(reader.query, ids=list(ids), **extra)
+    if kind == "facts":
+        stored = yield from add_standing(stored, point_of((instants.since, instants.until), instants.believed_at))
+    by_id: RowsById = {}
+    for row in reversed(stored):
+        if kind not in HAVE_SAVE_TIME or (row[reader.name]["created_at"] or 0) <= instants.believed_at:
+            by_id.setdefault(row[reader.name]["id"], []).append(row)
+    if kind == "facts" and instants.vagueness is not None:
+        for periods in by_id.values():
+            periods.sort(key=lambda row: -instants.nearness(row["belief"]["known_from"], row["belief"]["invalid_at"]))
+    return by_id
 
 
-def _hits(kind: Kind, id_: str, found: Found) -> Iterator[Hit]:
-    if kind in found.hits:
-        for retriever in RETRIEVERS:
-            for rank, (hit, score) in enumerate(found.hits[kind].of(retriever), start=1):
-                if hit == id_:
-                    yield Hit(retriever=retriever, rank=rank, score=score)
+def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> Flow[list[Fact]]:
+    """Return the ended facts with nothing in their place, if the question is about one instant, such as the present."""
+    instants = found.instants
+    if not question.max_tokens or question.where or instants.until - instants.since > 1:
+        return []
+    point = point_of((instants.since, instants.until), instants.believed_at)
+    return (yield from read_absent(episodes, question.text, point))
+
+
+def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
+    """Return the values of the *best*; a fact once for each of its periods that fit."""
+    return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
+
+
+def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
+    reader = READERS[kind]
+    return reader.value(row if kind == "facts" else row[reader.name], score)
+
+
+def _complete(
+    episodes: Sequence[Episode], stored: Mapping[str, Row], question: Question, found: Found
+) -> Flow[list[Episode]]:
+    """Return *episodes* with remarks and questions, each followed by those that its remarks refer to, and its answer.
+
+    They are as many as before.
+    """
+    # A question joins its answer in a context; and only the hits of the search itself are known to pass a filter.
+    asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
+    answers = {pair.episode: id_ for id_, pair in asked.items()}
+    remarks = (remark for episode in episodes for remark in stored[episode.id]["remarks"])
+    referred = {remark["by"] for remark in remarks if remark["by"]} | asked.keys()
+    if question.where:
+        referred &= {id_ for retriever in RETRIEVERS for id_, _ in found.hits["episodes"].of(retriever)}
+    referred -= {episode.id for episode in episodes}
+    more = yield from _read_rows("episodes", sorted(referred - stored.keys()), found)
+    known = {**stored, **{id_: row for id_, [row] in more.items()}}
+    lines: dict[str, Episode] = {}
+    for episode in episodes:
+        lines.setdefault(episode.id, episode)
+        for other in (*(remark["by"] for remark in stored[episode.id]["remarks"]), answers.get(episode.id)):
+            if other in referred and other in known:
+                lines.setdefault(other, rows.to_episode(known[other]["episode"], episode.score))
+    return [_with_remarks(episode, known, asked) for episode in list(lines.values())[: len(episodes)]]
+
+
+def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
+    remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
+    return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
+
+
+# Questions and their answers: in a conversation, a turn that answers the one just before it is shown with it
+
+
+def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
+    """Return which *episodes* say nothing: "Noted.", and "Sure!" where nothing was asked or proposed.
+
+    They are rows of `queries.winners` by id.
+    """
+    messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
+    fillers = set()
+    for id_, row in messages.items():
+        content, before = row["episode"]["content"], row["before"]
+        if is_filler(content, None) or (before and is_filler(content, before["content"])):
+            fillers.add(id_)
+    return fillers
+
+
+def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
+    """Return the questions that turns answer, by the ids of these: *episodes*, and the turns that answer them."""
+    pairs: dict[str, Asked] = {}
+    for episode in episodes:
+        row = beside.get(episode.id, {})
+        before, after = row.get("before"), row.get("after")
+        if before and (question := find_question(before["content"])):
+            names = {"episode": before["id"], "source_id": before["source_id"], "speaker": before["speaker"]}
+            pairs[episode.id] = Asked(question=question, **names)
+        if after and (question := find_question(episode.content)):
+            names = {"episode": episode.id, "source_id": episode.source_id, "speaker": episode.speaker}
+            pairs[after["id"]] = Asked(question=question, **names)
+    return pairs
+
+
+def find_question(content: str) -> str:
+    """Return the last question of a turn that ends with one, if it asks about something; else ""."""
+    asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
+    if not asking or not content_words(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:
+        return ""
+    return asking[-1]

@@ -14,13 +14,11 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from kg_memory.models.graph import Kind
-from kg_memory.models.results import Context, Explanation, Line, QueryTime, SearchResults
+from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.plugins import load_plugins
-from kg_memory.retrieval.answerable import Evidence
 from kg_memory.retrieval.construct import write
-from kg_memory.retrieval.fuse import Hits, Scored
-from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.question import DEFAULT_LIMIT, DEFAULT_TOKENS, Found, Question, Ranked, Stage
+from kg_memory.retrieval.ranking import Scored
 from kg_memory.retrieval.rerank import rank
 from kg_memory.retrieval.search import find
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
@@ -195,29 +193,12 @@ def decode(state: Mapping[str, Any]) -> Plain:
     if "namespace" in state:
         values["namespace"] = state["namespace"]
     if "hits" in state:
-        values["found"] = _decode_found(restore_open_ends(state, ("instants",)))  # Studio rounds them
+        values["found"] = _FOUND.validate_python(restore_open_ends(state, ("instants",)))  # Studio rounds them
     if "ranked" in state:
-        values["ranked"] = Ranked(state["ranked"], state.get("stages", {}))
+        values["ranked"] = _RANKED.validate_python(state)
     if "results" in state:
         values["context"] = _decode_context(state)
     return values
-
-
-def _decode_found(state: Mapping[str, Any]) -> Found:
-    evidence = state.get("evidence")
-    return Found(
-        Instants(**state["instants"]),
-        QueryTime(**state["time"]),
-        state["past"],
-        {kind: Hits(**plain) for kind, plain in state["hits"].items()},
-        named=state["named"],
-        centers=state.get("centers", ()),
-        unread=state.get("unread", ()),
-        relevance=state["relevance"],
-        doubt=state.get("doubt", ""),
-        evidence=evidence and Evidence(**evidence),
-        degraded=state.get("degraded"),
-    )
 
 
 def _decode_context(state: Mapping[str, Any]) -> Context:

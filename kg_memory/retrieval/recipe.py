@@ -1,30 +1,129 @@
-"""Recipes: how a question is searched and ranked, as values that can be copied and changed.
+"""Recipes: how a question is searched and ranked, as values that can be copied and changed; and the rerankers.
 
 from kg_memory.retrieval.recipe import DEFAULT
-from kg_memory.retrieval.rerankers import ByDiversity
-memory.search("What does Ann do at weekends?", recipe=DEFAULT.with_(rerankers=[ByDiversity(balance=0.7)]))
+memory.search("What does Ann do at weekends?", recipe=DEFAULT.with_(rerankers=[{"by": "diversity", "balance": 0.7}]))
 memory.search("What does Ann do at weekends?", recipe="synapse")
+
+A reranker is a value that may stand in a recipe, or be one by its name (`by`). Here are the two that the settings and
+the time words of a question add to any recipe; the others are plug-ins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
+from itertools import accumulate
 from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, WrapValidator, field_validator
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.plugins import load_plugins
-from kg_memory.retrieval.fuse import RETRIEVERS, Hits, Retriever, Scored, fuse
-from kg_memory.retrieval.plugins import Part, Reranker, Walk, Weight
-from kg_memory.retrieval.rerankers import RERANKERS
-from kg_memory.retrieval.walks import BreadthFirst
+from kg_memory.retrieval.ranking import (
+    RETRIEVERS,
+    Features,
+    Hits,
+    Instants,
+    Needs,
+    Part,
+    QuestionView,
+    Ranking,
+    Reranker,
+    Retriever,
+    Scored,
+    Share,
+    Walk,
+    Weight,
+    blend,
+    clamp,
+    fuse,
+    ids_of,
+    sort_scores,
+)
+from kg_memory.retrieval.traversal import BreadthFirst
+from kg_memory.temporal.interval import DAY
 
-ALL_RERANKERS: tuple[type[Any], ...] = (*RERANKERS, *load_plugins("rerankers"))
+UNSURE = 0.5
+"""The share of what may have been so at that time: its start is unknown."""
+SPREAD = 3
+"""The first, second and third without the preference stay among the first 3, 6 and 9."""
+
+
+class ByRecency(Part):
+    """Prefer recent statements: the score grows by ``1 / (1 + age in days * rate)``, to twice itself at most (C33)."""
+
+    by: Literal["recency"] = "recency"
+    rate: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 0.1
+    features: ClassVar[Needs] = Needs(facts=("stated_at",), episodes=("stated_at",))
+
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
+        now = question.instants.believed_at
+        ages = {id_: (now - feature.stated_at) / DAY for id_, feature in features.items()}
+        return prefer_newer(ranking, ages, self.rate)
+
+
+def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
+    """Return *ranking* by the scores raised by age in days, and halved to stay within 1; no age raises nothing.
+
+    A score is raised by ``1 / (1 + age * rate)``, to twice itself at most; an age below 0 is one of 0.
+    """
+    boosts = {id_: 1 / (1 + max(age, 0.0) * rate) for id_, age in ages.items()}
+    scores = {id_: clamp(score) for id_, score in ranking}
+    return sort_scores((id_, min(score + boosts.get(id_, 0.0), 2 * score) / 2) for id_, score in scores.items())
+
+
+class ByTime(Part):
+    """Prefer what was so, or was said, at the time that the question names: ``(1 - w) * score + w * nearness``.
+
+    Nearness is 1 at that time, and falls to 0 within the vagueness of its words: a day beside "on 4 May", a month
+    beside "in May". Nothing falls far behind: see `hold`. Every search whose question names a time ends with this.
+    """
+
+    by: Literal["time"] = "time"
+    facts: Share = 0.5
+    """The weight of nearness for facts."""
+    episodes: Share = 0.2
+    """Less: what happened in May is often told in June."""
+    features: ClassVar[Needs] = Needs(facts=("periods",), episodes=("stated_at",))
+
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
+        shares = {id_: _nearness(feature, question.instants) for id_, feature in features.items()}
+        are_facts = any(feature.periods for feature in features.values())
+        return hold(blend(ranking, shares, self.facts if are_facts else self.episodes), ranking)
+
+
+def _nearness(feature: Features, instants: Instants) -> float:
+    """Return how near a fact, by the best of its periods, or an episode is to the time of the question, 0 to 1."""
+    periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
+    return max(
+        max(instants.nearness(known, until), UNSURE * instants.nearness(since, until))
+        for since, known, until in periods
+    )
+
+
+def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
+    """Return *ranking* with the n-th of *before* among the first ``SPREAD * n``, and scores that still descend."""
+    scores, former = dict(ranking), ids_of(sort_scores(before))
+    order: dict[str, None] = {}
+    for id_ in scores:
+        place, left = divmod(len(order) + 1, SPREAD)
+        if place and not left:
+            order.setdefault(former[place - 1])
+        order.setdefault(id_)
+    raised = list(accumulate(reversed([scores[id_] for id_ in order]), max))
+    return list(zip(order, reversed(raised), strict=True))
+
+
+# Recipes
+
+RERANKERS: tuple[type[Any], ...] = (
+    ByRecency,
+    ByTime,
+    *load_plugins("rerankers"),
+)
 WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 """The classes that a recipe may name, plug-ins last."""
 
@@ -42,7 +141,7 @@ if TYPE_CHECKING:
     AnyReranker = Reranker
     AnyWalk = Walk
 else:
-    AnyReranker = Annotated[reduce(or_, ALL_RERANKERS), Field(discriminator="by"), _accept(Reranker)]
+    AnyReranker = Annotated[reduce(or_, RERANKERS), Field(discriminator="by"), _accept(Reranker)]
     AnyWalk = Annotated[reduce(or_, WALKS), Field(discriminator="method"), _accept(Walk)]
 
 
@@ -71,9 +170,9 @@ class Recipe(Part):
     rank_constant: Annotated[float, Field(gt=0, le=1000)] = 10.0
     """The k of reciprocal rank fusion."""
     traversal: AnyWalk = BreadthFirst()
-    """The walk along the graph: one of `kg_memory.retrieval.walks`, or your own `Walk`."""
+    """The walk along the graph: one of `kg_memory.retrieval.traversal`, or your own `Walk`."""
     rerankers: tuple[AnyReranker, ...] = ()
-    """Applied one after another: those of `kg_memory.retrieval.rerankers`, or your own `Reranker`."""
+    """Applied one after another: those of this module and of plug-ins, or your own `Reranker`."""
     queries: Literal["one", "rule", "model"] = "one"
     """By what a question for several things is split into up to four that are searched too; ``one`` splits none."""
     route: bool = False
@@ -122,7 +221,7 @@ class Recipe(Part):
         """Return the recipe as plain JSON, by its name if it has one; as itself with a plug-in of the user's own."""
         if RECIPES.get(self.name) == self:
             return self.name
-        ours = {*ALL_RERANKERS, *WALKS}
+        ours = {*RERANKERS, *WALKS}
         return self.model_dump(mode="json") if ours.issuperset(map(type, (*self.rerankers, self.traversal))) else self
 
 
@@ -147,7 +246,7 @@ def _name_recipes() -> dict[str, Recipe]:
         method = walk.model_fields["method"].default
         if walk is not BreadthFirst:
             recipes[method] = DEFAULT.with_(name=method, traversal={"method": method})
-    for reranker in ALL_RERANKERS:
+    for reranker in RERANKERS:
         by = reranker.model_fields["by"].default
         recipes[by] = DEFAULT.with_(name=by, rerankers=[{"by": by}])
     return recipes

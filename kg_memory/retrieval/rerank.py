@@ -11,11 +11,21 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.fuse import DIGITS, Scored, fuse, ids_of, sort_scores
-from kg_memory.retrieval.plugins import Feature, Features, Instants, QuestionView, Rankings, Reranker
 from kg_memory.retrieval.question import SPARE, Found, Question, Ranked, Stage
-from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.rerankers import ByRecency, ByTime
+from kg_memory.retrieval.ranking import (
+    DIGITS,
+    Feature,
+    Features,
+    Instants,
+    QuestionView,
+    Rankings,
+    Reranker,
+    Scored,
+    fuse,
+    ids_of,
+    sort_scores,
+)
+from kg_memory.retrieval.recipe import ByRecency, ByTime, Recipe
 from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings

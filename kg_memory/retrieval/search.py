@@ -30,13 +30,18 @@ from kg_memory.retrieval.answerable import (
     read_usual,
     weigh,
 )
-from kg_memory.retrieval.contrast import sharpen
-from kg_memory.retrieval.fuse import NO_HITS, Hits
-from kg_memory.retrieval.names import asker_keys, name_keys, without_names
-from kg_memory.retrieval.plugins import Instants
-from kg_memory.retrieval.question import Found, Question, QuestionTime
+from kg_memory.retrieval.question import Found, Question, QuestionTime, asker_keys, name_keys, without_names
+from kg_memory.retrieval.ranking import NO_HITS, Hits, Instants
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.retrievers import Frequencies, Scope, measure, search_both, search_meaning, search_words
+from kg_memory.retrieval.retrievers import (
+    Frequencies,
+    Scope,
+    measure,
+    search_both,
+    search_meaning,
+    search_words,
+    sharpen,
+)
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
 from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, read, read_if
@@ -59,19 +64,15 @@ RECENT = 4
 class Lookup:
     """The vectors of a question, and the statistics and entities of the graph that a search needs.
 
-    Episodes are searched by a vector of their own. `named` are the rows of the entities that the question names,
-    and `centers` the alias keys of its center.
+    Episodes are searched by a vector of their own. `centers` are the alias keys of the center, and `names` the entities
+    that the filter names.
     """
 
-    terms: list[str]
+    asked: Asked
     vector: Vector | None
     episode_vector: Vector | None
-    counts: Mapping[Kind, int]
     lengths: Mapping[Kind, float | None]
-    frequencies: Frequencies
-    named: Sequence[Row]
-    centers: frozenset[str]
-    subjects: frozenset[str]
+    centers: Sequence[str]
     origins: Origins
     names: Names
     any_unread: bool
@@ -109,18 +110,18 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
     recipe = question.recipe
     scopes = yield from _measure_scopes(lookup, question, time)
     hits, usual = yield from _search(lookup, recipe, scopes)
-    needs = {"statements": bool(lookup.subjects), "signs": lookup.any_unread or lookup.vector is not None}
+    asked, named = lookup.asked, lookup.origins.named
+    needs = {"statements": bool(asked.subjects), "signs": lookup.any_unread or lookup.vector is not None}
     around = yield from look_around(hits, recipe, scopes, lookup.origins, lookup.vector, time.instants, **needs)
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins, around)
-    named = [row["id"] for row in lookup.named]
-    centers = [row["id"] for row in lookup.named if not lookup.centers.isdisjoint(row["keys"])]
+    centers = [row["id"] for row in named if not set(lookup.centers).isdisjoint(row["keys"])]
     unread = _find_unread(hits["episodes"], around) if lookup.any_unread else []
-    found = replace(nothing, hits=hits, named=named, centers=centers, unread=unread, degraded=lookup.degraded)
+    found = replace(nothing, hits=hits, named=[row["id"] for row in named], centers=centers, unread=unread)
+    found = replace(found, degraded=lookup.degraded)
     if not any(recipe.weights(kind).words for kind in EVIDENCE):
         return replace(found, relevance=None, doubt="")
-    asked = Asked(lookup.terms, lookup.frequencies, lookup.counts, lookup.subjects, bool(lookup.named))
     stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
-    tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if lookup.subjects else {}
+    tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if asked.subjects else {}
     near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
     evidence = weigh(asked, hits, tellers, near, usual)
     doubt = explain_doubt(text, asked, evidence)
@@ -130,15 +131,16 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
     """Return the hits of each kind by words and by meaning, and how far apart two episodes usually are."""
     searches: list[Flow[Any]] = []
+    asked = lookup.asked
     for kind, scope in scopes.items():
         weights = recipe.weights(kind)
-        frequencies, length = (lookup.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
+        frequencies, length = (asked.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
         vector = lookup.episode_vector if kind == "episodes" else lookup.vector
-        words = search_words(scope, frequencies, lookup.counts[kind], length)
+        words = search_words(scope, frequencies, asked.counts[kind], length)
         searches.append(search_both(words, search_meaning(scope, vector if weights.meaning else None)))
-    if lookup.vector is not None or (lookup.subjects and not lookup.named):
+    if lookup.vector is not None or (asked.subjects and not asked.named):
         model = yield from embedding_model()
-        searches.append(read_usual(model, lookup.counts["episodes"], all_read=not lookup.any_unread))
+        searches.append(read_usual(model, asked.counts["episodes"], all_read=not lookup.any_unread))
     results = yield from in_step(searches)
     hits = dict.fromkeys(KINDS, NO_HITS)
     hits |= {kind: Hits(words, meaning, []) for kind, (words, meaning) in zip(scopes, results, strict=False)}
@@ -183,59 +185,45 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
         unused = set(words) - set(terms(text))
     words = [word for word in words if word not in unused]
     counts = counts_of(rows[0])
-    vector, episode_vector, degraded = yield from _embed_if_possible(text, named, counts["episodes"], recipe)
-    origins = Origins(named, recent, {row["id"]: row["parts"] for row in rows[0]["parts"]}, counts["episodes"])
-    frequencies = frequencies_of(rows, unused)
+    vector, episode_vector, degraded = yield from _embed(text, named, counts["episodes"], recipe)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
-        words,
-        vector,
-        episode_vector,
-        counts,
-        {kind: length for row in rows for kind, length in row["lengths"].items()},
-        frequencies,
-        named,
-        frozenset(centers),
-        subjects,
-        origins,
-        filter_names,
-        any(row["unread"] for row in rows),
-        degraded,
+        asked=Asked(words, frequencies_of(rows, unused), counts, subjects, bool(named)),
+        vector=vector,
+        episode_vector=episode_vector,
+        lengths={kind: length for row in rows for kind, length in row["lengths"].items()},
+        centers=centers,
+        origins=Origins(named, recent, {row["id"]: row["parts"] for row in rows[0]["parts"]}, counts["episodes"]),
+        names=filter_names,
+        any_unread=any(row["unread"] for row in rows),
+        degraded=degraded,
     )
 
 
-def _embed_if_possible(
+def _embed(
     text: str, named: Sequence[Row], episodes: int, recipe: Recipe
 ) -> Flow[tuple[Vector | None, Vector | None, str | None]]:
-    """Return the vectors of `_embed`, or none and the reason where the embedding model fails.
-
-    Errors: that of the model where the recipe searches by meaning alone, and `EmbeddingMismatch`.
-    """
-    try:
-        return (*(yield from _embed(text, named, episodes, recipe)), None)
-    except EmbeddingMismatch:
-        raise
-    except (EmbeddingError, SettingsError) as error:
-        weights = map(recipe.weights, recipe.kinds)
-        if not any(weight.words or weight.graph for weight in weights):
-            raise
-        return None, None, f"searched by words and graph alone: {error}"
-
-
-def _embed(text: str, named: Sequence[Row], episodes: int, recipe: Recipe) -> Flow[tuple[Vector | None, Vector | None]]:
-    """Return the vector of a question, and that by which so many *episodes* are searched.
+    """Return the vector of a question, that by which so many *episodes* are searched, and why there is none.
 
     The second is without the people that the question names. The walk finds what they said and what is said of them,
-    and their names are in so many episodes that they would hide what is asked.
+    and their names are in so many episodes that they would hide what is asked. Where the embedding model fails there
+    are no vectors. Errors: that of the model where the recipe searches by meaning alone, and `EmbeddingMismatch`.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
-        return None, None
+        return None, None, None
     weights = recipe.weights("episodes")
     people = {key for row in named if row["type"] == "Person" for key in row["keys"]}
     about = without_names(text, people) if weights.meaning and weights.graph else text
-    vectors = yield from embed(list(dict.fromkeys([text, about])), role="query")
-    episode_vector = (yield from sharpen(vectors[-1], episodes)) if weights.meaning else None
-    return vectors[0], episode_vector
+    try:
+        vectors = yield from embed(list(dict.fromkeys([text, about])), role="query")
+        episode_vector = (yield from sharpen(vectors[-1], episodes)) if weights.meaning else None
+    except EmbeddingMismatch:
+        raise
+    except (EmbeddingError, SettingsError) as error:
+        if not any(recipe.weights(kind).words or recipe.weights(kind).graph for kind in recipe.kinds):
+            raise
+        return None, None, f"searched by words and graph alone: {error}"
+    return vectors[0], episode_vector, None
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
@@ -280,10 +268,7 @@ def _needs_names(recipe: Recipe) -> bool:
 
 
 def _read_names(where: Filter | None) -> Flow[Names]:
-    if where is None:
-        return {}
-    names = yield from read_names(where)
-    return names
+    return {} if where is None else (yield from read_names(where))
 
 
 def _measure_scopes(lookup: Lookup, question: Question, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
@@ -292,6 +277,6 @@ def _measure_scopes(lookup: Lookup, question: Question, time: QuestionTime) -> F
     for kind in KINDS:
         if kind in question.recipe.kinds:
             limit = min(max(DEPTH[kind], question.limit), DEEPEST)
-            scopes.append(Scope(kind, lookup.counts[kind], limit, time.instants, question.where, lookup.names))
+            scopes.append(Scope(kind, lookup.asked.counts[kind], limit, time.instants, question.where, lookup.names))
     measured = yield from in_step(map(measure, scopes))
     return {scope.kind: scope for scope in measured}

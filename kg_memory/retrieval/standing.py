@@ -99,16 +99,12 @@ def _to_grounded(row: Row) -> Grounded:
     return Grounded(
         fact["id"],
         fact["kind"] or "state",
-        tuple(map(_to_held, row["beliefs"])),
+        tuple(Held(**belief) for belief in row["beliefs"]),
         _to_tellings(row["tellings"], stated),
         _to_tellings(ending),
         _to_tellings(refuting),
         premises,
     )
-
-
-def _to_held(row: Row) -> Held:
-    return Held(**row)
 
 
 def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
@@ -173,10 +169,10 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    belief = row["belief"]
-    predicate = row["fact"]["predicate"]
-    lasts = (row["fact"].get("kind") or "state") == "state" and (is_present(predicate) or _is_single(predicate))
-    return bool(lasts and belief["reviewed"] and belief["invalid_at"] <= point.as_of)
+    fact, belief = row["fact"], row["belief"]
+    if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":
+        return False
+    return is_present(fact["predicate"]) or _is_single(fact["predicate"])
 
 
 def _is_single(name: str) -> bool:

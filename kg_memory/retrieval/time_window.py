@@ -1,6 +1,6 @@
 """The time that a question is about: its parameters, else the words of the question (C30); in microseconds.
 
-Parameters filter. Words only give a preference: see `rerankers.time`.
+Parameters filter. Words only give a preference: see `recipe.ByTime`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.results import QueryTime
-from kg_memory.retrieval.names import USER, asker_keys, name_keys
-from kg_memory.retrieval.plugins import Instants
-from kg_memory.retrieval.question import Question, QuestionTime
+from kg_memory.retrieval.question import Question, QuestionTime, asker_keys, name_keys
+from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
 from kg_memory.text.dated import day_in_figures
 from kg_memory.text.dates import EventTime, find_times, parse_when
 from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.text.message_fields import USER
 
 UserTime = date | str | None
 """A time as users give it: a datetime, ISO 8601 text or plain words."""

@@ -1,8 +1,8 @@
 """The third retriever: candidates along the graph, around the entities of a question (Zep 3.1).
 
-The recipe's walk finds entities and facts; a fact counts what its entities count in all, so that facts which other
-searches found compare with those that the walk reached. An episode counts by the facts that it states, and by whom it
-is by or about.
+A walk follows the facts that hold at the time of the question, both ways, and reaches each entity once. It takes one
+read, whatever the size of the graph. A fact that the walk or another search found counts what its entities count in
+all. An episode counts by the facts that it states, and by whom it is by or about.
 """
 
 from __future__ import annotations
@@ -10,19 +10,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
 
 from kg_memory.falkor.queries import links as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.answerable import NEAREST
-from kg_memory.retrieval.fuse import NO_HITS, Hits, Scored, ids_of, positive
-from kg_memory.retrieval.plugins import Activity, Instants, Link, Links, Walk
-from kg_memory.retrieval.recipe import Recipe
+from kg_memory.retrieval.ranking import (
+    NO_HITS,
+    Activity,
+    Hits,
+    Hops,
+    Instants,
+    Link,
+    Links,
+    Part,
+    Walk,
+    ids_of,
+    positive,
+    sort_scores,
+)
 from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
-from kg_memory.retrieval.walks import parse_links, parse_statements
 from kg_memory.runtime.effects import Vector, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, is_assistant
+
+if TYPE_CHECKING:
+    from kg_memory.retrieval.recipe import Recipe
 
 HIT_SEEDS = 3
 """The entities of each other search that are walked from."""
@@ -32,8 +48,6 @@ PART_WEIGHT = 0.8
 """The weight of what lies in a named place, or belongs to a named thing, beside 1 for that itself."""
 SELDOM = 50
 """The most mentions of an entity whose name is looked for in sentences."""
-WORD_SEEDS = 10
-"""The facts and episodes found by words whose entities activation starts from."""
 STATED_SHARE = 0.5
 """The share in an episode's score of the best fact that it states; the rest is whom it is by or about."""
 MENTIONED = 0.25
@@ -102,9 +116,9 @@ def look_around(
     start: dict[str, float] = {}
     if walks:
         start = find_seeds(origins, hits["entities"])
-        if getattr(recipe.traversal, "starts_by_words", False):
-            by_words = yield from weigh_by_words(hits)
-            start = by_words | {id_: max(weight, by_words.get(id_, 0.0)) for id_, weight in start.items()}
+        if find_starts := getattr(recipe.traversal, "find_starts", None):
+            found = yield from find_starts(hits)
+            start = found | {id_: max(weight, found.get(id_, 0.0)) for id_, weight in start.items()}
     by_community = start if recipe.weights("communities").graph else {}
     facts = hits["facts"].searched if walks or statements else ()
     episodes = hits["episodes"] if walks or signs else NO_HITS
@@ -158,30 +172,6 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
     for id_, _ in (*entities.words[:HIT_SEEDS], *entities.meaning[:HIT_SEEDS]):
         weights.setdefault(id_, HIT_WEIGHT)
     return weights
-
-
-def weigh_by_words(hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
-    """Return the entities of the facts and episodes that are the best by words, up to `HIT_WEIGHT` (C22, HippoRAG)."""
-    facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
-    linked, mentions = yield from in_step((_read_links(list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes))))
-    weights: Counter[str] = Counter()
-    for id_, link in linked.items():
-        weights.update(dict.fromkeys(link.entities, facts[id_]))
-    for row in mentions:
-        weights.update(dict.fromkeys(row["entities"], episodes[row["id"]]))
-    most = max(weights.values(), default=1.0)
-    return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
-
-
-def _read_links(ids: Sequence[str]) -> Flow[Links]:
-    rows = yield from read(cypher.facts_with_links(), ids=ids)
-    return parse_links(rows[0]["links"], {}) if rows else {}
-
-
-def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
-    """Return each score as a part of the best."""
-    best = max((score for _, score in hits), default=0.0)
-    return {id_: score / best for id_, score in hits} if best > 0 else {}
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
@@ -279,3 +269,101 @@ def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
     """Return the episodes that no assistant speaks; none where no assistant speaks at all."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
+
+
+# Walks
+
+NEIGHBOURS = 10
+"""The entities that each further step starts from: those that share most facts with the step before."""
+FACTS_A_STEP = 50
+"""The facts of one entity that are walked along, by default."""
+LOOKED_THROUGH = 3
+"""The latest facts that are checked for those that hold, for each that is walked along."""
+HUB = 200
+"""A start apart, an entity with more facts is not walked through: proximity to a hub carries no signal, and is slow."""
+MOST_SORTED = 50_000
+"""The facts of one entity that are sorted for the latest, at most: it takes the server 30 ms."""
+
+Statements = Mapping[str, Mapping[str, str | None]]
+
+
+class BreadthFirst(Part):
+    """Walk step by step from the entities that the question is about (Zep 3.1, C16)."""
+
+    method: Literal["bfs"] = "bfs"
+    max_hops: Hops = 2
+    facts_a_hop: Annotated[int, Field(ge=1, le=1000)] = FACTS_A_STEP
+    """The facts of one entity that are walked along, the latest ones; half as many at each further hop."""
+
+    def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
+        links, weights = yield from walk_breadth_first(start, instants, self.max_hops, self.facts_a_hop, NEIGHBOURS)
+        return links, weights
+
+
+def walk_breadth_first(
+    start: Mapping[str, float], instants: Instants, hops: int, facts: int, neighbours: int
+) -> Flow[tuple[Links, Activity]]:
+    """Walk along the latest *facts* of each start, and half as many at each further step, from *neighbours* entities.
+
+    An entity has the weight of the start that it was reached from times ``1 / (1 + hop)``.
+    """
+    row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
+    statements = parse_statements(row.get("statements", ""))
+    links: Links = {}
+    weights, origins = dict(start), dict(start)
+    for hop in range(1, hops + 1):
+        near = parse_links(row.get(f"links{hop}", ""), statements)
+        links |= near
+        origins = _neighbours(near, origins, weights, neighbours)
+        weights |= {id_: weight / (1 + hop) for id_, weight in origins.items()}
+    return links, weights
+
+
+def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
+    """Return the latest *facts* of each of *ids* that hold; of an entity with more than *most* facts, any of these."""
+    row = yield from _read_walk(ids, instants, 1, facts, 0, most)
+    return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
+
+
+def _read_walk(
+    ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
+) -> Flow[Row]:
+    limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
+    depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
+    bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
+    rows = yield from read(cypher.walk(hops, unreviewed=instants.unreviewed), ids=ids, **bounds, **instants.params)
+    return rows[0] if rows else {}
+
+
+def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
+    """Return the entities not yet *reached* that share most facts with *origins*, with the best weight of these."""
+    shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
+    weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
+    for link in near.values():
+        best = max((origins[id_] for id_ in link.entities if id_ in origins), default=0.0)
+        for id_ in link.entities:
+            if best > weights.get(id_, best):
+                weights[id_] = best
+    return weights
+
+
+def parse_links(links: str, statements: Statements) -> Links:
+    """Return the facts of a text of links, as `queries.links` makes it, with their *statements*."""
+    types: dict[str, str] = {}
+    entities: dict[str, dict[str, None]] = {}
+    for line in links.split("\n"):
+        match line.split("\t"):
+            case [id_, type_, subject, object_]:  # an imported id may contain anything
+                types[id_] = type_
+                entities.setdefault(id_, {}).update({subject: None, object_: None})
+    return {id_: Link(types[id_], tuple(ends), statements.get(id_, {})) for id_, ends in entities.items()}
+
+
+def parse_statements(text: str) -> Statements:
+    """Return the speakers of the episodes that state facts, by the ids of the facts and the episodes."""
+    statements: dict[str, dict[str, str | None]] = {}
+    for line in text.split("\n"):
+        match line.split("\t", 2):
+            case [id_, episode, speaker]:
+                statements.setdefault(id_, {})[episode] = speaker or None
+    return statements

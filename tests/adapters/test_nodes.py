@@ -21,9 +21,9 @@ from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.middleware import KGMemoryMiddleware
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
 from kg_memory.adapters.tools import memory_tools
+from kg_memory.contrib.variants.templates import ZEPH
 from kg_memory.errors import InputError, ModelUnavailable, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.retrieval.context.templates import ZEPH
 from kg_memory.runtime.effects import Query
 from tests.adapters.chat import Chat
 

@@ -30,8 +30,7 @@ from kg_memory.llm.prompts import OPTIONAL
 from kg_memory.llm.prompts import render as rendered
 from kg_memory.models import filters
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.retrieval.context.templates import TEMPLATES, render
 from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.settings import Settings
 from kg_memory.text.dates import find_dates, parse_instant, parse_period

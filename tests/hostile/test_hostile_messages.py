@@ -14,8 +14,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.filter import injection_flags
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.results import SearchResults
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.retrieval.context.templates import TEMPLATES, render
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable
 from tests.chat_server import chat_server

@@ -14,8 +14,7 @@ from kg_memory import GraphMemory
 from kg_memory.adapters.rendering import render_results
 from kg_memory.ingestion.filter import ECHO, without_contexts
 from kg_memory.models.graph import EpisodeStatus
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.retrieval.context.templates import TEMPLATES, render
 from kg_memory.text.context_markers import SUPPLIED
 from tests.retrieval.findings import HARM, PLENTY, fact, hostile
 from tests.scripted import Scripted

@@ -11,7 +11,7 @@ from uuid import uuid4
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
-from kg_memory.retrieval.plugins import Instants
+from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.variants.synapse import Synapse, cap_seeds, inhibit, seed_scores, spread, structures
-from kg_memory.retrieval.plugins import Link
+from kg_memory.contrib.variants.synapse import Synapse, inhibit, seed_scores, spread, structures
+from kg_memory.retrieval.ranking import Link
 
 NAMES = "abcdefghij"
 TYPES = ("causal", "semantic", "temporal", "hierarchical", "co_occurrence", "unheard of")
@@ -46,11 +46,6 @@ def hops(starts: str, links: list[Link], recipe: Synapse) -> list[dict[str, floa
         active |= fresh
         reached.append(fresh)
     return reached
-
-
-def test_activation_fades_with_each_hop() -> None:
-    chain = [link("a", "b"), link("b", "c"), link("c", "d"), link("d", "e")]
-    assert hops("a", chain, OPEN) == [{"a": 1.0}, {"b": 0.5}, {"c": 0.25}, {"d": 0.125}]
 
 
 def test_causes_and_meaning_conduct_best_and_mere_company_least() -> None:
@@ -112,14 +107,6 @@ def test_a_start_is_judged_by_the_words_and_by_its_links() -> None:
     assert seed_scores(words, facts, 0.4) == pytest.approx({"a": 0.6, "b": 0.7})
     assert seed_scores({"a": 0.0}, [], 0.4) == {"a": 0.0}
     assert seed_scores({}, facts, 0.4) == {}
-
-
-def test_a_community_has_only_so_many_starts() -> None:
-    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6, "e": 0.6}
-    groups = ["abc", "cd"]
-    assert cap_seeds(scores, groups, 2, 50) == ["a", "b", "d", "e"]
-    assert cap_seeds(scores, groups, 0, 50) == ["a", "b", "c", "d", "e"]
-    assert cap_seeds(scores, groups, 0, 2) == ["a", "b"]
 
 
 @given(st.sets(st.sampled_from(NAMES), max_size=5).map("".join), LINKS, RECIPES)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.retrieval.contrast import DIRECTIONS, LEAST, USUAL, learn, sharpen
-from kg_memory.retrieval.names import without_names
+from kg_memory.retrieval.question import without_names
+from kg_memory.retrieval.retrievers import DIRECTIONS, LEAST, USUAL, learn, sharpen
 from kg_memory.runtime.effects import Embed, EmbeddingModel, Query
 from kg_memory.runtime.flow import run
 from kg_memory.text.identity import alias_key

@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory.models.graph import Entity, Remark
 from kg_memory.models.results import SearchResults
-from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.context.templates import render
 from kg_memory.text.sentences import fold
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 

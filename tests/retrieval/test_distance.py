@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kg_memory.retrieval import rerank
-from kg_memory.retrieval.plugins import Instants
+from kg_memory.retrieval.ranking import Instants
 from kg_memory.retrieval.rerank import count_hops
 from kg_memory.runtime.effects import Query, read
 from kg_memory.runtime.flow import run

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.variants.zep import ByDiversity, mmr
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.plugins import Instants, QuestionView
+from kg_memory.retrieval.ranking import Instants, QuestionView
 from kg_memory.retrieval.rerank import SIMILARITIES, Table, features_of, read_features_of_best
-from kg_memory.retrieval.rerankers import ByDiversity, mmr
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk, WordVectors

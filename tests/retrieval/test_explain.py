@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.variants.explain import GONE, explain
 from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Context, Explanation, SearchResults
-from kg_memory.retrieval.construct import GONE, explain
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.fuse import Hits
+from kg_memory.retrieval.construct import FURTHER, Winners
+from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.graph import decode
 from kg_memory.retrieval.question import DEFAULT_TOKENS, Ranked
-from kg_memory.retrieval.winners import FURTHER, Winners
+from kg_memory.retrieval.ranking import Hits
 from tests.retrieval.findings import PLENTY, episode, fact
 
 NO_TEXTS: Any = {kind: {} for kind in KINDS}
@@ -27,7 +27,7 @@ def of(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, limit: int
     search: Any = SimpleNamespace(hits={"facts": Hits(words, [], words[::-1])})
     candidates = {"facts": [(id_, 0.25) for id_ in ranked]}
     winners = Winners({}, (), {**NO_TEXTS, **texts}, ())
-    return explain(context, winners, search, Ranked(candidates, stages), limit)
+    return explain(context, context.results, winners, search, Ranked(candidates, stages), limit)
 
 
 def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> None:

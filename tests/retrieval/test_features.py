@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from kg_memory.contrib.variants.rerankers import ByTrust
-from kg_memory.falkor.queries import features as cypher
+from kg_memory.contrib.variants.zep import ByDistance, ByMentions
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.graph import rerank
-from kg_memory.retrieval.plugins import Features, Instants, QuestionView
-from kg_memory.retrieval.recipe import DEFAULT
+from kg_memory.retrieval.ranking import Features, Instants, QuestionView
+from kg_memory.retrieval.recipe import DEFAULT, ByRecency
 from kg_memory.retrieval.rerank import features_of, read_features
-from kg_memory.retrieval.rerankers import ByDistance, ByMentions, ByRecency
 from kg_memory.runtime.effects import Reads, read, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk
@@ -130,11 +129,6 @@ def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
     assert hops["episodes"]["Mia works at Acme, I hear."] == 0
 
 
-def test_it_looks_no_further_than_the_hops_it_may(grouped: Talk) -> None:
-    found = told(grouped, ByDistance(max_hops=1), centers=(known(grouped)["entities"]["Acme"],))
-    assert {name: found["entities"][name].hops for name in ("Mia", "Ann")} == {"Mia": 1, "Ann": None}
-
-
 def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> None:
     ids = known(grouped)
     hits: Any = {
@@ -161,13 +155,6 @@ def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> No
         assert 0 <= scores[-1] <= scores[0] <= 1
     told_steps = {tuple(step for step, _ in each) for each in found["stages"]["facts"].values()}
     assert told_steps == {("fused", *steps)}
-
-
-def test_a_fact_stored_by_an_earlier_version_counts_as_sure_and_never_served(grouped: Talk) -> None:
-    [row] = grouped.driver.run(
-        read(cypher.FACTS_TOLD, ids=[known(grouped)["facts"]["Ann lives in Oslo"]]), grouped.namespace
-    )
-    assert (row["used"], row["used_at"], row["confidence"]) == (0.0, 0, 0.9)
 
 
 @pytest.mark.parametrize("name", ["mentions", "distance", "recency", "use", "trust", "diversity"])

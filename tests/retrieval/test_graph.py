@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kg_memory.errors import InputError
 from kg_memory.models.results import SearchResults
 from kg_memory.text.identity import thread_key
 from tests.retrieval.conftest import Talk
@@ -38,18 +36,6 @@ def test_a_fact_comes_with_the_words_that_state_it(story: Talk) -> None:
     [fact] = [each for each in story.ask("Oslo")["results"]["facts"] if each["sentence"] == "Ann lives in Oslo"]
     [source] = fact["sources"]
     assert (source["quote"], source["speaker"], source["at"]) == ("I moved to Oslo", "Ann", "2023-05-02T10:00:00Z")
-
-
-def test_a_fact_that_ended_is_found_only_as_of_its_time(story: Talk) -> None:
-    question = "Does Ann live in Bergen or in Oslo?"
-    assert "Ann lives in Bergen" not in sentences(story.ask(question))
-    then = sentences(story.ask(question, as_of="2022-06-01"))
-    assert "Ann lives in Bergen" in then
-    assert "Ann lives in Oslo" not in then
-
-
-def test_what_was_not_yet_believed_is_not_found(story: Talk) -> None:
-    assert sentences(story.ask("Where does Ann live?", believed_at="1999-01-01T00:00:00+00:00")) == []
 
 
 def test_a_later_belief_does_not_change_what_was_believed(talk: Talk) -> None:
@@ -126,22 +112,10 @@ def test_no_question_can_break_the_search(story: Talk, question: str) -> None:
     assert len(story.ask("Ann")["results"]["episodes"]) > 0
 
 
-@pytest.mark.parametrize("question", ["", "?!…", "\x00", "\ud800"])
-def test_a_question_without_letters_finds_nothing(story: Talk, question: str) -> None:
-    state = story.ask(question)
-    assert state["context"] == ""
-    assert not any(state["results"][kind] for kind in ("facts", "entities", "communities", "episodes"))
-
-
 def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_talk: Callable[[], Talk]) -> None:
     talk = new_talk()
     assert talk.ask("Where does Ann live?")["context"] == ""
     assert talk.namespace not in talk.driver.store.database.namespaces()
-
-
-def test_the_limit_holds_for_each_kind(story: Talk) -> None:
-    found = story.ask("Ann Bob Mia", limit=2)["results"]
-    assert [len(found[kind]) for kind in ("facts", "entities", "episodes")] == [2, 2, 2]
 
 
 def test_what_is_given_as_null_is_as_if_left_out(story: Talk) -> None:
@@ -163,33 +137,10 @@ def test_the_state_is_plain_json_without_vectors(story: Talk) -> None:
     assert "vector" not in text
 
 
-def test_async_and_sync_find_the_same(story: Talk) -> None:
-    given = {
-        "question": "Where does Ann live?",
-        "namespace": story.namespace,
-        "as_of": "2024-01-01",
-        "believed_at": "2200-01-01",
-    }
-    assert asyncio.run(story.retrieval.ainvoke(given)) == story.retrieval.invoke(given)
-
-
-def test_the_same_question_has_the_same_answer(story: Talk) -> None:
-    assert (
-        len({json.dumps(story.ask("Ann Oslo Mia", as_of="2024-01-01", believed_at="2200-01-01")) for _ in range(5)})
-        == 1
-    )
-
-
 def test_recent_talk_makes_its_subject_easier_to_find(story: Talk) -> None:
     hits = story.ask("What do you mean?", thread="summer")["hits"]["facts"]["graph"]
     assert hits != []
     assert thread_key("summer") != thread_key("late")
-
-
-@pytest.mark.parametrize("name", ["as_of", "believed_at"])
-def test_a_date_that_is_none_is_refused(story: Talk, name: str) -> None:
-    with pytest.raises(InputError, match=f"{name} must be a time, got 'soon'.*give a date"):
-        story.ask("Ann", **{name: "soon"})
 
 
 def test_the_nodes_are_named_as_in_the_picture(story: Talk) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.contrib.variants.rerankers import ByHalfLife, ByImportance
-from kg_memory.retrieval.plugins import Features, Instants, QuestionView
+from kg_memory.contrib.variants.zep import ByDiversity
+from kg_memory.retrieval.ranking import Features, Instants, QuestionView
 from kg_memory.retrieval.recipe import DEFAULT
-from kg_memory.retrieval.rerankers import ByDiversity
 from kg_memory.temporal.interval import DAY
 
 NS = "importance"

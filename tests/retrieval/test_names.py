@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.retrieval.names import HYPHENS, LONGEST_NAME, MOST_WORDS, name_keys
+from kg_memory.retrieval.question import HYPHENS, LONGEST_NAME, MOST_WORDS, name_keys
 from kg_memory.text.identity import alias_key
 
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.packing import NO_ROOM, SHARES, token_cost
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.retrieval.context.templates import TEMPLATES, render
 from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import ANY_TEXT, episode, fact, source
 

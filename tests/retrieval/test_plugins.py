@@ -8,8 +8,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.retrieval.fuse import scale
-from kg_memory.retrieval.plugins import Link, Needs, Reranker, Walk
+from kg_memory.retrieval.ranking import Link, Needs, Reranker, Walk, scale
 from kg_memory.retrieval.recipe import DEFAULT, RECIPES, find_recipe
 from tests.review import World
 

@@ -7,8 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory.contrib.variants.rerankers import fade, use_weight
-from kg_memory.retrieval.fuse import LAST, blend, ranks, relative_shares, rescore, rrf, scale, sort_scores, stack
-from kg_memory.retrieval.rerankers import SPREAD, hold, log_shares, mmr, prefer_newer, raise_by_age
+from kg_memory.contrib.variants.zep import mmr
+from kg_memory.retrieval.ranking import (
+    LAST,
+    blend,
+    log_shares,
+    ranks,
+    relative_shares,
+    rescore,
+    rrf,
+    scale,
+    sort_scores,
+    stack,
+)
+from kg_memory.retrieval.recipe import SPREAD, hold, prefer_newer
 
 NAMES = st.text("abcdef", min_size=1, max_size=2)
 RANKING = st.lists(st.tuples(NAMES, st.floats(-5, 5) | st.just(nan)), max_size=8)
@@ -17,15 +29,6 @@ FUSION = st.lists(st.tuples(RANKING, st.floats(0.125, 4)), max_size=4)
 
 def test_a_rank_is_worth_its_weight_over_k_plus_rank() -> None:
     assert rrf([[("a", 9.0), ("b", 1.0)]], [2.0], k=10) == [("a", 2 / 11), ("b", 2 / 12)]
-
-
-def test_what_two_rankings_agree_on_comes_first() -> None:
-    fused = rrf([[("a", 3), ("b", 2), ("c", 1)], [("d", 0.9), ("b", 0.8)]], [1, 1], k=10)
-    assert [name for name, _ in fused] == ["b", "a", "d", "c"]
-
-
-def test_a_heavier_ranking_wins() -> None:
-    assert [name for name, _ in rrf([[("a", 1)], [("b", 1)]], [1, 2])] == ["b", "a"]
 
 
 def test_equal_scores_share_a_rank_and_the_next_one_counts_them() -> None:
@@ -39,19 +42,6 @@ def test_an_id_named_twice_counts_once_at_its_best() -> None:
 def test_nan_is_worst() -> None:
     assert [name for name, _ in sort_scores([("a", nan), ("b", -1e300), ("c", 0)])] == ["c", "b", "a"]
     assert ranks([("b", nan), ("a", nan), ("c", 1)]) == {"c": 1, "a": 2, "b": 2}
-
-
-def test_ties_are_in_order_of_id() -> None:
-    assert [name for name, _ in rrf([[("z", 1), ("a", 1), ("m", 1)]], [1])] == ["a", "m", "z"]
-
-
-def test_nothing_fused_is_nothing() -> None:
-    assert rrf([], []) == rrf([[], []], [1, 1]) == []
-
-
-def test_a_ranking_without_a_weight_is_an_error() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        rrf([[("a", 1)]], [1, 2])
 
 
 @given(FUSION)
@@ -70,17 +60,9 @@ def test_the_order_within_a_ranking_does_not_matter(fusion, random) -> None:  # 
     assert rrf(shuffled, weights) == rrf(rankings, weights)
 
 
-@given(RANKING)
-def test_one_ranking_keeps_its_order(ranking: list[tuple[str, float]]) -> None:
-    places = ranks(ranking)
-    fused = [name for name, _ in rrf([ranking], [1.0])]
-    assert [places[name] for name in fused] == sorted(places.values())
-
-
-@given(RANKING, NAMES)
-def test_coming_first_everywhere_is_coming_first(ranking: list[tuple[str, float]], name: str) -> None:
-    rest = [one for one in ranking if one[0] != name]
-    assert rrf([[(name, 6.0), *rest], [(name, 6.0)]], [1.0, 1.0])[0][0] == name
+def raise_by_age(score: float, age: float, rate: float) -> float:
+    [(_, halved)] = prefer_newer([("a", score)], {"a": age}, rate)
+    return 2 * halved
 
 
 def test_what_is_newer_is_raised_more_and_never_beyond_twice_its_score() -> None:
@@ -199,11 +181,6 @@ def test_what_ranked_first_before_is_held_near_the_front(order, length) -> None:
 @given(RANKED, PAIRS)
 def test_marginal_relevance_with_a_balance_of_1_is_the_order_of_relevance(ranking, pairs) -> None:  # type: ignore[no-untyped-def]
     assert names(mmr(ranking, pairs, 1.0)) == names(sort_scores(ranking))
-
-
-@given(RANKED, SHARE)
-def test_where_nothing_is_alike_marginal_relevance_keeps_the_order(ranking, balance) -> None:  # type: ignore[no-untyped-def]
-    assert names(mmr(ranking, {}, balance)) == names(sort_scores(ranking))
 
 
 @given(RANKED, SHARES, SHARE)

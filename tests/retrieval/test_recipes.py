@@ -14,13 +14,13 @@ from kg_memory import GraphMemory
 from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.rerankers import ByUse
 from kg_memory.contrib.variants.synapse import Synapse
+from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.fuse import RETRIEVERS
-from kg_memory.retrieval.recipe import DEFAULT, FACTS, RECIPES, Recipe, Weights, find_recipe
-from kg_memory.retrieval.rerankers import ByCrossEncoder, ByDistance, ByDiversity, ByMentions, ByRecency
-from kg_memory.retrieval.walks import BreadthFirst
+from kg_memory.retrieval.ranking import RETRIEVERS, Hits
+from kg_memory.retrieval.recipe import DEFAULT, FACTS, RECIPES, ByRecency, Recipe, Weights, find_recipe
+from kg_memory.retrieval.traversal import BreadthFirst
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -138,6 +138,21 @@ def test_a_kind_that_is_left_out_has_no_weight(made):
         weights = made.weights(kind)
         assert kind in made.kinds or not any(getattr(weights, way) for way in RETRIEVERS)
         assert kind not in made.kinds or weights == getattr(made, kind)
+
+
+SCORED = st.dictionaries(st.sampled_from("abcdef"), st.floats(-1, 30), max_size=6).map(
+    lambda found: sorted(found.items(), key=lambda one: -one[1])
+)
+
+
+@given(st.builds(Hits, SCORED, SCORED, SCORED), st.sampled_from(list(RECIPES.values())), st.sampled_from(KINDS))
+def test_fusion_returns_all_hits_of_counting_retrievers_in_order(hits, recipe, kind):
+    weights = recipe.weights(kind)
+    found = recipe.fuse(kind, hits)
+    assert {id_ for id_, _ in found} == {id_ for way in RETRIEVERS if getattr(weights, way) for id_, _ in hits.of(way)}
+    assert len({id_ for id_, _ in found}) == len(found)
+    assert all(0 <= score <= 1 for _, score in found)
+    assert found == sorted(found, key=lambda one: (-one[1], one[0]))
 
 
 # On a real memory

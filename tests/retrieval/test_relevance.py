@@ -25,7 +25,7 @@ from kg_memory.retrieval.answerable import (
     probability,
     weigh,
 )
-from kg_memory.retrieval.fuse import NO_HITS, Hits
+from kg_memory.retrieval.ranking import NO_HITS, Hits
 from kg_memory.retrieval.retrievers import rarity
 from kg_memory.text.identity import alias_key
 from kg_memory.text.tokenise import terms

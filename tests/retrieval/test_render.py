@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kg_memory.contrib.variants.templates import ZEPH
 from kg_memory.models.graph import Community, Entity, Remark
 from kg_memory.models.results import Context, QueryTime, SearchResults
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import ZEPH
+from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.graph import decode, encode
 from kg_memory.text.context_markers import TAGS
 from kg_memory.text.tokenise import estimate_tokens

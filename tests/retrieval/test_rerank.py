@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse
-from kg_memory.errors import InputError
+from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.fuse import LAST
 from kg_memory.retrieval.graph import rerank
-from kg_memory.retrieval.recipe import DEFAULT, Weights, find_recipe
-from kg_memory.retrieval.rerankers import ByCrossEncoder, ByDistance, ByDiversity, ByMentions, ByRecency
+from kg_memory.retrieval.ranking import LAST
+from kg_memory.retrieval.recipe import DEFAULT, ByRecency, Weights, find_recipe
 from kg_memory.runtime.effects import Query, Reads, Score
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import DAY
@@ -135,11 +134,6 @@ def test_a_fusion_by_scores_sees_how_far_apart_they_are() -> None:
     assert scores == [["b", 0.938125], ["a", 0.566875], ["c", LAST]]
 
 
-def test_a_fusion_by_scores_counts_a_single_hit() -> None:
-    found = hits(words=[["z", 5.0]], meaning=[["a", 0.5], ["b", 0.5], ["z", 0.5]])
-    assert ranked(hits={"facts": found}, recipe={"fusion": "scores"}, as_it_is=True)["facts"][0][0] == "z"
-
-
 def test_sums_that_differ_by_rounding_alone_are_ties() -> None:
     three = DEFAULT.with_(facts=Weights(words=1, meaning=1, graph=1), rank_constant=1)
     arms = [[["b", 3], ["x", 2], ["a", 1]], [["x", 3], ["a", 2], ["b", 1]], [["a", 3], ["b", 2], ["x", 1]]]
@@ -209,13 +203,6 @@ def test_what_is_mentioned_often_comes_first_within_the_conversation() -> None:
     ranked(told, hits=AB, recipe="mentions")
     assert told.trips[-2][0].params["thread_key"] is None
     assert [(query.cypher, query.params["ids"]) for query in told.trips[-1]] == [(cypher.MENTIONED, ["e1", "e2", "e9"])]
-
-
-def test_what_nobody_mentions_keeps_its_order() -> None:
-    told = Told({each: {"mentions": 0, "entities": ""} for each in "ab"})
-    found = ranked(told, hits=AB, recipe="mentions")
-    assert [names(found[kind]) for kind in KINDS] == [["a", "b"]] * 4
-    assert len(told.trips) == 1
 
 
 NEAR = Told(
@@ -295,12 +282,6 @@ def test_summaries_do_not_answer_a_question_about_the_past() -> None:
     assert [each.texts for each in told.scored] == [("aaa: of now", "bbb"), ("aaa: of now", "bbb: of now")]
 
 
-def test_nothing_to_read_is_not_read() -> None:
-    told = Told({})
-    assert ranked(told, hits=AB, recipe="cross_encoder") == ranked(hits=AB)
-    assert told.scored == []
-
-
 def test_what_says_the_same_comes_after_what_adds_something() -> None:
     told = Told({"a": {"alike": "0.99 0.1"}, "b": {"alike": "0.1"}, "c": {"alike": ""}})
     found = {"facts": hits(words=[["a", 3.0], ["b", 2.0], ["c", 1.0]])}
@@ -323,9 +304,3 @@ def test_a_search_that_explains_itself_keeps_all_and_tells_the_score_after_each_
         "entities": {},
     }
     assert "stages" not in reranked(hits={"facts": hits(words=arm)})
-
-
-@pytest.mark.parametrize("wrong", ["nope", {"fusion": "sum"}, 7])
-def test_a_recipe_that_is_none_is_an_error(wrong: Any) -> None:
-    with pytest.raises(InputError, match="recipe"):
-        ranked(hits=AB, recipe=wrong, as_it_is=True)

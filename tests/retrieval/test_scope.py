@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.retrievers import DEEPER, EVERYTHING, FEW, Scope, filter_hits, measure, scores_of
+from kg_memory.retrieval.retrievers import DEEPER, EVERYTHING, FEW, Scope, filter_hits, measure
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
 from tests.retrieval.many import INSTANTS, Many
@@ -43,10 +42,6 @@ def test_without_a_filter_everything_passes_and_nothing_is_counted() -> None:
     assert (result, asked) == (scope(), [])
     assert scope().filter_step("d", "score") is EVERYTHING
     assert scope().sift_step("d", "score") == EVERYTHING
-
-
-def test_where_there_is_nothing_nothing_is_counted() -> None:
-    assert answered(measure(scope(where=BY_ANN, count=0)))[1] == []
 
 
 @pytest.mark.parametrize(("passing", "are_few"), [(0, True), (3, True), (FEW, True), (FEW + 1, False)])
@@ -100,11 +95,6 @@ def test_what_is_not_sifted_is_asked_for_once() -> None:
     assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS.params}
 
 
-def test_rows_are_ids_with_scores_of_six_digits() -> None:
-    assert scores_of(rows("a")) == [("a", 0.333333)]
-    assert scores_of([]) == []
-
-
 def test_of_what_the_graph_tells_what_passes_is_left_in_its_order(many: Many) -> None:
     speakers = {"a": "Ann", "b": "Bob", "c": "Ann", "d": None}
     many.episodes([{"id": id_, "speaker": speaker} for id_, speaker in speakers.items()])
@@ -118,10 +108,3 @@ def test_without_a_filter_or_hits_nothing_is_asked() -> None:
     found, asked = answered(filter_hits(scopes, {"episodes": [("a", 1.0)], "facts": []}))
     assert found == {"episodes": [("a", 1.0)], "facts": []}
     assert asked == []
-
-
-def test_what_passes_is_asked_by_id() -> None:
-    query = cypher.filter_ids("facts", scope("facts", BY_ANN).filter_step("d", "score").cypher)
-    result, asked = answered(filter_hits({"facts": scope("facts", BY_ANN)}, {"facts": [("a", 1.0)]}), [])
-    assert result == {"facts": []}
-    assert (asked[0].cypher, asked[0].params["ids"]) == (query, ["a"])

@@ -169,23 +169,6 @@ def test_a_center_that_nothing_is_called_is_refused() -> None:
         asked(LIVES, full(), center="Nobody")
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"recipe": "best"}, "recipe must be one of .*, got 'best'"),
-        ({"recipe": 5}, "recipe must be .*, got int"),
-        ({"recipe": {"speed": 1}}, "unknown field speed"),
-        ({"where": {"colour": "red"}}, "unknown field 'colour' in a filter"),
-        ({"where": ["red"]}, "a filter must be a dict .* got list"),
-    ],
-)
-def test_what_is_no_recipe_or_filter_is_refused_before_anything_is_read(given: Any, told: str) -> None:
-    database = full()
-    with pytest.raises(InputError, match=told):
-        asked("", database, **given)
-    assert database.queries == []
-
-
 def test_nothing_is_ever_written() -> None:
     database = full()
     asked("Where in Oslo does Ann live?", database, thread="t", where={"$not": {"speaker": "Ann"}})

@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.variants.explain import NOT_SELECTED
 from kg_memory.contrib.variants.split import PART, merge_rankings, split_by_rule
 from kg_memory.models.budget import Budget, Limits
-from kg_memory.retrieval.construct import NOT_SELECTED
-from kg_memory.retrieval.fuse import Hits
+from kg_memory.retrieval.ranking import Hits
 from kg_memory.settings import Settings
 from tests.chat_server import chat_server, fenced
 from tests.scripted import HashEmbeddings

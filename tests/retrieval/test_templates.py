@@ -13,8 +13,8 @@ from hypothesis import given
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Community, Entity, Remark
 from kg_memory.models.results import SearchResults
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, Section, find_template
+from kg_memory.retrieval.context.lines import Section
+from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, find_template, render
 from kg_memory.text.context_markers import TAGS
 from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, JUNE, MAY, PLENTY, asked, episode, fact, hostile, source
@@ -123,7 +123,7 @@ def test_without_room_there_is_no_context(name: str, most: int) -> None:
 def test_an_unknown_template_is_an_error_that_names_the_known_ones() -> None:
     wrong: Any
     for wrong in ("markdown", "", 7, ["plain"]):
-        with pytest.raises(InputError, match=r"one of plain, zep, xml, json, zeph, got .*; or pass a Template"):
+        with pytest.raises(InputError, match=r"one of plain, zep, json, xml, zeph, got .*; or pass a Template"):
             find_template(wrong)
     assert find_template(None) is find_template("plain") is PLAIN
     assert find_template(ZEP) is ZEP

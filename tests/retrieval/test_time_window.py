@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search
-from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.question import Question, QuestionTime
+from kg_memory.retrieval.ranking import Instants
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
@@ -125,6 +125,10 @@ def test_what_was_believed_then_may_be_asked_with_words_about_the_world() -> Non
         ({"believed_at": ""}, "believed_at must be a time, got ''"),
         ({"during": ["2019"]}, "during must be two times"),
         ({"during": ["2020", "2019"]}, "must end after it begins"),
+        ({"during": ["2019", "2019"]}, "must end after it begins"),
+        ({"during": ["2019", "2020", "2021"]}, "during must be two times, or one period such as '2019'"),
+        ({"during": {"2019", "2020"}}, "during must be two times"),
+        ({"during": 7}, "during must be two times"),
         ({"as_of": 7}, "as_of must be .*, got 7"),
         ({"as_of": float("nan")}, "as_of must be .*, got nan"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kg_memory.falkor.queries import links
-from kg_memory.retrieval.fuse import NO_HITS, Hits, positive
+from kg_memory.retrieval.ranking import NO_HITS, Hits, positive
 from kg_memory.retrieval.traversal import (
     HIT_WEIGHT,
     MENTIONED,

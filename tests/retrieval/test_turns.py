@@ -8,9 +8,9 @@ import pytest
 
 from kg_memory.models.graph import Asked
 from kg_memory.models.results import SearchResults
+from kg_memory.retrieval.construct import find_question, pair_turns
 from kg_memory.retrieval.context.packing import EMPTY, FILLER, WEAK
-from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.winners import find_question, pair_turns
+from kg_memory.retrieval.context.templates import render
 from tests.retrieval.conftest import Talk
 from tests.retrieval.findings import episode, fact, source
 

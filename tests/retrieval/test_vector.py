@@ -10,7 +10,7 @@ import pytest
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Kind
-from kg_memory.retrieval.fuse import Scored
+from kg_memory.retrieval.ranking import Scored
 from kg_memory.retrieval.retrievers import FEW, MOST_NEIGHBOURS, NEIGHBOUR_SHARE, Scope, measure, search_meaning
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import SESSION_GAP

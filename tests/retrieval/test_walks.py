@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.synapse import Synapse, activate
 from kg_memory.falkor.queries import links as cypher
-from kg_memory.retrieval.plugins import Instants, Link
-from kg_memory.retrieval.traversal import read_facts, walk_from, weigh_facts
-from kg_memory.retrieval.walks import NEIGHBOURS, BreadthFirst
+from kg_memory.retrieval.ranking import Instants, Link
+from kg_memory.retrieval.traversal import NEIGHBOURS, BreadthFirst, read_facts, walk_from, weigh_facts
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query, in_step, write
 from kg_memory.runtime.flow import Flow, run

@@ -20,7 +20,6 @@ from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.results import FactExplanation
 from kg_memory.retrieval.recipe import FACTS
-from kg_memory.retrieval.rerankers import ByCrossEncoder
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
@@ -135,7 +134,7 @@ def _search(
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     times = (reference_date if as_of is None else as_of, believed_at)
     look = Look.of_arguments(ids, filters, (top_k, limit), times, show_expired=show_expired)
-    recipe = FACTS.with_(rerankers=[ByCrossEncoder()]) if rerank and self.view.reranks else FACTS
+    recipe = FACTS.with_(rerankers=[{"by": "cross_encoder"}]) if rerank and self.view.reranks else FACTS
     items = yield from looking.search(self.view, query, look, recipe, explain=explain)
     return {"results": [item for item in items if item["score"] >= least]}
 

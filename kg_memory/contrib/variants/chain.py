@@ -10,8 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from kg_memory.retrieval.fuse import Scored, blend
-from kg_memory.retrieval.plugins import Features, Needs, Part, QuestionView, Share
+from kg_memory.retrieval.ranking import Features, Needs, Part, QuestionView, Scored, Share, blend
 from kg_memory.text.predicates import canonical_predicate
 from kg_memory.text.tokenise import terms
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kg_memory.retrieval.plugins import Activity, Hops, Instants, Links, Part
-from kg_memory.retrieval.walks import FACTS_A_STEP, walk_breadth_first
+from kg_memory.retrieval.ranking import Activity, Hops, Instants, Links, Part
+from kg_memory.retrieval.traversal import FACTS_A_STEP, walk_breadth_first
 from kg_memory.runtime.flow import Flow
 
 NEIGHBOURS = 50

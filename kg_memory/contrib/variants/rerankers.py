@@ -8,9 +8,18 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from kg_memory.retrieval.fuse import Scored, blend, scale
-from kg_memory.retrieval.plugins import Features, Needs, Part, QuestionView, Share, Weight
-from kg_memory.retrieval.rerankers import log_shares
+from kg_memory.retrieval.ranking import (
+    Features,
+    Needs,
+    Part,
+    QuestionView,
+    Scored,
+    Share,
+    Weight,
+    blend,
+    log_shares,
+    scale,
+)
 from kg_memory.runtime.effects import now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.decay import DecaySpans, find_decay

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.fuse import RETRIEVERS, Retriever
+from kg_memory.retrieval.ranking import RETRIEVERS, Retriever
 from kg_memory.retrieval.recipe import Recipe, Weights
 
 Route = Literal["keyword", "hybrid", "graph"]

@@ -17,8 +17,8 @@ from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.lenient import to_list
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.fuse import DIGITS, RETRIEVERS, Hits, Retriever, Scored, relative_shares, sort_scores
 from kg_memory.retrieval.question import Found, Question
+from kg_memory.retrieval.ranking import DIGITS, RETRIEVERS, Hits, Retriever, Scored, relative_shares, sort_scores
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error

@@ -14,14 +14,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from kg_memory.falkor.queries import links as cypher
-from kg_memory.retrieval.plugins import Activity, Hops, Instants, Link, Links, Part, Share
-from kg_memory.retrieval.walks import FACTS_A_STEP, MOST_SORTED, read_near
-from kg_memory.runtime.effects import read
+from kg_memory.models.graph import Kind
+from kg_memory.retrieval.ranking import Activity, Hits, Hops, Instants, Link, Links, Part, Scored, Share
+from kg_memory.retrieval.traversal import FACTS_A_STEP, HIT_WEIGHT, MOST_SORTED, parse_links, read_near
+from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 
 ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
@@ -29,6 +30,8 @@ ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
 
 All three together take just that long where the server is three times as slow as an idle one.
 """
+WORD_SEEDS = 10
+"""The facts and episodes found by words whose entities activation starts from."""
 CONDUCTANCE = {"causal": 1.0, "semantic": 1.0, "temporal": 0.7, "hierarchical": 0.7, "co_occurrence": 0.4}
 
 Received = dict[str, dict[str, float]]
@@ -39,7 +42,6 @@ class Synapse(Part):
     """Let activation spread from the entities that the question is about, and fade as it goes (C21 to C29)."""
 
     method: Literal["synapse"] = "synapse"
-    starts_by_words: ClassVar[bool] = True
     seed_structural_weight: Share = 0.4
     """The share of an entity's links, rather than its weight, in how well it serves as a start."""
     seed_community_cap: Annotated[int, Field(ge=0)] = 3
@@ -63,9 +65,28 @@ class Synapse(Part):
             raise ValueError("activation_threshold must be below inhibition_threshold: change one of them")
         return self
 
+    def find_starts(self, hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
+        """Return the entities of the best facts and episodes by words, up to `HIT_WEIGHT` (C22, HippoRAG)."""
+        facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
+        queries = (read(cypher.facts_with_links(), ids=list(facts)), read(cypher.MENTIONED_BY, ids=list(episodes)))
+        linked, mentions = yield from in_step(queries)
+        weights: Counter[str] = Counter()
+        for id_, link in (parse_links(linked[0]["links"], {}) if linked else {}).items():
+            weights.update(dict.fromkeys(link.entities, facts[id_]))
+        for row in mentions:
+            weights.update(dict.fromkeys(row["entities"], episodes[row["id"]]))
+        most = max(weights.values(), default=1.0)
+        return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
+
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
         links, active = yield from activate(self, start, instants)
         return links, active
+
+
+def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
+    """Return each score as a part of the best."""
+    best = max((score for _, score in hits), default=0.0)
+    return {id_: score / best for id_, score in hits} if best > 0 else {}
 
 
 def activate(

@@ -1,11 +1,12 @@
-"""The parts of a context's lines, pure: short clean texts, before a template gives them a form."""
+"""The parts of a context's lines, short clean texts, and the template, which gives them a form; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from typing import Any
 
 from kg_memory.models.graph import (
     WITHHELD,
@@ -14,10 +15,12 @@ from kg_memory.models.graph import (
     Episode,
     EpisodeKind,
     Fact,
+    Kind,
     Premise,
     Remark,
     Value,
 )
+from kg_memory.text.context_markers import Marker
 from kg_memory.text.dated import bounds_in_words, date_in_words, period_in_words
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.payloads import hide_payloads
@@ -202,3 +205,46 @@ def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), lengt
 def escape_brackets(text: str) -> str:
     """Return *text* with its angle brackets and ampersands escaped: it closes no section."""
     return escape(text, quote=False)
+
+
+# Templates
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The form of one kind: `line` writes a `FactLine`, `EntityLine`, ... as text."""
+
+    line: Callable[[Any], str]
+    begin: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A form of a context: sections in their order, of the kinds that it shows, between `head` and `foot`.
+
+    `escape` makes a stored text harmless for this form; the text is on one line already, without invisible characters.
+    In a list of at least `grouped_from` facts those of one subject stand together, at the place of the best of them:
+    a short list reads well best first, a long one by what it is about. ``None`` never groups. `unknown` writes the line
+    that the memory does not know, in place of all else.
+    """
+
+    name: str
+    sections: Mapping[Kind, Section]
+    escape: Callable[[str], str]
+    head: str = ""
+    foot: str = ""
+    between_lines: str = "\n"
+    between_sections: str = "\n\n"
+    grouped_from: int | None = None
+    unknown: Callable[[str], str] = str
+
+
+def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
+    """Return the sections of the kinds of *marks*, each with the line of that name."""
+    return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
+
+
+def join_marks(line: FactLine) -> str:
+    """Return the marks of a fact behind its dates, each after a comma."""
+    return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

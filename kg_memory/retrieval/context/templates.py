@@ -10,48 +10,42 @@ In each, no stored text can forge a line, close a section or end the text: see `
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, filterfalse
 from types import MappingProxyType
-from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Episode, Fact, Kind
-from kg_memory.retrieval.context.lines import EpisodeLine, FactLine, LineMaker, escape_brackets
+from kg_memory.models.graph import KINDS, Episode, Fact, Kind, Value
+from kg_memory.models.results import Context, Explanation, Line, SearchResults
+from kg_memory.plugins import load_plugins
+from kg_memory.retrieval.context.lines import (
+    EpisodeLine,
+    FactLine,
+    LineMaker,
+    Template,
+    escape_brackets,
+    id_of,
+    join_marks,
+    make_sections,
+    text_of,
+)
+from kg_memory.retrieval.context.packing import (
+    Choice,
+    Group,
+    choose,
+    find_repeats,
+    group_results,
+    join_facts,
+    join_turns,
+    kind_of,
+    leave_out,
+    same_as,
+    token_cost,
+)
 from kg_memory.text import context_markers
-from kg_memory.text.context_markers import Marker
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The form of one kind: `line` writes a `FactLine`, `EntityLine`, ... as text."""
-
-    line: Callable[[Any], str]
-    begin: str = ""
-    end: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A form of a context: sections in their order, of the kinds that it shows, between `head` and `foot`.
-
-    `escape` makes a stored text harmless for this form; the text is on one line already, without invisible characters.
-    In a list of at least `grouped_from` facts those of one subject stand together, at the place of the best of them:
-    a short list reads well best first, a long one by what it is about. ``None`` never groups. `unknown` writes the line
-    that the memory does not know, in place of all else.
-    """
-
-    name: str
-    sections: Mapping[Kind, Section]
-    escape: Callable[[str], str]
-    head: str = ""
-    foot: str = ""
-    between_lines: str = "\n"
-    between_sections: str = "\n\n"
-    grouped_from: int | None = None
-    unknown: Callable[[str], str] = str
+from kg_memory.text.sentences import LONGEST_TEXT, content_words
+from kg_memory.text.tokenise import estimate_tokens, terms
 
 
 def find_template(value: Template | str | None) -> Template:
@@ -80,11 +74,6 @@ def episode_line(episode: Episode, words: set[str]) -> str:
     return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words)).make([episode]))
 
 
-def _sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
-    """Return the sections of the kinds of *marks*, each with the line of that name."""
-    return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
-
-
 # Plain
 
 
@@ -105,7 +94,7 @@ def _references(sources: tuple[str, ...]) -> str:
 
 PLAIN = Template(
     name="plain",
-    sections=_sections(
+    sections=make_sections(
         context_markers.PLAIN,
         facts=_plain_fact,
         entities=lambda line: f"- {line.name} ({line.type})" + (line.summary and f": {line.summary}"),
@@ -116,99 +105,140 @@ PLAIN = Template(
     grouped_from=12,
 )
 
-# The paper's (Zep 3), which shows facts and entities, and Zeph's system message, which has facts and how sure they are
-
-
-def _append(line: FactLine) -> str:
-    return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)
-
-
-def _drop_brackets(text: str) -> str:
-    return " ".join(text.replace("<", " ").replace(">", " ").split())
-
+# The paper's (Zep 3), which shows facts and entities
 
 ZEP = Template(
     name="zep",
     head=context_markers.ZEP_HEAD,
-    sections=_sections(
+    sections=make_sections(
         context_markers.ZEP,
-        facts=lambda line: f"{line.text} (Date range: {line.begin} - {line.end}{_append(line)})",
+        facts=lambda line: f"{line.text} (Date range: {line.begin} - {line.end}{join_marks(line)})",
         entities=lambda line: f"{line.name}: {line.summary or line.type}",
     ),
     escape=escape_brackets,
     between_sections="\n",
 )
-ZEPH = Template(
-    name="zeph",
-    head=context_markers.ZEPH_HEAD,
-    sections={"facts": Section(lambda line: f"- {line.text} (confidence: {line.confidence:.2f}{_append(line)})")},
-    escape=_drop_brackets,
+
+TEMPLATES: Mapping[str, Template] = MappingProxyType(
+    {form.name: form for form in (PLAIN, ZEP, *load_plugins("templates"))}
 )
 
-# XML
+
+# Rendering: search results as a text for a prompt
+
+NO_SECTION = "the template has no section for it"
+WITHHELD = "it looks like a prompt injection, and was not read"
+"""The reason why an episode is kept from models, though a search finds it."""
+UNLIKELY = "the memory probably holds nothing about this"
+"""The reason why a context has no lines."""
 
 
-def _element(tag: str, text: str, /, **attributes: str) -> str:
-    pairs = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
-    return f"<{tag}{pairs}>{text}</{tag}>"
+def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
+    """Return the best lines of *results* that fit into about *max_tokens*, in a form; "" when none does.
+
+    Where the memory abstains, a line says that it does not know, and why.
+
+    Errors: `InputError` for the name of a template that does not exist.
+    """
+    template = find_template(form)
+    now = results.time.believed_at if results.time else None
+    maker = LineMaker(template.escape, frozenset(terms(results.question)), now)
+
+    def write(group: Group, length: int = LONGEST_TEXT) -> Line:
+        kind = kind_of(group[0])
+        text = template.sections[kind].line(replace(maker, length=length).make(group))
+        return Line(kind=kind, id=id_of(group[0]), text=text, tokens=token_cost(text + template.between_lines))
+
+    groups = group_results(results)
+    groups["episodes"], withheld = _split_withheld(groups["episodes"])
+    repeats = find_repeats(results)
+    shown, reasons = leave_out({kind: groups[kind] for kind in template.sections}, results.question)
+    if "episodes" in shown:
+        shown["episodes"] = join_turns(shown["episodes"], content_words(results.question))
+    if {"facts", "episodes"} <= shown.keys():
+        shown = join_facts(shown, repeats)
+    room = max_tokens - 1 - token_cost(template.head + template.foot)
+    choice = choose(shown, write, _section_costs(template), room, repeats)
+    lines = _arrange(choice, results.facts, template)
+    left_out = [*_omissions(results, shown, choice, reasons), *withheld]
+    if results.abstains:
+        return _abstain(results, max_tokens, template, [*map(_drop, lines), *left_out])
+    text = _frame(lines, template)
+    return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
 
 
-def _xml_fact(line: FactLine) -> str:
-    sources = ", ".join(line.sources)
-    return _element("fact", line.text, when=line.when, confidence=f"{line.confidence:g}", sources=sources)
+def _abstain(results: SearchResults, max_tokens: int, template: Template, left_out: Sequence[Explanation]) -> Context:
+    """Return a context that only says that the memory does not know; "" where there is no room for that."""
+    text = template.unknown(template.escape(str(results.answerable)))
+    tokens = estimate_tokens(text)
+    if tokens > max_tokens:
+        text, tokens = "", 0
+    return Context(text, results, tokens=tokens, left_out=left_out)
 
 
-def _xml_episode(line: EpisodeLine) -> str:
-    remarks, sources = "; ".join(line.remarks), ", ".join(line.sources)
-    parts = {"when": line.when, "asked": line.asked, "speaker": line.speaker, "remarks": remarks}
-    return _element("episode", line.text, sources=sources, **parts)
+def _drop(line: Line) -> Explanation:
+    return Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY)
 
 
-XML = Template(
-    name="xml",
-    head=context_markers.XML_HEAD,
-    sections=_sections(
-        context_markers.XML,
-        facts=_xml_fact,
-        entities=lambda line: _element("entity", line.summary, name=line.name, type=line.type),
-        communities=lambda line: _element("community", line.summary, name=line.name),
-        episodes=_xml_episode,
-    ),
-    foot=context_markers.XML_FOOT,
-    unknown=lambda text: f"{context_markers.XML_HEAD}{_element('unknown', text)}{context_markers.XML_FOOT}",
-    escape=escape,
-    between_sections="\n",
-)
-
-# JSON
+def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:
+    """Return *groups* of episodes without those that are withheld, and explanations of these."""
+    withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
+    ids = {id_of(episode) for episode in withheld}
+    shown = [tuple(filterfalse(lambda value: id_of(value) in ids, group)) for group in groups]
+    reasons = [_omission("episodes", episode, WITHHELD) for episode in withheld]
+    return list(filter(None, shown)), reasons
 
 
-def _object(**fields: Any) -> str:
-    plain = json.dumps({key: value for key, value in fields.items() if value not in ("", ())}, ensure_ascii=False)
-    # JSON that stands between tags must not close them.
-    return plain.replace("<", "\\u003c").replace(">", "\\u003e")
+def _section_costs(template: Template) -> dict[Kind, int]:
+    between = template.between_sections
+    return {kind: token_cost(section.begin + section.end + between) for kind, section in template.sections.items()}
 
 
-def _json_episode(line: EpisodeLine) -> str:
-    parts = {"speaker": line.speaker, "when": line.when, "sources": line.sources, "remarks": line.remarks}
-    return _object(asked=line.asked, said=line.text, **parts)
+def _frame(lines: Sequence[Line], template: Template) -> str:
+    """Return *lines* between the frames of their sections and of all; "" without any."""
+    sections = []
+    for kind, section in template.sections.items():
+        if texts := [line.text for line in lines if line.kind == kind]:
+            sections.append(f"{section.begin}{template.between_lines.join(texts)}{section.end}")
+    return f"{template.head}{template.between_sections.join(sections)}{template.foot}" if sections else ""
 
 
-JSON = Template(
-    name="json",
-    head=context_markers.JSON_HEAD,
-    sections=_sections(
-        context_markers.JSON,
-        facts=lambda line: _object(fact=line.text, when=line.when, confidence=line.confidence, sources=line.sources),
-        entities=lambda line: _object(name=line.name, type=line.type, summary=line.summary),
-        communities=lambda line: _object(name=line.name, summary=line.summary),
-        episodes=_json_episode,
-    ),
-    foot=context_markers.JSON_FOOT,
-    unknown=lambda text: _object(unknown=text),
-    escape=str,
-    between_lines=",\n",
-    between_sections=",\n",
-)
+def _arrange(choice: Choice, facts: Sequence[Fact], template: Template) -> list[Line]:
+    """Return the lines in the order of the text; of many facts those of one subject stand together."""
+    lines = [line for kind in template.sections for line in choice.lines[kind]]
+    fact_lines = choice.lines.get("facts", [])
+    if template.grouped_from is None or len(fact_lines) < template.grouped_from:
+        return lines
+    subjects = {fact.id: fact.subject for fact in facts}
+    first: dict[str, int] = {}
+    for place, line in enumerate(fact_lines):
+        first.setdefault(subjects[line.id], place)
+    kinds = list(template.sections)
+    return sorted(lines, key=lambda line: (kinds.index(line.kind), first.get(subjects.get(line.id, ""), 0)))
 
-TEMPLATES: Mapping[str, Template] = MappingProxyType({form.name: form for form in (PLAIN, ZEP, XML, JSON, ZEPH)})
+
+def _omissions(
+    results: SearchResults, shown: Mapping[Kind, list[Group]], choice: Choice, reasons: Mapping[tuple[Kind, str], str]
+) -> Iterator[Explanation]:
+    """Yield the results without a line: with no section, left out for a reason, without room, or on another line."""
+    firsts = {
+        (kind_of(value), id_of(value)): id_of(group[0])
+        for group in chain.from_iterable(shown.values())
+        for value in group
+    }
+    for kind in KINDS:
+        lines = {line.id for line in choice.lines.get(kind, ())}
+        values = {id_of(value): value for value in getattr(results, kind)}
+        for id_, value in values.items():
+            if isinstance(value, Episode) and value.withheld:
+                continue  # told apart
+            if kind not in shown:
+                yield _omission(kind, value, NO_SECTION)
+            elif id_ not in lines:
+                first = firsts.get((kind, id_), id_)
+                reason = reasons.get((kind, id_)) or choice.left_out.get((kind, id_)) or same_as(first)
+                yield _omission(kind, value, reason)
+
+
+def _omission(kind: Kind, value: Value, reason: str) -> Explanation:
+    return Explanation(kind=kind, id=id_of(value), text=text_of(value), left_out=reason)

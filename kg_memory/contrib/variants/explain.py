@@ -1,0 +1,77 @@
+"""Explain the results of a search: ``explain=True``."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kg_memory.models.graph import KINDS, Kind
+from kg_memory.models.results import Context, Explanation, Hit, SearchResults
+from kg_memory.retrieval.construct import FURTHER, Winners
+from kg_memory.retrieval.context.lines import id_of, text_of
+from kg_memory.retrieval.question import Found, Ranked
+from kg_memory.retrieval.ranking import RETRIEVERS
+
+GONE: Mapping[Kind, str] = {
+    "facts": "it does not hold at the time that is asked about, or was not believed then",
+    "entities": "not known then, or deleted meanwhile",
+    "communities": "deleted meanwhile",
+    "episodes": "not known then, or deleted meanwhile",
+}
+"""The reason why a candidate cannot be read any more."""
+FILLER = "it says nothing by itself"
+NOT_SELECTED = "the model did not select it"
+
+
+def explain(
+    context: Context, everything: SearchResults, winners: Winners, found: Found, ranked: Ranked, limit: int
+) -> tuple[Explanation, ...]:
+    """Return why the results in *context* have their ranks, and why other candidates are not among the *limit* best.
+
+    *everything* are the results from which a model selected those in *context*.
+    """
+    explanations: list[Explanation] = []
+    for kind in KINDS:
+        explanations += _explain_results(kind, context, found, ranked)
+        results, before = ({id_of(value) for value in getattr(each, kind)} for each in (context.results, everything))
+        for id_, _ in ranked.ranked.get(kind, [])[: limit + FURTHER]:
+            if id_ in results:
+                continue
+            reason = FILLER if id_ in winners.fillers else f"not among the first {limit}"
+            if id_ not in winners.texts[kind]:
+                reason = GONE[kind]
+            elif id_ in before:
+                reason = NOT_SELECTED
+            text = winners.texts[kind].get(id_, "")
+            explanations.append(_explain_one(kind, id_, text, found, ranked, left_out=reason))
+    return tuple(explanations)
+
+
+def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
+    """Yield the explanations of the results, in their order; each period of a fact has a line of its own."""
+    lines: defaultdict[str, deque[str]] = defaultdict(deque)
+    for line in context.lines:
+        if line.kind == kind:
+            lines[line.id].append(line.text)
+    reasons = {skipped.id: skipped.left_out for skipped in context.left_out if skipped.kind == kind}
+    for rank, value in enumerate(getattr(context.results, kind), start=1):
+        id_ = id_of(value)
+        if lines[id_]:
+            yield _explain_one(kind, id_, lines[id_].popleft(), found, ranked, rank=rank)
+        else:
+            yield _explain_one(kind, id_, text_of(value), found, ranked, rank=rank, left_out=reasons.get(id_))
+
+
+def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:
+    """Return by which retrievers a candidate was found, and its score after each stage of ranking."""
+    stages = ranked.stages.get(kind, {}).get(id_, ())
+    return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages), **rest)
+
+
+def _hits(kind: Kind, id_: str, found: Found) -> Iterator[Hit]:
+    if kind in found.hits:
+        for retriever in RETRIEVERS:
+            for rank, (hit, score) in enumerate(found.hits[kind].of(retriever), start=1):
+                if hit == id_:
+                    yield Hit(retriever=retriever, rank=rank, score=score)
