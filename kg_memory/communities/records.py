@@ -17,8 +17,7 @@ from kg_memory.llm import prompts
 from kg_memory.models.graph import SOURCES, Community
 from kg_memory.models.operations import CommunityRefresh, StepUsage, Usage
 from kg_memory.models.results import CommunityCard
-from kg_memory.runtime import config
-from kg_memory.runtime.config import describe_key, setting_field
+from kg_memory.runtime.config import RunConfig, describe_key, prompt_field, setting_field
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
@@ -40,13 +39,13 @@ class CommunitiesInput(TypedDict, total=False):
     full: Annotated[bool, describe_key("Find and summarise all as if there were none.", False)]
 
 
-class CommunitiesContext(config.RunConfig):
+class CommunitiesContext(RunConfig):
     """The settings and prompt of this run, where they differ from those of the memory."""
 
     max_community_bytes: int = setting_field(
         "max_community_bytes", "How much one question tells of communities, in bytes.", "summarise", ge=1
     )
-    community_prompt: str = config.prompt_field(prompts.COMMUNITY, "summarise", "How communities are summarised.")
+    community_prompt: str = prompt_field(prompts.COMMUNITY, "summarise", "How communities are summarised.")
 
 
 class Group(TypedDict):

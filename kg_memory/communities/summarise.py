@@ -64,7 +64,7 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
         groups = [group for group in state["groups"] if group["level"] == level]
         material = yield from _read_material(groups, instant, summaries, most)
         batches = batch(material, most)
-        flows = (_count_questions(_describe(_pick(material, places), most)) for places in batches)
+        flows = (_count_questions(_describe([material[place] for place in places], most)) for places in batches)
         answers: list[tuple[list[_Description], int]] = yield from every(flows, AT_ONCE)
         for places, (descriptions, count) in zip(batches, answers, strict=True):
             questions += count
@@ -72,10 +72,6 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
                 summary = _summary(groups[place], description, summaries)
                 summaries[summary["id"]] = summary
     return {"summaries": [summaries[group["id"]] for group in state["groups"]], "questions": questions}
-
-
-def _pick(material: Sequence[Parts], places: Sequence[int]) -> list[Parts]:
-    return [material[place] for place in places]
 
 
 def _summary(group: Group, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
