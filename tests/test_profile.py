@@ -7,12 +7,12 @@ from itertools import chain
 
 import pytest
 
+from kg_memory.contrib.profile.topics import default_schema
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.filter import without_contexts
 from kg_memory.text.predicates import canonical_predicate, canonical_predicates
 from kg_memory.text.tokenise import estimate_tokens
-from kg_memory.text.topics import default_schema
 from tests.scripted import Scripted
 
 

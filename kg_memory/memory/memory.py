@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.memory import open as opening
-from kg_memory.memory._verb import Engine, Graphs, Group, verb
+from kg_memory.memory._verb import Engine, Graphs, Group, run_plugin, verb
 from kg_memory.memory.adding import (
     Input,
     Progress,
@@ -30,7 +31,6 @@ from kg_memory.memory.facts import Facts
 from kg_memory.memory.listing import During, Time
 from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
-from kg_memory.memory.profile import SchemaInput, read_limits, read_profile
 from kg_memory.memory.reviews import Reviews
 from kg_memory.memory.usage import UsageReports
 from kg_memory.models.budget import Budget
@@ -341,7 +341,7 @@ class GraphMemory(Group, Closing):
         name: str,
         *,
         namespace: str = DEFAULT_NAMESPACE,
-        schema: SchemaInput | None = None,
+        schema: Mapping[str, Any] | str | Path | None = None,
         strict: bool = False,
         max_tokens: int | None = None,
         prefer_topics: Sequence[str] = (),
@@ -357,7 +357,8 @@ class GraphMemory(Group, Closing):
         ``other`` take the rest. See `docs/profile.md`. Its text stays the same, byte for byte, until something about
         the entity changes. Errors: `InputError`.
         """
-        limits = read_limits(max_tokens, max_subtopics, max_slot_tokens, prefer_topics, only_topics)
-        return read_profile(name, schema, limits, (as_of, believed_at), strict=strict)
+        limits: dict[str, Any] = {"max_tokens": max_tokens, "max_subtopics": max_subtopics}
+        limits |= {"max_slot_tokens": max_slot_tokens, "prefer_topics": prefer_topics, "only_topics": only_topics}
+        return run_plugin("profile", name, schema, limits, (as_of, believed_at), strict=strict)
 
     profile, aprofile = verb(_profile)

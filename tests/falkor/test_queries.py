@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.profile import queries as profiles
 from kg_memory.contrib.reports import queries as reports
 from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
@@ -21,7 +22,6 @@ from kg_memory.falkor.queries import (
     ingestion,
     links,
     premises,
-    profiles,
     search,
     usage,
 )

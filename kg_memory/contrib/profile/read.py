@@ -8,51 +8,40 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kg_memory.contrib.profile import queries
+from kg_memory.contrib.profile.build import HeldState, ProfileLimits, build_profile, topics_of
+from kg_memory.contrib.profile.topics import Schema, read_schema
 from kg_memory.errors import InputError
-from kg_memory.falkor.queries import profiles as queries
 from kg_memory.falkor.rows import Row, find_links
 from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
 from kg_memory.models.graph import Precision
 from kg_memory.models.results import Profile
-from kg_memory.retrieval.context.profile import HeldState, ProfileLimits, build_profile, topics_of
 from kg_memory.retrieval.standing import point_of, read_grounds
 from kg_memory.runtime.effects import read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
 from kg_memory.temporal.interval import EVER, show_local
 from kg_memory.text.identity import alias_key, replace_unstorable
-from kg_memory.text.topics import Schema, read_schema
 from kg_memory.validation import validate_count, validate_name, validate_names
 
-SchemaInput = Mapping[str, Any] | str | Path
-"""Topics: a dict, or the path of a TOML or JSON file."""
 TOPIC_HINT = "the name of a topic"
-
-
-def read_limits(
-    max_tokens: int | None, max_subtopics: int, max_slot_tokens: int, prefer: Sequence[str], only: Sequence[str]
-) -> ProfileLimits:
-    """Return the limits of a profile. Errors: `InputError`."""
-    return ProfileLimits(
-        None if max_tokens is None else validate_count("max_tokens", max_tokens),
-        validate_count("max_subtopics", max_subtopics),
-        validate_count("max_slot_tokens", max_slot_tokens),
-        validate_names("prefer_topics", prefer, TOPIC_HINT),
-        validate_names("only_topics", only, TOPIC_HINT),
-    )
 
 
 def read_profile(
     name: str,
-    schema: SchemaInput | None,
-    limits: ProfileLimits,
+    schema: Mapping[str, Any] | str | Path | None,
+    limits: Mapping[str, Any],
     times: tuple[Time | None, Time | None],
     *,
     strict: bool,
 ) -> Flow[Profile]:
-    """Return the profile of the entity called *name*, at the *times* of the world and of belief."""
+    """Return the profile of the entity called *name*, at the *times* of the world and of belief.
+
+    *limits* are the fields of `ProfileLimits`.
+    """
+    room = _validate_limits(**limits)
     schemas = yield from work(partial(read_schema, schema, strict=strict))  # it may read a file
-    _validate_topics(schemas, limits, strict=strict)
+    _validate_topics(schemas, room, strict=strict)
     text = replace_unstorable(validate_name("name", name, NAME_HINT))
     as_of, believed_at = times
     window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -61,7 +50,16 @@ def read_profile(
     states = _read_states((yield from read(queries.STATES, **params)))
     rivals = (yield from read(queries.RIVALS, **params)) if any(state.verdicts for state in states) else ()
     doubtful = yield from _read_doubtful(states, point_of(window, seen["believed_at"]))
-    return build_profile(name, _to_states(states, rivals, doubtful), schemas, limits, strict=strict)
+    return build_profile(name, _to_states(states, rivals, doubtful), schemas, room, strict=strict)
+
+
+def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: Any, **counts: int) -> ProfileLimits:
+    return ProfileLimits(
+        None if max_tokens is None else validate_count("max_tokens", max_tokens),
+        prefer_topics=validate_names("prefer_topics", prefer_topics, TOPIC_HINT),
+        only_topics=validate_names("only_topics", only_topics, TOPIC_HINT),
+        **{name: validate_count(name, count) for name, count in counts.items()},
+    )
 
 
 def _validate_topics(schemas: Sequence[Schema], limits: ProfileLimits, *, strict: bool) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from kg_memory.contrib.profile.topics import FALLBACK, Schema
 from kg_memory.models.graph import FactKind, Precision
 from kg_memory.models.results import Profile, ProfileSlot, ProfileSubTopic, ProfileTopic
 from kg_memory.retrieval.context.lines import escape_brackets
@@ -18,7 +19,6 @@ from kg_memory.text.context_markers import PROFILE
 from kg_memory.text.dated import period_in_words
 from kg_memory.text.sentences import excerpt, one_line
 from kg_memory.text.tokenise import estimate_tokens
-from kg_memory.text.topics import FALLBACK, Schema
 
 
 class HeldState(NamedTuple):
