@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.cli import env_file, setup
+from kg_memory.cli import env_file
 from kg_memory.contrib.demo import demo
+from kg_memory.contrib.setup import doctor
 from kg_memory.errors import SettingsError
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import graph_key
@@ -199,7 +200,7 @@ def test_the_doctor_and_the_lists_tell_of_failed_episodes_and_of_clocks_that_are
     assert (database["state"], "messages in 00 early could not be read" in database["mend"]) == ("note", True)
     result(run, "retry", *place)
     assert [row["failed"] for row in result(run, "namespaces") if row["failed"]] == []
-    monkeypatch.setattr(setup, "_SKEW", -86_400_000_000)
+    monkeypatch.setattr(doctor, "_SKEW", -86_400_000_000)
     database = checks(run)["database"]
     assert database["state"] == "note"
     assert re.match("messages in 00 early.* were saved by a clock", database["mend"])

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from kg_memory.cli import main
+from kg_memory.contrib.watch import news
+from kg_memory.contrib.watch.news import OVERLAP, Watch
 from kg_memory.errors import AnswerError, ModelUnavailable
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.queries import usage
 from kg_memory.llm.chat import open_chat_model
-from kg_memory.memory.changes import OVERLAP, Watch
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Now, Query
 from kg_memory.runtime.flow import run
@@ -152,10 +152,10 @@ def test_a_look_is_nine_queries_and_each_goes_by_an_index(memory, database: Data
     add(memory, namespace, "I live in Oslo.")
     params = {"today": 1, "since": 1, "limit": 10, "length": 10, "statuses": ["failed"], "ids": ["a"]}
     for name in ("COUNT_BY_STATUS", "NEW_EPISODES", "EPISODES_IN", "EPISODES_WITH"):
-        plan = database.explain(graph_key(namespace), getattr(usage, name), params)
+        plan = database.explain(graph_key(namespace), getattr(news, name), params)
         assert "Index Scan" in plan, plan
         assert "Label Scan" not in plan, plan
-    assert "Scan" not in database.explain(graph_key(namespace), usage.COUNT_EPISODES, {})
+    assert "Scan" not in database.explain(graph_key(namespace), news.COUNT_EPISODES, {})
     asked: list[str] = []
 
     def perform(effect: Any) -> Any:

@@ -6,11 +6,10 @@ import argparse
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
-from kg_memory.cli.parser import Command, Option, build_parser, parse_count, parse_date, parse_span
-from kg_memory.plugins import load_plugin, plugin_names
+from kg_memory.cli.parser import Command, Option, build_parser, flag, names_at, option, parse_count, parse_span
+from kg_memory.plugins import plugin_names
 
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
@@ -30,14 +29,9 @@ EITHER = (
 _TELL_MORE = "Tell the memory something: kg-memory ingest FILE"
 
 
-def _named(path: str) -> Callable[[], Sequence[str]]:
-    """Return a function that returns the names in the mapping at *path*, which takes long to import."""
-    return lambda: tuple(resolve_name(path))
-
-
-_RECIPES = _named("kg_memory.retrieval.recipe:RECIPES")
-_TEMPLATES = _named("kg_memory.retrieval.context.templates:TEMPLATES")
-_FIELDS = _named("kg_memory.models.filters:FIELDS")
+_RECIPES = names_at("kg_memory.retrieval.recipe:RECIPES")
+_TEMPLATES = names_at("kg_memory.retrieval.context.templates:TEMPLATES")
+_FIELDS = names_at("kg_memory.models.filters:FIELDS")
 
 
 def _describe_search() -> str:
@@ -53,180 +47,122 @@ fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $ni
 """
 
 
-def _readers() -> Any:
-    return load_plugin("readers", "files")
-
-
 def _origins() -> Sequence[str]:
     return ("kg-memory", *plugin_names("importers"))
 
 
-def _option(about: str, metavar: str | None = None, *flags: str, **settings: Any) -> Option:
-    return Option(about, metavar, flags, settings)
-
-
-def _flag(about: str, *flags: str, **settings: Any) -> Option:
-    return Option(about, None, flags, {"action": "store_true", **settings})
-
-
 def _action(*choices: str) -> Option:
-    return _option(f"default: {choices[0]}", nargs="?", choices=choices, default=choices[0])
+    return option(f"default: {choices[0]}", nargs="?", choices=choices, default=choices[0])
 
 
-_LIMIT = _option("how many of a list (default: 100)", type=parse_count, default=100)
-_EARLIEST = _option("how many at most, the earliest first (default: all)", type=parse_count, default=None)
+_LIMIT = option("how many of a list (default: 100)", type=parse_count, default=100)
+_EARLIEST = option("how many at most, the earliest first (default: all)", type=parse_count, default=None)
 OPTIONS: Mapping[str, Option] = {
-    "about": _option("a name, as in the list of entities, or an id", "NAME"),
-    "accept": _option("let the verdict take effect", "ID"),
-    "after": _option("the next page: the cursor that the page before shows", "CURSOR"),
-    "as_of": _option("as it was at that time (default: now)", "TIME", "--on", "--as-of"),
-    "asker": _option("who asks: whom I and my in the question mean", "NAME"),
-    "at": _option("when it was stated (default: now)", "TIME"),
-    "base_url": _option("a server that speaks OpenAI's protocol, such as http://localhost:11434/v1", "URL"),
-    "believed_at": _option("by what the memory believed then (default: now)", "TIME"),
-    "by": _option("who decides, kept with the decision (default: your login name)", "NAME", default=None),
-    "canonical": _option("the name under which it is kept", "CANONICAL", "--as"),
-    "center": _option("look near this person or thing; may be repeated", "NAME", "--near", action="append"),
-    "confidence": _option("how sure it is, 0 to 1", "N"),
-    "context": _flag("the same as --template plain", dest="template", action="store_const", const="plain"),
-    "database": _option("embedded (default), or falkor://[user:password@]host:port", "URL"),
-    "date_order": _option("that of a WhatsApp chat that does not show it", choices=lambda: _readers().DATE_ORDERS),
-    "days": _option("how many days, up to today (default: 30)", type=parse_count, default=30),
-    "decided": _flag("list the decided verdicts, the latest decision first"),
-    "dry_run": _flag("show the effect, and change nothing"),
-    "during": _option('at some time in that period: "2019", FROM..UNTIL', "PERIOD"),
-    "edit": _option("let it take effect with another verdict or other dates", "ID"),
-    "entity": _option("a person or thing, by a name or an id", "NAME"),
-    "episode": _option("a message: kg-memory episodes --ids shows the ids", "ID"),
-    "erase": _flag("rewrite the server's files (default: if it is embedded)", action=argparse.BooleanOptionalAction),
-    "everything": _flag("all content of the namespace"),
-    "expired_episodes": _flag("expired messages, which are forgotten with the facts that only they support"),
-    "explain": _flag("show the time, the scores, the search that found each result, and the results left out"),
-    "fact": _option("the id of a fact: kg-memory facts NAME --ids shows the ids", "FACT_ID"),
-    "file": _option("the file, or - for standard input or output", "FILE"),
-    "files": _option("", "FILE", nargs="+", type=Path),
-    "fix": _flag("fetch FalkorDB if it is missing, and make files private, before the checks"),
-    "force": _flag("with --yes: also where .env exists, or a check fails"),
-    "full": _flag("with --refresh: as if there were none yet"),
-    "group": _option("the user, graph or namespace (a/b) of the other memory, where there are several", "NAME"),
-    "head": _option("with verify: the hash of a receipt, which the log must have", "HASH"),
-    "id": _option("of a memory, as the list shows it", "ID", nargs="?"),
-    "ids": _flag("show the ids"),
-    "interval": _option("how often to look (default: 2)", "SECONDS", type=parse_count, default=2),
-    "invalid_at": _option("when it ended", "TIME"),
-    "level": _option("only communities of this level; 0 are those of entities"),
-    "limit": _option("how many at most", type=parse_count),
-    "list": _flag("list the waiting verdicts (the default without a terminal)"),
-    "mapping": _option("JSON that maps a record of the file to facts", "FILE", type=Path),
-    "max_entities": _option("entities beyond N, those with the fewest facts first, with their facts", "N"),
-    "name": _option("a name, as in the list of entities"),
-    "namespace_per_conversation": _flag("keep the conversations of a file apart: each in NAMESPACE/<its name>"),
-    "no_embeddings": _flag("leave the vectors out: an import makes them anew"),
-    "no_read": _flag("save sentences, and let the next ingest read them"),
-    "object_type": _option("the type of the objects", "TYPE"),
-    "once": _flag("show the present state, and end"),
-    "one_at_a_time": _flag("a new value ends the last", dest="single_valued", default=None),
-    "ontology": _option("the types to look for: memoryd, zeph, or a TOML file", "NAME"),
-    "origin": _option("the product that wrote it", None, "--from", choices=_origins, default="kg-memory"),
-    "orphans": _flag("entities without facts, or with evicted facts only, last seen as long ago"),
-    "plan": _option("how much a model is asked (default: the plan that is set)", choices=PLANS),
-    "predicate": _option('only this relation, in any wording: "lives in", RESIDES_IN'),
-    "question": _option("a question, in quotes; results that fit time words in it come first"),
-    "reason": _option("why; kept with the decision", "TEXT", default=""),
-    "recipe": _option("how to search and rank (default: default)", "NAME", choices=_RECIPES),
-    "records": _flag("the same as --format records", dest="format", action="store_const", const="records"),
-    "refresh": _flag("find them anew first"),
-    "reject": _option("do not believe the fact that waits", "ID"),
-    "replace": _flag("delete the content of the namespace first"),
-    "rests_on": _option("a fact without which it is doubtful; may be repeated", "FACT_ID"),
-    "search": _flag("search for its words, names and vectors afterwards, which takes seconds at 10,000 facts"),
-    "sentence": _option("the fact in words (default: made of the triple)", "TEXT"),
-    "several": _flag("several values may hold at a time", dest="single_valued", action="store_false", default=None),
-    "shell": _option("", choices=("bash", "zsh", "fish")),
-    "since": _option("from this time on", "TIME"),
-    "skipped": _flag("also episodes that were skipped, as they say nothing"),
-    "source": _option("everything that came from there", "NAME"),
-    "source_id": _option("its id there; the same id is stored once", "ID"),
-    "span": _option("with --episode: only these characters, from 0", "START:END", type=parse_span, action="store"),
-    "speaker": _option("everything that somebody said", "NAME"),
-    "status": _option("only episodes in this state", None, "--state", choices=STATES),
-    "steps": _option("how far, 1 to 6", type=parse_count),
-    "store": _option("the items of the KGStore of that name, instead of a namespace", "NAME"),
-    "strict": _flag("refuse a file with a line that cannot be read"),
-    "subject_type": _option("the type of the subject, such as Person", "TYPE"),
-    "svg": _option("draw the community that is shown", "FILE", type=Path),
-    "template": _option("print the context for a prompt in this format", "NAME", choices=_TEMPLATES),
-    "thread": _option("a conversation", "NAME"),
-    "to": _option("the plan to read by (default: the plan that is set)", choices=PLANS[1:]),
-    "trust": _option("how far its source is believed, 0 to 1", "N"),
-    "undo": _option("undo the last decision about it", "ID"),
-    "unreviewed": _flag("also facts that wait for review, which are not believed"),
-    "until": _option("before this time (default: now)", "TIME"),
-    "valid_at": _option("since when it holds: 2024-05-01, 2024-05, 2024", "TIME"),
-    "verdict": _option("with --edit: how the two facts relate", choices=VERDICTS),
-    "where": _option('only results that pass this filter: {"speaker": "Ann"}', "JSON"),
-    "with_text": _option("a message that states the new fact", "TEXT", nargs=None),
-    "words": _option("SUBJECT PREDICATE, and any number of OBJECTs", "WORD", nargs="*"),
-    "yes": _flag("do not ask"),
-    "ask.limit": _option("how many (default: 5; for a context, as many as fit)", type=parse_count, default=None),
+    "about": option("a name, as in the list of entities, or an id", "NAME"),
+    "accept": option("let the verdict take effect", "ID"),
+    "after": option("the next page: the cursor that the page before shows", "CURSOR"),
+    "as_of": option("as it was at that time (default: now)", "TIME", "--on", "--as-of"),
+    "asker": option("who asks: whom I and my in the question mean", "NAME"),
+    "believed_at": option("by what the memory believed then (default: now)", "TIME"),
+    "by": option("who decides, kept with the decision (default: your login name)", "NAME", default=None),
+    "canonical": option("the name under which it is kept", "CANONICAL", "--as"),
+    "center": option("look near this person or thing; may be repeated", "NAME", "--near", action="append"),
+    "context": flag("the same as --template plain", dest="template", action="store_const", const="plain"),
+    "days": option("how many days, up to today (default: 30)", type=parse_count, default=30),
+    "decided": flag("list the decided verdicts, the latest decision first"),
+    "dry_run": flag("show the effect, and change nothing"),
+    "during": option('at some time in that period: "2019", FROM..UNTIL', "PERIOD"),
+    "edit": option("let it take effect with another verdict or other dates", "ID"),
+    "entity": option("a person or thing, by a name or an id", "NAME"),
+    "episode": option("a message: kg-memory episodes --ids shows the ids", "ID"),
+    "erase": flag("rewrite the server's files (default: if it is embedded)", action=argparse.BooleanOptionalAction),
+    "everything": flag("all content of the namespace"),
+    "expired_episodes": flag("expired messages, which are forgotten with the facts that only they support"),
+    "explain": flag("show the time, the scores, the search that found each result, and the results left out"),
+    "fact": option("the id of a fact: kg-memory facts NAME --ids shows the ids", "FACT_ID"),
+    "file": option("the file, or - for standard input or output", "FILE"),
+    "full": flag("with --refresh: as if there were none yet"),
+    "group": option("the user, graph or namespace (a/b) of the other memory, where there are several", "NAME"),
+    "head": option("with verify: the hash of a receipt, which the log must have", "HASH"),
+    "id": option("of a memory, as the list shows it", "ID", nargs="?"),
+    "ids": flag("show the ids"),
+    "invalid_at": option("when it ended", "TIME"),
+    "level": option("only communities of this level; 0 are those of entities"),
+    "limit": option("how many at most", type=parse_count),
+    "list": flag("list the waiting verdicts (the default without a terminal)"),
+    "max_entities": option("entities beyond N, those with the fewest facts first, with their facts", "N"),
+    "name": option("a name, as in the list of entities"),
+    "no_embeddings": flag("leave the vectors out: an import makes them anew"),
+    "no_read": flag("save sentences, and let the next ingest read them"),
+    "one_at_a_time": flag("a new value ends the last", dest="single_valued", default=None),
+    "origin": option("the product that wrote it", None, "--from", choices=_origins, default="kg-memory"),
+    "orphans": flag("entities without facts, or with evicted facts only, last seen as long ago"),
+    "plan": option("how much a model is asked (default: the plan that is set)", choices=PLANS),
+    "predicate": option('only this relation, in any wording: "lives in", RESIDES_IN'),
+    "question": option("a question, in quotes; results that fit time words in it come first"),
+    "reason": option("why; kept with the decision", "TEXT", default=""),
+    "recipe": option("how to search and rank (default: default)", "NAME", choices=_RECIPES),
+    "refresh": flag("find them anew first"),
+    "reject": option("do not believe the fact that waits", "ID"),
+    "replace": flag("delete the content of the namespace first"),
+    "search": flag("search for its words, names and vectors afterwards, which takes seconds at 10,000 facts"),
+    "several": flag("several values may hold at a time", dest="single_valued", action="store_false", default=None),
+    "since": option("from this time on", "TIME"),
+    "skipped": flag("also episodes that were skipped, as they say nothing"),
+    "source": option("everything that came from there", "NAME"),
+    "span": option("with --episode: only these characters, from 0", "START:END", type=parse_span, action="store"),
+    "speaker": option("everything that somebody said", "NAME"),
+    "status": option("only episodes in this state", None, "--state", choices=STATES),
+    "steps": option("how far, 1 to 6", type=parse_count),
+    "store": option("the items of the KGStore of that name, instead of a namespace", "NAME"),
+    "svg": option("draw the community that is shown", "FILE", type=Path),
+    "template": option("print the context for a prompt in this format", "NAME", choices=_TEMPLATES),
+    "thread": option("a conversation", "NAME"),
+    "to": option("the plan to read by (default: the plan that is set)", choices=PLANS[1:]),
+    "undo": option("undo the last decision about it", "ID"),
+    "unreviewed": flag("also facts that wait for review, which are not believed"),
+    "until": option("before this time (default: now)", "TIME"),
+    "valid_at": option("since when it holds: 2024-05-01, 2024-05, 2024", "TIME"),
+    "verdict": option("with --edit: how the two facts relate", choices=VERDICTS),
+    "where": option('only results that pass this filter: {"speaker": "Ann"}', "JSON"),
+    "with_text": option("a message that states the new fact", "TEXT", nargs=None),
+    "yes": flag("do not ask"),
+    "ask.limit": option("how many (default: 5; for a context, as many as fit)", type=parse_count, default=None),
     "audit.action": _action("list", "verify"),
-    "changes.since": _option("from this time on (default: a week ago)", "TIME", default="a week ago"),
-    "communities.name": _option("show the community with this id, or whose name begins so", nargs="?"),
-    "declare.file": _option("state the facts of a CSV, TSV, JSONL or JSON file", "FILE", type=Path),
-    "declare.source": _option("where it comes from (default, of a file: its name)", "NAME"),
+    "changes.since": option("from this time on (default: a week ago)", "TIME", default="a week ago"),
+    "communities.name": option("show the community with this id, or whose name begins so", nargs="?"),
     "deepen.limit": _EARLIEST,
     "entities.action": _action("list", "merge", "split", "undo", "decisions"),
-    "entities.episodes": _option("with split: a message about the other one", "ID", "--episode"),
-    "entities.facts": _option("with split: a fact of the other one", "ID", "--fact"),
-    "entities.name": _option("with split: the name of the other one", "NAME", "--as"),
-    "entities.names": _option("merge: the one to keep first; undo: an ID", "NAME", nargs="*"),
-    "entities.type": _option("with split: its type", "TYPE"),
+    "entities.episodes": option("with split: a message about the other one", "ID", "--episode"),
+    "entities.facts": option("with split: a fact of the other one", "ID", "--fact"),
+    "entities.name": option("with split: the name of the other one", "NAME", "--as"),
+    "entities.names": option("merge: the one to keep first; undo: an ID", "NAME", nargs="*"),
+    "entities.type": option("with split: its type", "TYPE"),
     "entities.limit": _LIMIT,
-    "evict.expired_days": _option("facts that ended N days ago or earlier (N: 90)", "N", nargs="?", const=90.0),
-    "export.format": _option("the format (default: jsonl)", choices=("jsonl", "graphml", "cytoscape"), default="jsonl"),
-    "facts.as_of": _option("only facts that held at that time (default: all)", "TIME", "--on", "--as-of"),
-    "ingest.at": _option("when undated content was said (default: now)", "TIME", type=parse_date),
-    "ingest.format": _option("the format, where it is not recognised", choices=lambda: _readers().FORMATS),
-    "predicates.name": _option("show this one", "NAME", nargs="?"),
+    "evict.expired_days": option("facts that ended N days ago or earlier (N: 90)", "N", nargs="?", const=90.0),
+    "export.format": option("the format (default: jsonl)", choices=("jsonl", "graphml", "cytoscape"), default="jsonl"),
+    "facts.as_of": option("only facts that held at that time (default: all)", "TIME", "--on", "--as-of"),
+    "predicates.name": option("show this one", "NAME", nargs="?"),
     "predicates.limit": _LIMIT,
     "resume.limit": _EARLIEST,
-    "retry.ids": _option("the episodes to read (default: all that failed)", "ID", nargs="*"),
+    "retry.ids": option("the episodes to read (default: all that failed)", "ID", nargs="*"),
     "review.limit": _LIMIT,
-    "saved.about": _option("with list: only memories about this person or thing", "NAME"),
+    "saved.about": option("with list: only memories about this person or thing", "NAME"),
     "saved.action": _action("list", "source", "delete", "off", "on"),
-    "watch.limit": _option("how many unread episodes at first (default: 10)", type=parse_count, default=10),
-    "watch.since": _option("show also events since then (default: now)", "TIME"),
 }  # fmt: skip
 """The arguments by name, those of one command by its name too."""
 
 REMEMBER = (
     Command(
-        "ingest", "remember the conversations, texts and records in files", "ingest:ingest",
-        "", "files", "format records date_order at strict dry_run plan ontology namespace_per_conversation",
-        """\
-Formats are recognised from the content: JSON Lines, lists of messages of OpenAI and LangChain, exports of ChatGPT,
-Claude, Open WebUI, Gemini, Telegram, Slack, Discord and WhatsApp (files, folders or zips), LoCoMo, BEAM, plain chats
-("Ann: hello"), other text and JSON. docs/moving_in.md describes them. In JSON Lines only the content is required:
-  {"content": "...", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1", "source_id": "m1"}
-The exit code is 1 if episodes are saved but could not be read. After Ctrl-C the same command goes on.
-""",
-    ),
-    Command(
-        "declare", "state facts that you know, without a model", "ingest:declare", "facts.add", "words",
-        "file mapping valid_at invalid_at at sentence source source_id confidence trust subject_type object_type "
-        "rests_on",
-        "example:\n  kg-memory declare Ann WORKS_AT Acme --valid-at 2024-05\n",
-    ),
-    Command(
-        "resume", "read the saved episodes that are not read to the end", "ingest:read_again",
+        "resume", "read the saved episodes that are not read to the end", "maintenance:read_again",
         "episodes.resume", options="limit plan",
     ),
     Command(
-        "retry", "read the failed episodes again", "ingest:read_again", "episodes.retry", "ids", "skipped",
+        "retry", "read the failed episodes again", "maintenance:read_again", "episodes.retry", "ids", "skipped",
         "kg-memory episodes --state failed --ids lists them. An answer of a model is not paid for again.\n",
     ),
     Command(
-        "deepen", "read episodes again that were read by a cheaper plan", "ingest:read_again",
+        "deepen", "read episodes again that were read by a cheaper plan", "maintenance:read_again",
         "episodes.deepen", options="to limit skipped dry_run",
         epilog="From the cheapest: offline, economy, standard, thorough. Facts that are not found again stay.\n",
     ),
@@ -269,7 +205,7 @@ The exit code is 1 if episodes are saved but could not be read. After Ctrl-C the
     Command("stats", "count the content of the namespace", "show:show_stats"),
     Command("pause", "remember nothing new until unpause; reading goes on", "maintenance:pause"),
     Command("unpause", "remember again from now on", "maintenance:pause"),
-    Command("usage", "list the cost of reading, day by day", "ingest:usage", options="days"),
+    Command("usage", "list the cost of reading, day by day", "show:show_usage", options="days"),
 )  # fmt: skip
 LOOK_BACK = (
     Command(
@@ -301,10 +237,6 @@ LOOK_BACK = (
     Command(
         "verdicts", "list the verdicts about facts", "show:show_result",
         "reviews.verdicts", "fact", "limit", empty="No verdict was given.",
-    ),
-    Command(
-        "watch", "follow new, waiting and failed episodes and new facts, live", "watch:watch",
-        options="once interval since limit", epilog="example:\n  kg-memory watch --json | jq .event\n",
     ),
 )  # fmt: skip
 REVIEW = (
@@ -348,26 +280,7 @@ every message that names it. The exit code is 1 where a trace is left. docs/forg
     ),
 )  # fmt: skip
 SET_UP = (
-    Command(
-        "init", "ask for model, database and namespace, try them, and write .env", "init:init",
-        "", "", "yes database base_url force",
-        """\
-The commands read .env of the folder that they run in, or the file that KG_MEMORY_ENV_FILE names, if only you can read
-it. The environment and options count more. A key is asked for, and not shown; with --yes it stays in the environment.
-  kg-memory init --yes --base-url http://localhost:11434/v1 --model qwen3 --database falkor://db:6379
-""",
-    ),
-    Command("setup", "fetch FalkorDB for the embedded database (once, 46 MB)", "setup:setup"),
     Command("namespaces", "list the namespaces, and the size of each", "show:show_namespaces"),
-    Command("doctor", "check the set-up, and tell how to mend it", "setup:doctor", options="fix"),
-    Command(
-        "completion", "print the completion script of a shell", "setup:completion", words="shell",
-        epilog="""\
-examples:
-  source <(kg-memory completion bash)               in ~/.bashrc
-  kg-memory completion zsh > ~/.zfunc/_kg-memory    with fpath+=~/.zfunc in ~/.zshrc
-""",
-    ),
     Command("reembed", "make all vectors anew, after a change of the embedding model", "maintenance:reembed"),
     Command(
         "export", "write the content of a namespace into a file", "maintenance:export",

@@ -6,8 +6,7 @@ import os
 import re
 import shlex
 import stat
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from kg_memory.errors import SettingsError
@@ -52,29 +51,10 @@ def is_private(file: Path) -> bool:
 
 def read(file: Path) -> dict[str, str]:
     """Return the variables of ours that *file* sets."""
-    return {name: value for _, name, value in _assignments(file.read_text("utf-8-sig"), file)}
+    return {name: value for _, name, value in assignments(file.read_text("utf-8-sig"), file)}
 
 
-def write(file: Path, values: Mapping[str, str]) -> None:
-    """Set *values* in *file*, for its owner only; other lines stay, and other settings of ours go.
-
-    Raises: `OSError`.
-    """
-    before = file.read_text("utf-8-sig") if file.exists() else ""
-    ours = {number for number, _, _ in _assignments(before, file)}
-    lines = [line for number, line in enumerate(before.splitlines()) if number not in ours]
-    lines += [f"{name}={shlex.quote(value)}" for name, value in values.items()]
-    handle, made = tempfile.mkstemp(dir=file.parent, prefix=".env-")  # with mode 600
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write("\n".join(lines) + "\n")
-        Path(made).replace(file)
-    except BaseException:
-        Path(made).unlink(missing_ok=True)
-        raise
-
-
-def _assignments(text: str, file: Path) -> Iterator[tuple[int, str, str]]:
+def assignments(text: str, file: Path) -> Iterator[tuple[int, str, str]]:
     """Yield the number of each line that sets a variable of ours, its name and its value."""
     for number, line in enumerate(text.splitlines()):
         match = _ASSIGNMENT.fullmatch(line)

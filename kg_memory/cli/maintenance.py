@@ -1,4 +1,4 @@
-"""Forget, evict and audit; saved memories and pauses; export, import and new vectors."""
+"""Read again, forget, evict and audit; saved memories and pauses; export, import and new vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kg_memory.cli.command import (
     verb_arguments,
     whole_id,
 )
-from kg_memory.cli.output import Columns, Screen, confirm, count_noun, is_terminal, login, note_progress
+from kg_memory.cli.output import Columns, ProgressBar, Screen, confirm, count_noun, is_terminal, login, note_progress
 from kg_memory.cli.views import describe_fact, source
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
@@ -31,6 +31,43 @@ _SAVED: Columns = {
     "memory": describe_fact,
     "source": source,
 }
+
+
+def read_again(arguments: Namespace, screen: Screen) -> int:
+    """Read episodes to the end, again, or by a better plan; return 1 if any cannot be read.
+
+    The command ``resume`` reads saved episodes, ``retry`` failed ones, and ``deepen`` those of a cheaper plan.
+    """
+    name, namespace = arguments.command.name, namespace_of(arguments)
+    with open_memory(arguments, screen) as memory:
+        given, before = verb_arguments(memory, arguments), memory.stats(namespace=namespace)
+        if name == "deepen":
+            total = len(memory.episodes.deepen(**{**given, "dry_run": True}))
+            if arguments.dry_run:
+                return _tell_number(total, screen)
+        elif name == "retry":
+            given["episodes"] = [whole_id(memory, arguments, "Episode", id_) for id_ in arguments.ids] or None
+            total = len(arguments.ids) or before.failed + before.skipped * arguments.skipped
+        else:
+            total = min(before.waiting, arguments.limit or before.waiting)
+        with ProgressBar(total, screen) as meter:
+            verb: Any = getattr(memory.episodes, name)
+            added = verb(**given, progress=meter.progress)
+        facts = memory.stats(namespace=namespace).facts - before.facts
+    failed = [result for result in added if result.error]
+    if screen.prints_json(added):
+        return bool(failed)
+    read = count_noun(len(added) - len(failed), "episode")
+    screen.line(f"{read} read, {len(failed)} failed; {count_noun(facts, 'fact')} more than before")
+    for result in failed:
+        screen.note(f"{result.episode}: {result.error}")
+    return bool(failed)
+
+
+def _tell_number(episodes: int, screen: Screen) -> int:
+    if not screen.prints_json({"episodes": episodes}):
+        screen.line(f"{count_noun(episodes, 'episode')} would be read again")
+    return 0
 
 
 def forget(arguments: Namespace, screen: Screen) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from pkgutil import resolve_name
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from kg_memory import __version__
@@ -51,6 +51,21 @@ class Option:
     metavar: str | None = None
     flags: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def option(about: str, metavar: str | None = None, *flags: str, **settings: Any) -> Option:
+    """Return an option that takes a value."""
+    return Option(about, metavar, flags, settings)
+
+
+def flag(about: str, *flags: str, **settings: Any) -> Option:
+    """Return an option that is on where it is given."""
+    return Option(about, None, flags, {"action": "store_true", **settings})
+
+
+def names_at(path: str) -> Callable[[], Sequence[str]]:
+    """Return a function that returns the names at *path*, which takes long to import."""
+    return lambda: tuple(resolve_name(path))
 
 
 @dataclass(frozen=True)
@@ -99,7 +114,7 @@ def build_parser(
     parsers = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
     listed: dict[str, list[str]] = {}
 
-    def make(command: Command, group: str) -> ArgumentParser:
+    def make(command: Command, group: str, texts: Mapping[str, Option]) -> ArgumentParser:
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
             command.name,
@@ -112,15 +127,24 @@ def build_parser(
         if only is None or command.name in only:
             epilog = command.epilog if isinstance(command.epilog, str) else command.epilog()
             made.epilog = epilog + (_TIMES if "as_of" in command.options else "")
-            _fill(made, command, options, [(names, names is required) for names in either])
+            _fill(made, command, texts, [(names, names is required) for names in either])
         return made
 
-    def add(name: str, run: str, about: str, epilog: str = "", *, group: str = _PLUGINS, **more: Any) -> ArgumentParser:
-        return make(Command(name, about, run, epilog=epilog, **more), group)
+    def add(
+        name: str,
+        run: str,
+        about: str,
+        epilog: str = "",
+        *,
+        group: str = _PLUGINS,
+        texts: Mapping[str, Option] = MappingProxyType({}),
+        **more: Any,
+    ) -> ArgumentParser:
+        return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts})
 
     for group, commands in groups.items():
         for command in commands:
-            make(command, group)
+            make(command, group, options)
     for add_commands in load_plugins("commands"):
         add_commands(add)
     lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())

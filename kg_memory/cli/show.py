@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.command import (
@@ -19,7 +20,7 @@ from kg_memory.cli.output import Columns, Screen, count_noun, count_waiting
 from kg_memory.cli.views import COLUMNS
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Entity, PredicateInfo
-from kg_memory.models.operations import CommunityRefresh
+from kg_memory.models.operations import CommunityRefresh, Usage
 from kg_memory.models.results import CommunityCard, Neighbourhood
 from kg_memory.plugins import load_plugin
 from kg_memory.text.predicates import canonical_predicate, predicate_name
@@ -215,3 +216,20 @@ def _show_community(card: CommunityCard, screen: Screen) -> None:
     for values in (card.parts, card.facts):
         if values:
             screen.values(values)
+
+
+def show_usage(arguments: Namespace, screen: Screen) -> int:
+    """List the cost of reading by day, and the spent part of the budget."""
+    namespace = namespace_of(arguments)
+    with open_to_look(arguments, screen) as memory:
+        spent = memory.usage.spent(namespace=namespace, days=arguments.days)
+        is_paused, budget = memory.stats(namespace=namespace).paused, memory.settings.budget
+    period = "today" if arguments.days == 1 else f"in the last {arguments.days} days"
+    screen.values(spent, empty=f"Nothing was asked {period}.")
+    if is_paused:
+        screen.note(f"{namespace} is paused: nothing new is remembered until kg-memory unpause")
+    if budget.day:
+        today = sum((day for day in spent if day.day == datetime.now(UTC).date()), Usage())
+        shares = (f"{budget.measure(today, name):,.6g} of {limit:,} {name}" for name, limit in budget.day)
+        screen.note(f"of today's budget are spent: {', '.join(shares)}")
+    return 0

@@ -1,10 +1,9 @@
-"""Changes of beliefs and of doubt, the consequences of a fact, and the news of a namespace for who watches it."""
+"""Changes of beliefs and of doubt, and the consequences of a fact."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kg_memory.errors import InputError
@@ -27,22 +26,12 @@ from kg_memory.retrieval.standing import (
     read_resting,
 )
 from kg_memory.retrieval.time_window import Window
-from kg_memory.runtime.effects import in_step, now, read
+from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Doubt, Point, find_doubts
-from kg_memory.temporal.interval import DAY, EVER, OPEN_END, micros
+from kg_memory.temporal.interval import EVER, OPEN_END, micros
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import validate_count
-
-UNREAD = ("saved", "waiting", "working", "failed")
-"""The states of episodes that are not final."""
-SPENT = ("calls", "input_tokens", "output_tokens", "cached_tokens")
-OVERLAP = 15_000_000
-"""Microseconds that are read again: a record is written some time after its own time, maybe by a clock that is late."""
-MAX_EVENTS = 1000
-"""Episodes and changes that one look returns, at most."""
-EXCERPT = 200
-"""Characters of a message that are read."""
 
 
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
@@ -77,10 +66,10 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
         for instant in sorted(instants):
             if since <= instant < end:
                 changes += _changes_at(own, instant)
-    unknown = sorted({_time_of(change) for change in changes if change.cause is None})
+    unknown = sorted({time_of(change) for change in changes if change.cause is None})
     read_causes = (yield from read(queries.CAUSES, instants=unknown)) if unknown else []
     causes = {row["at"]: row["cause"] for row in read_causes}
-    changes = [change.model_copy(update={"cause": change.cause or causes.get(_time_of(change))}) for change in changes]
+    changes = [change.model_copy(update={"cause": change.cause or causes.get(time_of(change))}) for change in changes]
     return sorted(changes, key=_order)
 
 
@@ -245,100 +234,6 @@ def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]
     return tuple(reversed(path))
 
 
-# News
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """News since the last look: new or changed episodes, and changes of what is believed.
-
-    `counts` are the numbers of all episodes and of those in each state that is not final, and today's usage.
-    """
-
-    counts: Mapping[str, int]
-    episodes: tuple[Row, ...]
-    changes: tuple[Change, ...]
-
-
-@dataclass(slots=True)
-class Watch:
-    """Looks at a namespace from the instant *since* on; each look returns the news since the one before."""
-
-    since: int
-    reached: int | None = None
-    """Until when everything was seen, as far as it was written then."""
-    states: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    """The states of the episodes that were returned, by their ids: the unread ones, and the latest."""
-    changes: dict[tuple[Any, ...], int] = field(default_factory=dict)
-    """The times of the latest changes that were returned."""
-
-    def look(self) -> Flow[Seen]:
-        """Return the news, by seven reading queries, of which five go at once."""
-        time = yield from now()
-        begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
-        unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MAX_EVENTS]
-        reads = (
-            read(queries.COUNT_EPISODES),
-            read(queries.COUNT_BY_STATUS, statuses=UNREAD),
-            read(queries.USAGE_SINCE, first=time // DAY),
-            read(queries.NEW_EPISODES, since=begin, limit=MAX_EVENTS, length=EXCERPT),
-            read(queries.EPISODES_WITH, ids=unread, length=EXCERPT),
-        )
-        counts, statuses, usage, new, known = yield from in_step(reads)
-        changes = yield from read_changes(begin, None, MAX_EVENTS)
-        self.reached = time
-        # Where there is more than one look returns, the next look begins where this one ended.
-        if len(new) == MAX_EVENTS:
-            self.reached = min(self.reached, new[-1]["episode"]["created_at"] + OVERLAP)
-        if len(changes) == MAX_EVENTS:
-            self.reached = min(self.reached, _time_of(changes[-1]) + OVERLAP)
-        episodes = {row["episode"]["id"]: row["episode"] for row in (*known, *new)}
-        for forgotten in set(unread) - episodes.keys():
-            self.states.pop(forgotten, None)
-        moved, news = self._take_episodes(episodes, begin), self._take_changes(changes, begin)
-        return Seen(_sum_counts(counts, statuses, usage), tuple(moved), tuple(news))
-
-    def remaining(self, limit: int) -> Flow[list[Row]]:
-        """Return the latest episodes that wait, are being read or failed; later looks return what becomes of them."""
-        stored = yield from read(queries.EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
-        episodes = [row["episode"] for row in stored]
-        self.states |= {episode["id"]: _state(episode) for episode in episodes}
-        return episodes
-
-    def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return those of *episodes* that are new or changed, earliest first, and drop those that are final."""
-        changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
-        for id_, episode in episodes.items():
-            if episode["status"] in UNREAD or episode["created_at"] >= begin:
-                self.states[id_] = _state(episode)
-            else:
-                self.states.pop(id_, None)
-        return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
-
-    def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
-        """Return those of *changes* that no look returned yet."""
-        new = {key: change for change in changes if (key := _key(change)) not in self.changes}
-        times = self.changes | {key: _time_of(change) for key, change in new.items()}
-        self.changes = {key: time for key, time in times.items() if time >= begin}
-        return list(new.values())
-
-
-def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dict[str, int]:
-    """Return the counts of a namespace; zeros where it has no graph."""
-    by_status = {row["status"]: row["many"] for row in statuses}
-    sums = {name: int(sum(row[name] or 0 for row in usage)) for name in SPENT}
-    episodes = sum(row["episodes"] for row in counts)
-    return {"episodes": episodes, **{name: by_status.get(name, 0) for name in UNREAD}, **sums}
-
-
-def _state(episode: Row) -> tuple[Any, ...]:
-    return episode["status"], episode["step"], episode["reason"], episode["attempts"]
-
-
-def _time_of(change: Change) -> int:
+def time_of(change: Change) -> int:
+    """Return when *change* was recorded, in microseconds."""
     return micros(change.at, default=0)
-
-
-def _key(change: Change) -> tuple[Any, ...]:
-    fact = change.after or change.before
-    return change.at, change.kind, fact.id if fact else "", fact.valid_at if fact else None

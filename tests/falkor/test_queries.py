@@ -9,6 +9,7 @@ import pytest
 
 from kg_memory.contrib.profile import queries as profiles
 from kg_memory.contrib.reports import queries as reports
+from kg_memory.contrib.watch import news
 from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
@@ -43,6 +44,7 @@ MODULES = (
     identities,
     ingestion,
     links,
+    news,
     premises,
     profiles,
     reports,
@@ -67,7 +69,7 @@ QUERIES = {
     for name, text in QUERIES.items()
     if isinstance(text, str)
     and re.search("RETURN|SET|MERGE", text)
-    and text != usage.COUNT_EPISODES  # which no index serves
+    and text != news.COUNT_EPISODES  # which no index serves
     and name not in {"premises.LINK_PREMISES", "facts.ABOUT"}  # parts of ingestion.SAVE and of facts.list_facts
 }
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from kg_memory.cli.command import namespace_of, settings_of
 from kg_memory.cli.output import Screen, count_noun
-from kg_memory.cli.setup import fetch_database
+from kg_memory.contrib.chats import read
+from kg_memory.contrib.setup.doctor import fetch_database
 from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, Fact
-from kg_memory.plugins import load_plugin
 from kg_memory.settings import OFFLINE, Settings
 
 _PEOPLE = ("Nora", "Tom", "小美")
@@ -32,7 +32,7 @@ _LINES = 3
 def read_story() -> list[EpisodeInput]:
     """Return the messages of the demo's story: friends who write to each other over two years."""
     with as_file(files("kg_memory.contrib.demo").joinpath("story.jsonl")) as path:
-        return list(load_plugin("readers", "files").read(path, strict=True))
+        return list(read(path, strict=True))
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:

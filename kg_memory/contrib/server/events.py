@@ -19,9 +19,9 @@ from kg_memory.contrib.server.endpoints import NAMESPACE, describe
 from kg_memory.contrib.server.limits import STREAMS, Held
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
+from kg_memory.contrib.watch.news import OVERLAP, Seen, Watch
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor.rows import Row, tell_times
-from kg_memory.memory.changes import OVERLAP, Seen, Watch
 from kg_memory.models.graph import Change
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import clear_with_all

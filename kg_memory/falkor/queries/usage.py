@@ -6,9 +6,7 @@ Days are days since the epoch in UTC, times microseconds. The ledger is written 
 
 from __future__ import annotations
 
-from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.wire import Params
-from kg_memory.models.graph import WITHHELD
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 NEVER = 10**9
@@ -69,51 +67,6 @@ MATCH (s:Spent)
 WHERE s.day >= $first AND s.day <= $last
 RETURN s.day AS day, {", ".join(f"coalesce(s.{count}, 0) AS {count}" for count in COUNTS)}
 ORDER BY day DESC
-"""
-
-
-_WATCHED_EPISODE = f"""e {{.id, .speaker, .thread, .source_id, .at, .created_at, .status, .reason, .step, .plan,
-  offset: coalesce(e.offset, 0), attempts: coalesce(e.attempts, 0), .took, content:
-  CASE WHEN size(coalesce(e.flags, [])) > 0 AND e.status <> 'done' THEN '{WITHHELD}'
-  ELSE {part.truncate("e.content")} END}}"""
-
-COUNT_EPISODES = """
-MATCH (e:Episode)
-RETURN count(e) AS episodes
-"""
-"""The number of episodes, which the database knows without reading them."""
-
-COUNT_BY_STATUS = """
-MATCH (e:Episode)
-WHERE e.status IN $statuses
-RETURN e.status AS status, count(e) AS many
-"""
-
-USAGE_SINCE = """
-MATCH (s:Spent)
-WHERE s.day >= $first
-RETURN sum(s.calls) AS calls, sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens,
-  sum(s.cached_tokens) AS cached_tokens
-"""
-
-NEW_EPISODES = f"""
-MATCH (e:Episode)
-WHERE e.created_at >= $since
-WITH e ORDER BY e.created_at LIMIT $limit
-RETURN {_WATCHED_EPISODE} AS episode
-"""
-
-EPISODES_IN = f"""
-MATCH (e:Episode)
-WHERE e.status IN $statuses
-WITH e ORDER BY e.created_at DESC LIMIT $limit
-RETURN {_WATCHED_EPISODE} AS episode
-"""
-
-EPISODES_WITH = f"""
-UNWIND $ids AS id
-MATCH (e:Episode {{id: id}})
-RETURN {_WATCHED_EPISODE} AS episode
 """
 
 STATS = f"""

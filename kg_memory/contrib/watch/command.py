@@ -14,9 +14,9 @@ from typing import Any
 from kg_memory.cli.command import namespace_of, open_without_models, settings_of
 from kg_memory.cli.output import Screen, cell, count_noun
 from kg_memory.cli.views import describe_fact
+from kg_memory.contrib.watch.news import Seen, Watch
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.rows import Row, tell_times
-from kg_memory.memory.changes import Seen, Watch
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Change
 from kg_memory.retrieval.time_window import parse_moment
@@ -92,8 +92,7 @@ class Watcher:
     def _print(self, kind: str, text: str, event: Mapping[str, Any], at: datetime) -> None:
         """Print one event on one line."""
         if self._screen.as_json:
-            line = json.dumps({"event": kind, **event, "seen_at": at.isoformat()})
-            print(line)  # ASCII: nothing can steer a terminal
+            self._screen.line(json.dumps({"event": kind, **event, "seen_at": at.isoformat()}))
         else:
             form = "%H:%M:%S" if at.date() == datetime.now(UTC).date() else "%Y-%m-%d %H:%M:%S"
             self._screen.line(f"{at:{form}}  {kind:<9}  {cell(text)}", _STYLES.get(kind, ""))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,7 +17,7 @@ import httpx
 from kg_memory.cli import env_file
 from kg_memory.cli.command import DONE, FAILED, INTERRUPTED
 from kg_memory.cli.output import Screen, ask_line, confirm
-from kg_memory.cli.setup import Check, attempt, checks, fetch_database, print_checks
+from kg_memory.contrib.setup.doctor import Check, attempt, checks, fetch_database, print_checks
 from kg_memory.errors import InputError
 from kg_memory.falkor import binaries
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings
@@ -58,7 +60,7 @@ def init(arguments: Namespace, screen: Screen) -> int:
         print_checks(found, screen)
     code = _may_write(file, found, arguments, screen)
     if code == DONE:
-        env_file.write(file, values)
+        _write(file, values)
         _report(file, values, found, screen)
     return code
 
@@ -172,6 +174,25 @@ def _names(reply: httpx.Response) -> list[str]:
         return [str(model["id"]) for model in reply.json()["data"]]
     except (ValueError, KeyError, TypeError):
         return []
+
+
+def _write(file: Path, values: dict[str, str]) -> None:
+    """Set *values* in *file*, for its owner only; other lines stay, and other settings of ours go.
+
+    Raises: `OSError`.
+    """
+    before = file.read_text("utf-8-sig") if file.exists() else ""
+    ours = {number for number, _, _ in env_file.assignments(before, file)}
+    lines = [line for number, line in enumerate(before.splitlines()) if number not in ours]
+    lines += [f"{name}={shlex.quote(value)}" for name, value in values.items()]
+    handle, made = tempfile.mkstemp(dir=file.parent, prefix=".env-")  # with mode 600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+        Path(made).replace(file)
+    except BaseException:
+        Path(made).unlink(missing_ok=True)
+        raise
 
 
 def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: Screen) -> None:

@@ -1,0 +1,67 @@
+"""The commands ``ingest`` and ``declare``: remember the conversations in files, and state facts without a model."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from pathlib import Path
+
+from kg_memory.cli.parser import flag, names_at, option, parse_date
+
+INGEST_OPTIONS = {
+    "format": option("the format, where it is not recognised", choices=names_at("kg_memory.contrib.chats:FORMATS")),
+    "records": flag("the same as --format records", dest="format", action="store_const", const="records"),
+    "date_order": option(
+        "that of a WhatsApp chat that does not show it", choices=names_at("kg_memory.contrib.chats:DATE_ORDERS")
+    ),
+    "at": option("when undated content was said (default: now)", "TIME", type=parse_date),
+    "strict": flag("refuse a file with a line that cannot be read"),
+    "ontology": option("the types to look for: memoryd, zeph, or a TOML file", "NAME"),
+    "namespace_per_conversation": flag("keep the conversations of a file apart: each in NAMESPACE/<its name>"),
+}
+DECLARE_OPTIONS = {
+    "file": option("state the facts of a CSV, TSV, JSONL or JSON file", "FILE", type=Path),
+    "mapping": option("JSON that maps a record of the file to facts", "FILE", type=Path),
+    "at": option("when it was stated (default: now)", "TIME"),
+    "sentence": option("the fact in words (default: made of the triple)", "TEXT"),
+    "source": option("where it comes from (default, of a file: its name)", "NAME"),
+    "source_id": option("its id there; the same id is stored once", "ID"),
+    "confidence": option("how sure it is, 0 to 1", "N"),
+    "trust": option("how far its source is believed, 0 to 1", "N"),
+    "subject_type": option("the type of the subject, such as Person", "TYPE"),
+    "object_type": option("the type of the objects", "TYPE"),
+    "rests_on": option("a fact without which it is doubtful; may be repeated", "FACT_ID"),
+}
+INGEST_EPILOG = """\
+Formats are recognised from the content: JSON Lines, lists of messages of OpenAI and LangChain, exports of ChatGPT,
+Claude, Open WebUI, Gemini, Telegram, Slack, Discord and WhatsApp (files, folders or zips), LoCoMo, BEAM, plain chats
+("Ann: hello"), other text and JSON. docs/moving_in.md describes them. In JSON Lines only the content is required:
+  {"content": "...", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1", "source_id": "m1"}
+The exit code is 1 if episodes are saved but could not be read. After Ctrl-C the same command goes on.
+"""
+DECLARE_EPILOG = "example:\n  kg-memory declare Ann WORKS_AT Acme --valid-at 2024-05\n"
+
+
+def add_commands(command: Callable[..., ArgumentParser]) -> None:
+    """Add ``ingest`` and ``declare``, each made by *command*."""
+    command(
+        "ingest",
+        "kg_memory.contrib.ingest.ingest:ingest",
+        "remember the conversations, texts and records in files",
+        INGEST_EPILOG,
+        group="remember and ask",
+        words="files",
+        options=" ".join(("dry_run", "plan", *INGEST_OPTIONS)),
+        texts=INGEST_OPTIONS | {"files": option("", "FILE", nargs="+", type=Path)},
+    )
+    command(
+        "declare",
+        "kg_memory.contrib.ingest.declare:declare",
+        "state facts that you know, without a model",
+        DECLARE_EPILOG,
+        group="remember and ask",
+        verb="facts.add",
+        words="words",
+        options=" ".join(("valid_at", "invalid_at", *DECLARE_OPTIONS)),
+        texts=DECLARE_OPTIONS | {"words": option("SUBJECT PREDICATE, and any number of OBJECTs", "WORD", nargs="*")},
+    )

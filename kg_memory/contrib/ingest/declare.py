@@ -1,0 +1,103 @@
+"""``kg-memory declare``: state facts of the command line or of a file."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.output import ProgressBar, Screen, count_noun
+from kg_memory.contrib.importers.from_csv import identify_rows, read_table
+from kg_memory.contrib.ingest.ingest import SHOWN_PROBLEMS
+from kg_memory.errors import InputError
+from kg_memory.models.operations import AddResult
+
+Row = dict[str, Any]
+
+
+def declare(arguments: Namespace, screen: Screen) -> int:
+    """State the fact of the command line, or all of a file; return 1 if any is saved but not finished."""
+    rows = _rows_of(arguments)
+    mapping = _parse(_read(arguments.mapping), f"{arguments.mapping}") if arguments.mapping else None
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory, ProgressBar(len(rows), screen) as meter:
+        added = memory.facts.add_many(rows, mapping=mapping, namespace=namespace, progress=meter.progress)
+    _report_declared(added, meter.seconds, screen)
+    return any(result.error for result in added)
+
+
+def _rows_of(arguments: Namespace) -> Sequence[Row]:
+    words = arguments.words
+    options = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}
+    if arguments.file is None:
+        if arguments.mapping is not None or len(words) < 2:
+            raise InputError("no fact is stated: give SUBJECT PREDICATE [OBJECT ...], or a --file")
+        return [{"subject": words[0], "predicate": words[1], "object": words[2:] or None, **options}]
+    if words:
+        raise InputError(f"--file must stand alone, got {' '.join(words)!r} too; leave one of them out")
+    rows = list(_read_rows(arguments.file))
+    if not rows:
+        raise InputError(f"{arguments.file} has no facts in it: give rows, or check the file")
+    if arguments.mapping:
+        return rows
+    numbered = enumerate({**options, **row} for row in rows)
+    return [row for _, row in identify_rows(numbered, arguments.file)]
+
+
+def _read_rows(path: Path) -> Iterator[Row]:
+    if path.suffix.lower() in (".csv", ".tsv"):
+        yield from (row for _, row in read_table(path))
+    elif path.suffix.lower() == ".json":
+        document = _parse(_read(path), f"{path}")
+        yield from document if isinstance(document, list) else [document]
+    else:
+        for number, line in enumerate(_read(path).split("\n"), 1):
+            if line.strip():
+                yield _parse(line, f"{path}:{number}")
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file.
+
+    Errors: `InputError`.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read ({error}): name a file with UTF-8 text") from None
+    if not text.strip():
+        raise InputError(f"{path} is empty: name a file with facts in it")
+    return text
+
+
+def _parse(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}: not valid JSON ({error}): correct it") from None
+
+
+def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
+    facts = sum(len(result.facts) for result in added)
+    again, rate = sum(not result.new for result in added), facts / seconds
+    notes = {
+        "ended": [text for result in added for text in result.ended],
+        "unmapped": [text for result in added for text in result.unmapped],
+        "dropped": [f"{loss.text}: {loss.reason}" for result in added for loss in result.dropped],
+        "skipped": [result.skipped for result in added if result.skipped],
+        "errors": [result.error for result in added if result.error],
+    }
+    if screen.as_json:
+        numbers = {"facts": facts, "again": again, "seconds": round(seconds, 2), "per_second": round(rate, 1)}
+        screen.json({**numbers, **notes})
+        return
+    repeated = f", {again} there already" if again else ""
+    screen.line(f"{count_noun(facts, 'fact')} stated{repeated} ({seconds:.1f} s, {rate:.0f} facts a second)", "bold")
+    for name, texts in notes.items():
+        for text in texts[:SHOWN_PROBLEMS]:
+            screen.note(f"{name}: {text}")
+        if len(texts) > SHOWN_PROBLEMS:
+            screen.note(f"... and {len(texts) - SHOWN_PROBLEMS} more {name} (--json lists all)")
