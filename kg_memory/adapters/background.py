@@ -17,7 +17,7 @@ from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
-from kg_memory.memory.adding import Tally, add_inputs, count_inputs, date_input, input_of
+from kg_memory.memory.adding import Tally, add_inputs, count_items, date_input, input_of
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
@@ -186,7 +186,7 @@ class BackgroundMemory(Closing):
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
         """Return *episodes* as a task; they are dated here, so that saving and reading give them the same id."""
-        count_inputs(episodes)
+        count_items("episodes", episodes, "episodes")
         dated = (date_input(episode, self.memory.driver.today) for episode in episodes)
         inputs = [{**episode, "thread": episode.get("thread") or thread} for episode in dated]
         return _Task(validate_namespace(namespace), inputs=inputs)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, ensure_config, patch_config
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from kg_memory.adapters.namespace import NamespaceTemplate, place_here
+from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_search_options
 from kg_memory.errors import InputError
 from kg_memory.memory.listing import During, Time
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models import filters
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.question import ask
-from kg_memory.retrieval.recipe import Recipe, find_recipe
+from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
@@ -69,17 +68,10 @@ class KGRetriever(BaseRetriever):
     def _is_template(cls, namespace: str) -> str:
         return NamespaceTemplate(namespace).template
 
-    @field_validator("recipe")
-    @classmethod
-    def _is_recipe(cls, recipe: Recipe | str | None) -> Recipe | str | None:
-        find_recipe(recipe)
-        return recipe
-
-    @field_validator("where")
-    @classmethod
-    def _is_filter(cls, where: dict[str, Any] | None) -> dict[str, Any] | None:
-        filters.parse_filter(where)
-        return where
+    @model_validator(mode="after")
+    def _search_options_are_valid(self) -> Self:
+        validate_search_options(self.recipe, self.where)
+        return self
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
         config = ensure_config(config)

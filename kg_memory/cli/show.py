@@ -19,16 +19,16 @@ from kg_memory.cli.command import (
 from kg_memory.cli.output import Columns, Screen, count_noun, count_waiting
 from kg_memory.cli.views import COLUMNS
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Entity, PredicateInfo
+from kg_memory.memory.predicates import read_predicate
+from kg_memory.models.graph import Entity
 from kg_memory.models.operations import CommunityRefresh, Usage
 from kg_memory.models.results import CommunityCard, Neighbourhood
 from kg_memory.plugins import load_plugin
-from kg_memory.text.predicates import canonical_predicate, predicate_name
+from kg_memory.text.predicates import predicate_name
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
 
-_SEARCHED = 100_000
 _SIZES = ("episodes", "facts", "entities", "waiting", "failed", "paused")
 _FILTERS = {"as_of": "--on", "during": "--during", "believed_at": "--believed-at", "where": "--where"}
 
@@ -148,23 +148,13 @@ def show_predicates(arguments: Namespace, screen: Screen) -> int:
         if is_changed:
             shown = memory.predicates.update(name, **changes, namespace=namespace)
         else:
-            shown = _look_up(name, memory.predicates.list(namespace=namespace, limit=_SEARCHED))
+            reading = read_predicate(predicate_name(name), memory.settings.fact_types)
+            shown = memory.driver.run(reading, namespace)
     if not screen.prints_json(shown):
         screen.values([shown])
     if is_changed:
         screen.note("It counts for messages that are read from now on.")
     return 0
-
-
-def _look_up(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
-    """Return the stored or built-in predicate for any wording of it."""
-    written = predicate_name(name)
-    for info in stored:
-        if info.name == written:
-            return info
-    rule = canonical_predicate(written)
-    one = rule.single_valued if rule else None
-    return PredicateInfo(name=written, canonical=rule.name if rule else written, single_valued=one, origin="rules")
 
 
 def show_communities(arguments: Namespace, screen: Screen) -> int:

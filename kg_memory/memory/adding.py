@@ -84,14 +84,14 @@ class Tally:
 # Inputs: an episode as a user gives it becomes a state of the ingestion graph
 
 
-def count_inputs(episodes: Iterable[Input]) -> int | None:
-    """Return how many *episodes* there are, if that is known.
+def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
+    """Return how many *items*, the argument *name*, there are, if that is known.
 
-    Errors: `InputError` when it is no collection of them.
+    Errors: `InputError` if it is one of *what* alone.
     """
-    if isinstance(episodes, str | bytes | Mapping | EpisodeInput) or not isinstance(episodes, Iterable):
-        raise InputError(f"episodes must be a list, got one {type(episodes).__name__}; put it into a list")
-    return len(episodes) if isinstance(episodes, Sized) else None
+    if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
+        raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
+    return len(items) if isinstance(items, Sized) else None
 
 
 def input_state(episode: Input) -> State:
@@ -128,7 +128,7 @@ def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], i
 
     Errors: `InputError` when it is no collection of them.
     """
-    count_inputs(episodes)
+    count_items("episodes", episodes, "episodes")
     return ({**date_input(episode, clock), "namespace": namespace} for episode in episodes)
 
 

@@ -6,7 +6,7 @@ They pass the same steps as messages, and no model is asked. All rows are valida
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain
 from reprlib import repr as short
@@ -42,12 +42,8 @@ WINDOW = 256
 """The number of facts whose texts are embedded in one request."""
 MOST_SHOWN = 5
 """The most bad rows that an error names."""
-FACT_FIELDS = frozenset(
-    "subject predicate object valid_at invalid_at sentence confidence subject_type object_type rests_on".split()
-)
-"""The fields of a fact."""
 EPISODE_FIELDS = frozenset("source source_id trust at expires_at labels".split())
-"""The fields of the episode that states it."""
+"""The fields of the episode that states a fact."""
 FactTime = date | int | str
 """When a fact begins or ends; a number is a year."""
 FactMapping = Row | Sequence[Row]
@@ -79,6 +75,10 @@ class FactRow(TypedDict, total=False):
     rests_on: Sequence[str] | None
 
 
+FACT_FIELDS = FactRow.__annotations__.keys() - EPISODE_FIELDS
+"""The fields of a fact itself."""
+
+
 class Declaration(NamedTuple):
     """An episode that declares facts, as the ingestion graph takes it, and what a mapping could not take from it."""
 
@@ -97,16 +97,6 @@ class MappedRecord(NamedTuple):
 
 ApplyMapping = Callable[[Any], MappedRecord]
 """Returns what a record states."""
-
-
-def count_rows(rows: Iterable[Any]) -> int | None:
-    """Return how many *rows* there are, if that is known.
-
-    Errors: `InputError` when it is no collection of them.
-    """
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise InputError(f"rows must be a list of facts, got one {type(rows).__name__}; put it into a list")
-    return len(rows) if isinstance(rows, Sized) else None
 
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:

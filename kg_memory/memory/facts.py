@@ -16,9 +16,9 @@ from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.maintenance.review.decide import replace_fact, retract
 from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.adding import Progress, Tally, date_input, to_result
+from kg_memory.memory.adding import Progress, Tally, count_items, date_input, to_result
 from kg_memory.memory.changes import is_reviewed, read_changes, read_consequences
-from kg_memory.memory.declaring import FactMapping, FactRow, FactTime, count_rows, declare_many, declare_one
+from kg_memory.memory.declaring import FactMapping, FactRow, FactTime, declare_many, declare_one
 from kg_memory.memory.listing import (
     During,
     Time,
@@ -112,7 +112,7 @@ class Facts(Group):
         With *mapping* the rows are records, and it says which facts each states; see `docs/declared.md`. *progress* is
         called after each. Errors: `InputError` names the rows that are no facts, and nothing is saved.
         """
-        return declare_many(self._engine, rows, mapping, namespace, Tally(count_rows(rows), progress))
+        return declare_many(self._engine, rows, mapping, namespace, Tally(count_items("rows", rows, "facts"), progress))
 
     add_many, aadd_many = verb(_add_many)
 

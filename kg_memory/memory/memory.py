@@ -18,7 +18,7 @@ from kg_memory.memory.adding import (
     Tally,
     add_input,
     add_inputs,
-    count_inputs,
+    count_items,
     date_input,
     input_state,
 )
@@ -243,7 +243,7 @@ class GraphMemory(Group, Closing):
 
         One that the models cannot read does not block the others: its `AddResult` has a `problem`.
         """
-        tally = Tally(count_inputs(episodes), progress)
+        tally = Tally(count_items("episodes", episodes, "episodes"), progress)
         clock = self.driver.today
         return add_inputs(self._engine, (date_input(episode, clock) for episode in episodes), namespace, tally)
 
