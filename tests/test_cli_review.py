@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kg_memory.cli.output import printable
-from kg_memory.cli.review import describe_acceptance
+from kg_memory.contrib.review.command import describe_acceptance
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, Review
 from kg_memory.settings import Settings

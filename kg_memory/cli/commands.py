@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import argparse
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from kg_memory.cli.parser import Command, Option, build_parser, flag, names_at, option, parse_count, parse_span
 from kg_memory.plugins import plugin_names
 
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
-VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 PLANS = ("economy", "standard", "thorough")
-CHOICES = ("accept", "reject", "edit", "undo")
-"""The decisions about a verdict."""
 FORGOTTEN = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
 """The things that can be forgotten, of which one must be named."""
 EITHER = (
     ("as_of", "during"),
     ("template", "context"),
     ("one_at_a_time", "several"),
-    ("list", "decided", *CHOICES),
     FORGOTTEN,
 )
 """Options of which only one can be given."""
@@ -59,7 +54,6 @@ _LIMIT = option("how many of a list (default: 100)", type=parse_count, default=1
 _EARLIEST = option("how many at most, the earliest first (default: all)", type=parse_count, default=None)
 OPTIONS: Mapping[str, Option] = {
     "about": option("a name, as in the list of entities, or an id", "NAME"),
-    "accept": option("let the verdict take effect", "ID"),
     "after": option("the next page: the cursor that the page before shows", "CURSOR"),
     "as_of": option("as it was at that time (default: now)", "TIME", "--on", "--as-of"),
     "asker": option("who asks: whom I and my in the question mean", "NAME"),
@@ -69,10 +63,8 @@ OPTIONS: Mapping[str, Option] = {
     "center": option("look near this person or thing; may be repeated", "NAME", "--near", action="append"),
     "context": flag("the same as --template plain", dest="template", action="store_const", const="plain"),
     "days": option("how many days, up to today (default: 30)", type=parse_count, default=30),
-    "decided": flag("list the decided verdicts, the latest decision first"),
     "dry_run": flag("show the effect, and change nothing"),
     "during": option('at some time in that period: "2019", FROM..UNTIL', "PERIOD"),
-    "edit": option("let it take effect with another verdict or other dates", "ID"),
     "entity": option("a person or thing, by a name or an id", "NAME"),
     "episode": option("a message: kg-memory episodes --ids shows the ids", "ID"),
     "erase": flag("rewrite the server's files (default: if it is embedded)", action=argparse.BooleanOptionalAction),
@@ -86,10 +78,8 @@ OPTIONS: Mapping[str, Option] = {
     "head": option("with verify: the hash of a receipt, which the log must have", "HASH"),
     "id": option("of a memory, as the list shows it", "ID", nargs="?"),
     "ids": flag("show the ids"),
-    "invalid_at": option("when it ended", "TIME"),
     "level": option("only communities of this level; 0 are those of entities"),
     "limit": option("how many at most", type=parse_count),
-    "list": flag("list the waiting verdicts (the default without a terminal)"),
     "max_entities": option("entities beyond N, those with the fewest facts first, with their facts", "N"),
     "name": option("a name, as in the list of entities"),
     "no_embeddings": flag("leave the vectors out: an import makes them anew"),
@@ -103,7 +93,6 @@ OPTIONS: Mapping[str, Option] = {
     "reason": option("why; kept with the decision", "TEXT", default=""),
     "recipe": option("how to search and rank (default: default)", "NAME", choices=_RECIPES),
     "refresh": flag("find them anew first"),
-    "reject": option("do not believe the fact that waits", "ID"),
     "replace": flag("delete the content of the namespace first"),
     "search": flag("search for its words, names and vectors afterwards, which takes seconds at 10,000 facts"),
     "several": flag("several values may hold at a time", dest="single_valued", action="store_false", default=None),
@@ -119,11 +108,8 @@ OPTIONS: Mapping[str, Option] = {
     "template": option("print the context for a prompt in this format", "NAME", choices=_TEMPLATES),
     "thread": option("a conversation", "NAME"),
     "to": option("the plan to read by (default: the plan that is set)", choices=PLANS[1:]),
-    "undo": option("undo the last decision about it", "ID"),
     "unreviewed": flag("also facts that wait for review, which are not believed"),
     "until": option("before this time (default: now)", "TIME"),
-    "valid_at": option("since when it holds: 2024-05-01, 2024-05, 2024", "TIME"),
-    "verdict": option("with --edit: how the two facts relate", choices=VERDICTS),
     "where": option('only results that pass this filter: {"speaker": "Ann"}', "JSON"),
     "with_text": option("a message that states the new fact", "TEXT", nargs=None),
     "yes": flag("do not ask"),
@@ -146,7 +132,6 @@ OPTIONS: Mapping[str, Option] = {
     "predicates.limit": _LIMIT,
     "resume.limit": _EARLIEST,
     "retry.ids": option("the episodes to read (default: all that failed)", "ID", nargs="*"),
-    "review.limit": _LIMIT,
     "saved.about": option("with list: only memories about this person or thing", "NAME"),
     "saved.action": _action("list", "source", "delete", "off", "on"),
 }  # fmt: skip
@@ -182,7 +167,7 @@ REMEMBER = (
         empty="Nobody and nothing is called {name!r}. kg-memory entities lists the known names.",
     ),
     Command(
-        "entities", "list the people, places and things; merge or split them", "review:entities",
+        "entities", "list the people, places and things; merge or split them", "decide:entities",
         "entities.split", "action names", "facts episodes name type by reason limit ids",
         'example:\n  kg-memory entities split Anna --fact ID --as "Anna Berg"\n',
         empty=f"No entities yet. {_TELL_MORE}",
@@ -240,18 +225,9 @@ LOOK_BACK = (
     ),
 )  # fmt: skip
 REVIEW = (
+    Command("retract", "stop believing a fact", "decide:correct", "facts.retract", "fact", "by reason"),
     Command(
-        "review", "decide the verdicts that the memory was not sure of", "review:review", "reviews.decide", "",
-        "list decided accept reject edit undo verdict valid_at invalid_at by reason limit",
-        """\
-A fact ends or refutes another at once only if the memory is sure of that; else the verdict waits here, and both facts
-are shown as disputed. At a terminal you are asked about each. An ID may be shortened as long as it names only one.
-  kg-memory review --edit 3f2a --verdict complements --valid-at 2019-05
-""",
-    ),
-    Command("retract", "stop believing a fact", "review:correct", "facts.retract", "fact", "by reason"),
-    Command(
-        "replace", "replace a fact by the fact that a text states", "review:correct",
+        "replace", "replace a fact by the fact that a text states", "decide:correct",
         "facts.replace", "fact with_text", "by reason",
     ),
     Command(

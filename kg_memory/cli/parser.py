@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from pkgutil import resolve_name
-from types import MappingProxyType, UnionType
+from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from kg_memory import __version__
@@ -112,9 +112,14 @@ def build_parser(
     )
     top.add_argument("--version", action="version", version=f"kg-memory {__version__}")
     parsers = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
-    listed: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {group: [] for group in groups}
 
-    def make(command: Command, group: str, texts: Mapping[str, Option]) -> ArgumentParser:
+    def make(
+        command: Command,
+        group: str,
+        texts: Mapping[str, Option] = options,
+        either: Sequence[Sequence[str]] = either,
+    ) -> ArgumentParser:
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
             command.name,
@@ -137,16 +142,17 @@ def build_parser(
         epilog: str = "",
         *,
         group: str = _PLUGINS,
-        texts: Mapping[str, Option] = MappingProxyType({}),
+        texts: Mapping[str, Option] = options,
+        either: Sequence[Sequence[str]] = (),
         **more: Any,
     ) -> ArgumentParser:
-        return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts})
+        return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
 
+    for add_commands in load_plugins("commands"):  # those of plug-ins come first in their groups
+        add_commands(add)
     for group, commands in groups.items():
         for command in commands:
-            make(command, group, options)
-    for add_commands in load_plugins("commands"):
-        add_commands(add)
+            make(command, group)
     lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
     top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help has more of each, with examples."))
     return top

@@ -22,6 +22,8 @@ INGEST_OPTIONS = {
 DECLARE_OPTIONS = {
     "file": option("state the facts of a CSV, TSV, JSONL or JSON file", "FILE", type=Path),
     "mapping": option("JSON that maps a record of the file to facts", "FILE", type=Path),
+    "valid_at": option("since when it holds: 2024-05-01, 2024-05, 2024", "TIME"),
+    "invalid_at": option("when it ended", "TIME"),
     "at": option("when it was stated (default: now)", "TIME"),
     "sentence": option("the fact in words (default: made of the triple)", "TEXT"),
     "source": option("where it comes from (default, of a file: its name)", "NAME"),
@@ -62,6 +64,6 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
         group="remember and ask",
         verb="facts.add",
         words="words",
-        options=" ".join(("valid_at", "invalid_at", *DECLARE_OPTIONS)),
+        options=" ".join(DECLARE_OPTIONS),
         texts=DECLARE_OPTIONS | {"words": option("SUBJECT PREDICATE, and any number of OBJECTs", "WORD", nargs="*")},
     )

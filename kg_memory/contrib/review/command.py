@@ -1,25 +1,17 @@
-"""Decide: uncertain verdicts, doubts about who is who, facts to retract or replace, entities to merge or split."""
+"""``kg-memory review``: decide uncertain verdicts, and doubts about who is who, by their ids or one after the other."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kg_memory.cli.command import (
-    call_verb,
-    name_option,
-    namespace_of,
-    open_memory,
-    open_to_change,
-    open_to_look,
-    review_command,
-    verb_arguments,
-)
-from kg_memory.cli.commands import CHOICES
-from kg_memory.cli.output import SHORT, Screen, ask_line, cell, count_noun, count_waiting, is_terminal, login
+from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command, verb_arguments
+from kg_memory.cli.decide import SEARCHED, complete_id, show_decision, show_identities
+from kg_memory.cli.output import Screen, ask_line, cell, count_noun, count_waiting, is_terminal, login
 from kg_memory.cli.show import show_list
-from kg_memory.cli.views import DOES, DONE, proposed_validity, said_by, since, until, validity
+from kg_memory.cli.views import proposed_validity, said_by, since, until, validity
+from kg_memory.contrib.review import CHOICES
 from kg_memory.errors import InputError
 from kg_memory.maintenance.review.decide import Choice
 from kg_memory.models.graph import ConflictStrategy, Fact, IdentityDecision, Review
@@ -28,8 +20,6 @@ from kg_memory.temporal.policy import ConflictPolicy
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
 
-_SEARCHED = 10_000
-"""Verdicts and decisions that are searched for a shortened id, at most."""
 _SOURCES = 3
 """Sources shown of each fact, at most."""
 _LETTERS: Mapping[str, Choice] = {"a": "accept", "r": "reject", "e": "edit"}
@@ -80,53 +70,22 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
     namespace, begin = namespace_of(arguments), getattr(arguments, choice)
     given = verb_arguments(memory, arguments)
-    doubts = memory.reviews.identities(namespace=namespace, limit=_SEARCHED)
+    doubts = memory.reviews.identities(namespace=namespace, limit=SEARCHED)
     named = [doubt.id for doubt in doubts if begin and doubt.id.startswith(begin)]
     if len(named) == 1 and choice in ("accept", "reject"):
-        _show_identities([memory.reviews.decide_identity(named[0], choice, **given)], arguments, screen)  # type: ignore[arg-type]
+        show_identities([memory.reviews.decide_identity(named[0], choice, **given)], arguments, screen)  # type: ignore[arg-type]
         return
-    reviews = memory.reviews.list(namespace=namespace, limit=_SEARCHED)
+    reviews = memory.reviews.list(namespace=namespace, limit=SEARCHED)
     state, where = "waits", "--list shows them; name a decided one by its whole id"
     if choice == "undo":
-        reviews += memory.reviews.list(decided=True, namespace=namespace, limit=_SEARCHED)
+        reviews += memory.reviews.list(decided=True, namespace=namespace, limit=SEARCHED)
         state, where = "was decided", "--decided shows them"
-    id_ = _whole(begin, (each.id for each in reviews), f"review that {state}", f"{review_command(arguments)} {where}")
+    id_ = complete_id(
+        begin, (each.id for each in reviews), f"review that {state}", f"{review_command(arguments)} {where}"
+    )
     verb: Callable[..., Review] = memory.reviews.undo if choice == "undo" else memory.reviews.decide
     decided = verb(id_, **({} if choice == "undo" else {"choice": choice}), **given)
-    _show_decision(decided, arguments, screen, undo=choice != "undo")
-
-
-def _whole(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
-    """Return the one of *ids* that *begin* begins, or *begin* itself if it is long enough to be a whole id.
-
-    Errors: `InputError` if it begins several, or none.
-    """
-    named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
-    if len(named) == 1:
-        return named[0]
-    if named:
-        raise InputError(f"{begin!r} begins more than one {noun} ({len(named)}): give more of the id")
-    if len(begin) > SHORT:
-        return begin
-    raise InputError(f"no {noun} begins with {begin!r}: {hint}")
-
-
-def correct(arguments: Namespace, screen: Screen) -> int:
-    """Retract a fact, or replace it by the fact that a text states."""
-    opened = open_memory if arguments.command.name == "replace" else open_to_change
-    with opened(arguments, screen) as memory:
-        decided = call_verb(memory, arguments)
-    _show_decision(decided, arguments, screen)
-    return 0
-
-
-def _show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
-    if screen.prints_json(decided):
-        return
-    for line in describe_outcome(decided):
-        screen.line(line)
-    if undo:
-        screen.line(f"Undo it: {review_command(arguments)} --undo {decided.id}", "dim")
+    show_decision(decided, arguments, screen, undo=choice != "undo")
 
 
 def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
@@ -202,10 +161,10 @@ def _ask_about(
         try:
             if isinstance(each, Review):
                 decided = memory.reviews.decide(each.id, _LETTERS[letter], seen=each.ruling, **edit, **who)
-                _show_decision(decided, arguments, screen)
+                show_decision(decided, arguments, screen)
             else:
                 choice: Any = _LETTERS[letter]
-                _show_identities([memory.reviews.decide_identity(each.id, choice, **who)], arguments, screen)
+                show_identities([memory.reviews.decide_identity(each.id, choice, **who)], arguments, screen)
         except InputError as error:
             screen.line(f"Not decided: {error}", "red")
             if letter != "e":  # somebody else has decided meanwhile
@@ -258,85 +217,6 @@ def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
         screen.line(f"  {cell(entity.name if entity else '')}: {cell(' '.join(latest))}", "bold")
 
 
-# Merge and split entities
-
-
-def entities(arguments: Namespace, screen: Screen) -> int:
-    """List the entities or the decisions about them, merge, split, or undo."""
-    _check_names(arguments)
-    with (open_to_look if arguments.action in ("list", "decisions") else open_to_change)(arguments, screen) as memory:
-        listed = {"namespace": namespace_of(arguments), "limit": arguments.limit}
-        if arguments.action == "list":
-            show_list(memory, memory.entities.list(**listed), arguments, screen)
-        elif arguments.action == "decisions":
-            decisions = memory.entities.decisions(**listed)
-            show_list(memory, decisions, arguments, screen, "Nothing was merged or split.")
-        else:
-            _change_entities(memory, arguments, screen)
-    return 0
-
-
-def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    given, (first, *others) = verb_arguments(memory, arguments), arguments.names
-    who = {name: given[name] for name in ("by", "reason", "namespace")}
-    if arguments.action == "merge":
-        _show_identities(memory.entities.merge(first, *others, **who), arguments, screen)
-    elif arguments.action == "split":
-        _show_identities([memory.entities.split(first, **given)], arguments, screen)
-    else:
-        decisions = memory.entities.decisions(namespace=who["namespace"], limit=_SEARCHED)
-        ids, hint = (each.id for each in decisions), "kg-memory entities decisions shows them"
-        undone = memory.entities.undo(_whole(first, ids, "decision", hint), **who)
-        if not screen.prints_json(undone):
-            screen.line(describe_identity(undone))
-
-
-def _check_names(arguments: Namespace) -> None:
-    """Refuse options that would have no effect.
-
-    Errors: `InputError`.
-    """
-    action, names = arguments.action, arguments.names
-    most = {"merge": None, "split": 1, "undo": 1}.get(action, 0)
-    if most is not None and len(names) > most:
-        raise InputError(f"entities {action} takes {most} names, got {len(names)}; quote names with spaces")
-    if action == "merge" and len(names) < 2:
-        raise InputError("entities merge needs the entity to keep and those to merge into it; give two names or ids")
-    if action in ("split", "undo") and not names:
-        raise InputError(f"entities {action} needs {'the name of an entity' if action == 'split' else 'an ID'}")
-    if action != "split" and (arguments.facts or arguments.episodes or arguments.name or arguments.type):
-        raise InputError("--fact, --episode, --as and --type can be given only to entities split")
-    if arguments.reason and action not in ("merge", "split", "undo"):
-        raise InputError("--reason goes with entities merge, split or undo")
-
-
-def _show_identities(decisions: list[IdentityDecision], arguments: Namespace, screen: Screen) -> None:
-    if screen.prints_json(decisions):
-        return
-    for decision in decisions:
-        screen.line(describe_identity(decision))
-        screen.line(f"Undo it: kg-memory entities undo {decision.id}{name_option(arguments)}", "dim")
-
-
-# In words
-
-
-def describe_identity(decision: IdentityDecision) -> str:
-    """Return the effect of a decision about who is who, in a sentence."""
-    name, second = cell(decision.entity.name), cell(decision.second.name if decision.second else "")
-    moved = f"; {count_noun(decision.facts, 'fact')} moved" if decision.facts else ""
-    if decision.state == "undone":
-        now = f"{name} is one" if decision.kind == "split" else f"{name} and {second} are two"
-        return f"Undone: {now} again."
-    if decision.state == "waiting":
-        return f"Undone: whether {name} and {second} are one waits for review again."
-    if decision.state == "apart":
-        return f"Kept apart: {name} and {second} are two."
-    if decision.kind == "split":
-        return f"Split: {second} is another than {name}{moved}."
-    return f"Merged into {name} ({', '.join(map(cell, decision.entity.aliases))}){moved}."
-
-
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     """Return the effect of accepting *review*."""
     if review.kind == "admission":
@@ -351,21 +231,6 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     if winner == review.existing.id:
         return f"it is not believed, but the other: {_WINS[strategy]}"
     return f"only one of them is believed, by {strategy}"
-
-
-def describe_outcome(review: Review) -> list[str]:
-    """Return the state of *review* and of its two facts, a line each."""
-    last = review.decisions[-1].decision if review.decisions else None
-    lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
-    facts = {fact.id: fact for fact in (review.pending, review.existing)}
-    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in facts.values())]
-
-
-def _state(fact: Fact, review: Review) -> str:
-    if fact.reviewed or fact.expired_at is not None:
-        return validity(fact)
-    waits = fact.id == review.existing.id or review.ruling != "waiting"
-    return "waits for another verdict" if waits else "waits for review"
 
 
 def _start(fact: Fact) -> float:

@@ -1,0 +1,158 @@
+"""Decide: facts to retract or replace, entities to merge or split."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kg_memory.cli.command import (
+    call_verb,
+    name_option,
+    namespace_of,
+    open_memory,
+    open_to_change,
+    open_to_look,
+    review_command,
+    verb_arguments,
+)
+from kg_memory.cli.output import SHORT, Screen, cell, count_noun
+from kg_memory.cli.show import show_list
+from kg_memory.cli.views import DOES, DONE, validity
+from kg_memory.errors import InputError
+from kg_memory.models.graph import Fact, IdentityDecision, Review
+
+if TYPE_CHECKING:
+    from kg_memory.memory.memory import GraphMemory
+
+SEARCHED = 10_000
+"""Verdicts and decisions that are searched for a shortened id, at most."""
+
+
+def correct(arguments: Namespace, screen: Screen) -> int:
+    """Retract a fact, or replace it by the fact that a text states."""
+    opened = open_memory if arguments.command.name == "replace" else open_to_change
+    with opened(arguments, screen) as memory:
+        decided = call_verb(memory, arguments)
+    show_decision(decided, arguments, screen)
+    return 0
+
+
+def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
+    """Print what became of a verdict and its facts, and with *undo* how to take it back."""
+    if screen.prints_json(decided):
+        return
+    for line in describe_outcome(decided):
+        screen.line(line)
+    if undo:
+        screen.line(f"Undo it: {review_command(arguments)} --undo {decided.id}", "dim")
+
+
+def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
+    """Return the one of *ids* that *begin* begins, or *begin* itself if it is long enough to be a whole id.
+
+    Errors: `InputError` if it begins several, or none.
+    """
+    named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise InputError(f"{begin!r} begins more than one {noun} ({len(named)}): give more of the id")
+    if len(begin) > SHORT:
+        return begin
+    raise InputError(f"no {noun} begins with {begin!r}: {hint}")
+
+
+# Merge and split entities
+
+
+def entities(arguments: Namespace, screen: Screen) -> int:
+    """List the entities or the decisions about them, merge, split, or undo."""
+    _check_names(arguments)
+    with (open_to_look if arguments.action in ("list", "decisions") else open_to_change)(arguments, screen) as memory:
+        listed = {"namespace": namespace_of(arguments), "limit": arguments.limit}
+        if arguments.action == "list":
+            show_list(memory, memory.entities.list(**listed), arguments, screen)
+        elif arguments.action == "decisions":
+            decisions = memory.entities.decisions(**listed)
+            show_list(memory, decisions, arguments, screen, "Nothing was merged or split.")
+        else:
+            _change_entities(memory, arguments, screen)
+    return 0
+
+
+def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    given, (first, *others) = verb_arguments(memory, arguments), arguments.names
+    who = {name: given[name] for name in ("by", "reason", "namespace")}
+    if arguments.action == "merge":
+        show_identities(memory.entities.merge(first, *others, **who), arguments, screen)
+    elif arguments.action == "split":
+        show_identities([memory.entities.split(first, **given)], arguments, screen)
+    else:
+        decisions = memory.entities.decisions(namespace=who["namespace"], limit=SEARCHED)
+        ids, hint = (each.id for each in decisions), "kg-memory entities decisions shows them"
+        undone = memory.entities.undo(complete_id(first, ids, "decision", hint), **who)
+        if not screen.prints_json(undone):
+            screen.line(describe_identity(undone))
+
+
+def _check_names(arguments: Namespace) -> None:
+    """Refuse options that would have no effect.
+
+    Errors: `InputError`.
+    """
+    action, names = arguments.action, arguments.names
+    most = {"merge": None, "split": 1, "undo": 1}.get(action, 0)
+    if most is not None and len(names) > most:
+        raise InputError(f"entities {action} takes {most} names, got {len(names)}; quote names with spaces")
+    if action == "merge" and len(names) < 2:
+        raise InputError("entities merge needs the entity to keep and those to merge into it; give two names or ids")
+    if action in ("split", "undo") and not names:
+        raise InputError(f"entities {action} needs {'the name of an entity' if action == 'split' else 'an ID'}")
+    if action != "split" and (arguments.facts or arguments.episodes or arguments.name or arguments.type):
+        raise InputError("--fact, --episode, --as and --type can be given only to entities split")
+    if arguments.reason and action not in ("merge", "split", "undo"):
+        raise InputError("--reason goes with entities merge, split or undo")
+
+
+def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace, screen: Screen) -> None:
+    """Print decisions about entities, and how to take them back."""
+    if screen.prints_json(decisions):
+        return
+    for decision in decisions:
+        screen.line(describe_identity(decision))
+        screen.line(f"Undo it: kg-memory entities undo {decision.id}{name_option(arguments)}", "dim")
+
+
+# In words
+
+
+def describe_identity(decision: IdentityDecision) -> str:
+    """Return the effect of a decision about who is who, in a sentence."""
+    name, second = cell(decision.entity.name), cell(decision.second.name if decision.second else "")
+    moved = f"; {count_noun(decision.facts, 'fact')} moved" if decision.facts else ""
+    if decision.state == "undone":
+        now = f"{name} is one" if decision.kind == "split" else f"{name} and {second} are two"
+        return f"Undone: {now} again."
+    if decision.state == "waiting":
+        return f"Undone: whether {name} and {second} are one waits for review again."
+    if decision.state == "apart":
+        return f"Kept apart: {name} and {second} are two."
+    if decision.kind == "split":
+        return f"Split: {second} is another than {name}{moved}."
+    return f"Merged into {name} ({', '.join(map(cell, decision.entity.aliases))}){moved}."
+
+
+def describe_outcome(review: Review) -> list[str]:
+    """Return the state of *review* and of its two facts, a line each."""
+    last = review.decisions[-1].decision if review.decisions else None
+    lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
+    facts = {fact.id: fact for fact in (review.pending, review.existing)}
+    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in facts.values())]
+
+
+def _state(fact: Fact, review: Review) -> str:
+    if fact.reviewed or fact.expired_at is not None:
+        return validity(fact)
+    waits = fact.id == review.existing.id or review.ruling != "waiting"
+    return "waits for another verdict" if waits else "waits for review"
