@@ -149,32 +149,6 @@ def test_the_progress_of_a_resume_counts_all_that_waits(verbs, memory, monkeypat
     assert [each.added for each in told] == resumed
 
 
-def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiting(verbs, model):
-    whole = model.rules["extract_message"]
-
-    def failing(_):
-        raise AnswerError("no usable answer: try another model")
-
-    def picky(fields):
-        return failing(fields) if "poison" in fields["episode"]["content"] else whole(fields)
-
-    model.rules["extract_message"] = failing
-    for number, content in enumerate(("poison", "I moved to Oslo.", "I moved to Rome.")):
-        with pytest.raises(AnswerError):
-            verbs.add(content, speaker="Ann", at=f"2024-01-0{number + 1}")
-    model.rules["extract_message"] = picky
-    resumed = verbs.episodes.retry()
-    assert [each.error for each in resumed] == ["no usable answer: try another model", None, None]
-    assert [(each.id, each.content) for each in verbs.episodes.list(status="failed")] == [
-        (resumed[0].episode, "poison")
-    ]
-    assert len(verbs.facts.about("Ann")) == 2
-    many = [{"content": content, "at": "2024-02-01"} for content in ("poison again", "hello Bob.")]
-    added = verbs.add_many(many)
-    assert [bool(each.error) for each in added] == [True, False]
-    assert {each.id for each in verbs.episodes.list(status="failed")} == {resumed[0].episode, added[0].episode}
-
-
 NO_TIMES = dict.fromkeys(("as_of", "during", "believed_at"), None) | {"unreviewed": False}
 
 

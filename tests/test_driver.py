@@ -193,14 +193,6 @@ def test_the_clock_goes_on_when_the_systems_is_set_back(monkeypatch):
     assert clock() == first + 1
 
 
-def test_two_drivers_of_one_namespace_see_each_others_writes(driver, database, namespace):
-    other = open_driver(Scripted(), HashEmbeddings(), database)
-    assert other.run(read("MATCH (n:Own) RETURN n.name AS name"), namespace) == []
-    driver.run(write("CREATE (:Own {name: 'x'})"), namespace)
-    assert other.run(read("MATCH (n:Own) RETURN n.name AS name"), namespace) == [{"name": "x"}]
-    other.close()
-
-
 COUNT = "MATCH (n:Episode) RETURN count(n) AS n"
 
 

@@ -94,44 +94,47 @@ async def test_what_a_flow_holds_open_is_closed_before_a_cancelled_task_ends():
     assert kept.tb
 
 
-def test_a_flow_is_sent_the_answers_to_its_effects_and_returns_its_value(drive):
-    def flow() -> Flow[list[int]]:
-        first = yield 1
-        second = yield first
-        return [first, second]
-
-    assert drive(flow()) == [2, 4]
+def answered() -> Flow[list[int]]:
+    first = yield 1
+    second = yield first
+    return [first, second]
 
 
-def test_a_flow_without_effects_returns_at_once(drive):
-    def flow() -> Flow[str]:
-        yield from ()
-        return "done"
-
-    assert drive(flow()) == "done"
+def done() -> Flow[str]:
+    yield from ()
+    return "done"
 
 
-def test_an_error_of_an_effect_is_thrown_into_the_flow_which_may_go_on(drive):
-    def flow() -> Flow[tuple[str, int]]:
-        told = ""
-        try:
-            yield Failed("here")
-        except Failed as error:
-            told = str(error)
-        answer = yield 21
-        return told, answer
-
-    assert drive(flow()) == ("here", 42)
+def going_on(failing: Flow[Any]) -> Flow[tuple[str, int]]:
+    """Go on after the error of *failing*."""
+    told = ""
+    try:
+        yield from failing
+    except Failed as error:
+        told = str(error)
+    answer = yield 21
+    return told, answer
 
 
-def test_a_flow_may_return_in_answer_to_an_error(drive):
-    def flow() -> Flow[str]:
-        try:
-            yield Failed("here")
-        except Failed:
-            return "handled"
+def outer(number: int) -> Flow[list[int]]:
+    inner = yield from every(double(number + place) for place in range(3))
+    return inner
 
-    assert drive(flow()) == "handled"
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (answered, [2, 4]),
+        (done, "done"),
+        (lambda: going_on(fail("here")), ("here", 42)),
+        (lambda: going_on(every([double(1), fail("one")])), ("one", 42)),
+        (lambda: every(double(number) for number in range(20)), [2 * number for number in range(20)]),
+        (lambda: every([]), []),
+        (lambda: every(map(outer, (0, 10, 20))), [[0, 2, 4], [20, 22, 24], [40, 42, 44]]),
+    ],
+)
+def test_a_flow_is_sent_the_answers_to_its_effects_and_returns_its_value(drive, make, expected):
+    assert drive(make()) == expected
 
 
 def test_an_error_that_the_flow_does_not_handle_reaches_the_caller(drive):
@@ -148,37 +151,9 @@ def test_an_error_of_the_flow_itself_reaches_the_caller(drive):
         drive(flow())
 
 
-def test_results_of_every_flow_come_in_the_order_of_the_flows(drive):
-    assert drive(every(double(number) for number in range(20))) == [2 * number for number in range(20)]
-
-
-def test_every_of_nothing_is_nothing(drive):
-    assert drive(every([])) == []
-
-
-def test_every_flow_may_itself_run_every_flow_without_a_deadlock(drive):
-    def outer(number: int) -> Flow[list[int]]:
-        inner = yield from every(double(number + place) for place in range(3))
-        return inner
-
-    found = drive(every(outer(number) for number in range(0, 60, 10)))
-    assert found == [[2 * (number + place) for place in range(3)] for number in range(0, 60, 10)]
-
-
 def test_the_first_error_in_the_order_of_the_flows_is_raised(drive):
     with pytest.raises(Failed, match="first"):
         drive(every([double(1), fail("first"), double(2), fail("second")]))
-
-
-def test_an_error_of_one_of_every_flow_can_be_handled_by_the_flow_that_asked(drive):
-    def flow() -> Flow[str]:
-        try:
-            yield from every([double(1), fail("one")])
-        except Failed as error:
-            return f"handled {error}"
-        return "no error"
-
-    assert drive(flow()) == "handled one"
 
 
 def test_a_pool_runs_every_flow_at_the_same_time():

@@ -18,9 +18,7 @@ from kg_memory import EpisodeInput, GraphMemory, Settings
 from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
-    EmbeddingMismatch,
     InputError,
-    ModelUnavailable,
     SettingsError,
 )
 from kg_memory.falkor import binaries, embedded
@@ -163,42 +161,6 @@ def test_episodes_are_listed_by_a_filter(verbs):
         verbs.episodes.list(where={"sourc": "mail"})
 
 
-def test_what_the_model_failed_on_is_kept_found_by_its_words_and_finished_later(verbs, model):
-    whole = dict(model.rules)
-
-    def down(_: Any) -> Any:
-        raise ModelUnavailable("the model is down: try again later")
-
-    for prompt in ("extract_message", "extract_text", "extract_json"):
-        model.rules[prompt] = down
-    given = [
-        EpisodeInput(content="I moved to Oslo.", speaker="Ann", at=AT, thread="t", source_id="m1"),
-        EpisodeInput(content='{"name": "Bob", "city": "Rome"}', kind="json", at=AT),
-        EpisodeInput(content="Carl went to Paris.", kind="text", at=AT, source="diary"),
-    ]
-    for each in given:
-        with pytest.raises(ModelUnavailable):
-            verbs.add_many([each])
-    assert verbs.stats().waiting == len(verbs.episodes.list(status="waiting")) == 3
-    with pytest.raises(ModelUnavailable):
-        verbs.episodes.resume()
-    model.rules = whole
-    assert [each.content for each in verbs.search("Oslo").episodes][:1] == ["I moved to Oslo."]
-    assert [each.new for each in verbs.episodes.resume()] == [False, False, False]
-    assert verbs.stats().waiting == 0
-    assert verbs.episodes.resume() == []
-    assert len(verbs.facts.about("Ann")) == len(verbs.facts.about("Bob")) == len(verbs.facts.about("Carl")) == 1
-
-
-def test_everything_can_be_embedded_anew(verbs, server, settings, namespace):
-    verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
-    with GraphMemory(settings.with_(url=server.url), model=Scripted(), embeddings=HashEmbeddings(32, "small")) as other:
-        with pytest.raises(EmbeddingMismatch, match="reembed"):
-            other.search("Oslo", namespace=namespace)
-        assert Verbs(other, namespace, asynchronous=verbs._asynchronous).data.reembed() == 4
-        assert other.search("Oslo", namespace=namespace).facts
-
-
 def whole(name: str, given: str) -> str:
     """Return the pattern of the error of an argument that is no count."""
     return rf"{name} must be a whole number from [01] to .*, got {given}"
@@ -206,7 +168,6 @@ def whole(name: str, given: str) -> str:
 
 BAD = {
     "an empty content": ("add", ("",), {}, "content is empty"),
-    "a blank content": ("add", (" \n",), {}, "content is empty"),
     "a content that is no text": ("add", (7,), {}, "content is of type int: give a string"),
     "a record as it is": ("add", ({"name": "Ann"},), {}, "content is of type dict: give a string, a record as JSON"),
     "a huge content": ("add", ("x" * 1_000_001,), {}, "1000001 characters"),
@@ -222,55 +183,22 @@ BAD = {
     "an episode without content": ("add_many", ([{"speaker": "Ann"}],), {}, "content"),
     "one text instead of many": ("add_many", ("Hello.",), {}, "episodes must be a list"),
     "an empty question": ("search", ("",), {}, "question must be a non-empty string"),
-    "a blank question": ("context", (" ",), {}, "question must be a non-empty string"),
-    "a question that is none": ("search", (None,), {}, "question must be a non-empty string"),
-    "a limit of zero": ("search", ("Oslo",), {"limit": 0}, whole("limit", "0")),
     "a budget of zero": ("context", ("Oslo",), {"max_tokens": 0}, whole("max_tokens", "0")),
     "no facts at all": ("facts.about", ("Ann",), {"limit": 0}, whole("limit", "0")),
     "no entities at all": ("entities.list", (), {"limit": -1}, whole("limit", "-1")),
     "a page before the first": ("episodes.list", (), {"skip": -1}, whole("skip", "-1")),
-    "entities before the first": ("entities.list", (), {"skip": -1}, whole("skip", "-1")),
-    "a limit that is text": ("search", ("Oslo",), {"limit": "3"}, whole("limit", "")),
-    "a limit that is no whole number": ("search", ("Oslo",), {"limit": 2.5}, whole("limit", "2.5")),
-    "a limit that is a truth": ("search", ("Oslo",), {"limit": True}, whole("limit", "True")),
-    "a limit beyond all bounds": ("facts.about", ("Ann",), {"limit": 2**70}, "from 1 to 1000000000"),
-    "a budget that is text": ("context", ("Oslo",), {"max_tokens": "3"}, whole("max_tokens", "'3'")),
-    "a page beyond all bounds": ("entities.list", (), {"skip": 2**64}, "from 0 to 1000000000"),
-    "a name that is none": ("facts.about", (None,), {}, "name must be a non-empty string"),
     "facts of no date": ("facts.about", ("Ann",), {"as_of": "soon"}, "as_of must be a time, got 'soon'.*give a date"),
     "a question of no date": ("search", ("Oslo",), {"as_of": 5}, "as_of must be a datetime, ISO 8601.*got 5"),
-    "a belief of no date": (
-        "context",
-        ("Oslo",),
-        {"believed_at": "soon"},
-        "believed_at must be a time, got 'soon'.*give a date",
-    ),
-    "a time and a period": (
-        "search",
-        ("Oslo",),
-        {"as_of": "2024", "during": "2024"},
-        "must not both be set; leave one out",
-    ),
-    "facts of both": ("facts.about", ("Ann",), {"as_of": "2024", "during": ("2024", None)}, "must not both be set"),
+    "a belief of no date": ("context", ("Oslo",), {"believed_at": "soon"}, "believed_at must be a time, got 'soon'"),
+    "a time and a period": ("search", ("Oslo",), {"as_of": "2024", "during": "2024"}, "must not both be set"),
     "a period of one time": ("search", ("Oslo",), {"during": ["2024"]}, "during must be two times"),
     "a period of three": ("facts.about", ("Ann",), {"during": ("2023", "2024", "2025")}, "during must be two times"),
     "a period that is a number": ("context", ("Oslo",), {"during": 7}, "during must be .*got 7"),
     "a period of numbers": ("entities.around", ("Oslo",), {"during": (1, 2)}, "during must be a datetime.*got 1"),
     "an empty period": ("search", ("Oslo",), {"during": ""}, "during must be a time, got ''"),
-    "a period that ends before it begins": (
-        "search",
-        ("Oslo",),
-        {"during": ("2024", "2023")},
-        "during must end after it begins",
-    ),
+    "a period that ends before it begins": ("search", ("Oslo",), {"during": ("2024", "2023")}, "end after it begins"),
     "history of nobody": ("facts.history", (" ",), {}, "name must be a non-empty string"),
     "history of no relation": ("facts.history", ("Ann", ""), {}, "predicate must be a non-empty string, got ''"),
-    "history of a relation that is none": (
-        "facts.history",
-        ("Ann", 7),
-        {},
-        "predicate must be a non-empty string, got 7",
-    ),
     "a timeline of nobody": ("facts.timeline", (None,), {}, "name must be a non-empty string"),
     "a timeline without moments": ("facts.timeline", ("Ann",), {"limit": 0}, whole("limit", "0")),
     "changes since never": ("facts.changes", ("soon",), {}, "since must be a time, got 'soon'"),
@@ -278,14 +206,12 @@ BAD = {
     "an evolution of nothing": ("facts.evolution", ("",), {}, "fact must be the id of a fact"),
     "an evolution of what is no fact": ("facts.evolution", ("a\x00b\ud800",), {}, "namespace has no fact"),
     "around nobody": ("entities.around", ("",), {}, "name must be a non-empty string"),
-    "around no name": ("entities.around", (7,), {}, "name must be a non-empty string"),
     "around too far": ("entities.around", ("Ann", 7), {}, "steps must be at most 6"),
     "around at no distance": ("entities.around", ("Ann", 0), {}, whole("steps", "0")),
     "around without facts": ("entities.around", ("Ann",), {"limit": "3"}, whole("limit", "'3'")),
     "no reviews": ("reviews.list", (), {"limit": 0}, whole("limit", "0")),
     "no conflicts": ("reviews.conflicts", (), {"skip": -1}, whole("skip", "-1")),
     "deciding about nothing": ("reviews.decide", ("", "accept"), {}, "no review ''"),
-    "deciding about what is none": ("reviews.decide", (7, "accept"), {}, "no review 7"),
     "deciding about what is not there": ("reviews.decide", ("\x00'", "accept"), {}, "memory.reviews"),
     "undoing what is not there": ("reviews.undo", ("nothing",), {}, "no review 'nothing'"),
     "correcting no predicate": ("predicates.update", (" ",), {"single_valued": True}, "predicate is empty"),
@@ -295,17 +221,9 @@ BAD = {
     "a correction that is no truth": ("predicates.update", ("LIKES",), {"single_valued": "no"}, "True or False"),
     "a thread that is none": ("search", ("Oslo",), {"thread": 7}, "thread must be a string, got 7"),
     "nothing instead of many": ("add_many", (None,), {}, "episodes must be a list"),
-    "a number instead of many": ("add_many", (3,), {}, "episodes must be a list"),
     "one episode instead of many": ("add_many", (EpisodeInput(content="Hello."),), {}, "episodes must be a list"),
     "many with the date 0": ("add_many", ([{"content": "x", "at": 0}],), {}, "at is 0.*ISO 8601"),
-    "a status that is a list": (
-        "episodes.list",
-        (),
-        {"status": ["x"]},
-        "saved, waiting, working, done, failed, skipped",
-    ),
     "an unknown status": ("episodes.list", (), {"status": "lost"}, "saved, waiting, working, done, failed, skipped"),
-    "an empty name": ("facts.about", (" ",), {}, "name must be a non-empty string"),
     "nothing to embed anew": ("data.reembed", (), {}, "is empty or does not exist"),
 }
 

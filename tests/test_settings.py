@@ -20,39 +20,24 @@ def test_nothing_set_gives_the_defaults():
     assert Settings.from_env({}) == Settings()
 
 
+KINDS = {
+    "url": ("falkor://db:6379", "falkor://db:6379"),
+    "data_dir": ("~/memory", Path.home() / "memory"),
+    "fsync": ("everysec", "everysec"),
+    "idle_seconds": ("0", 0.0),
+    "allow_old_falkordb": ("Yes", True),
+    "model_timeout": ("2.5", 2.5),
+    "embedding_dimensions": ("256", 256),
+    "previous_messages": ("7", 7),
+    "instructions": ("Keep order numbers.", "Keep order numbers."),
+}
+
+
 def test_each_kind_of_setting_is_read_from_its_variable():
-    environment = {
-        "KG_MEMORY_URL": "falkor://db:6379",
-        "KG_MEMORY_DATA_DIR": "~/memory",
-        "KG_MEMORY_FSYNC": "everysec",
-        "KG_MEMORY_IDLE_SECONDS": "0",
-        "KG_MEMORY_ALLOW_OLD_FALKORDB": "Yes",
-        "KG_MEMORY_MODEL": "offline",
-        "KG_MEMORY_MODEL_TIMEOUT": "2.5",
-        "KG_MEMORY_EMBEDDING_DIMENSIONS": "256",
-        "KG_MEMORY_MERGE_THRESHOLD": "0.9",
-        "KG_MEMORY_ASK_THRESHOLD": "0.5",
-        "KG_MEMORY_PREVIOUS_MESSAGES": "7",
-        "KG_MEMORY_INSTRUCTIONS": "Keep order numbers.",
-        "UNRELATED": "x",
-    }
-    read = Settings.from_env(environment)
-    assert read == Settings(
-        url="falkor://db:6379",
-        data_dir=Path.home() / "memory",
-        fsync="everysec",
-        idle_seconds=0.0,
-        allow_old_falkordb=True,
-        model="offline",
-        model_timeout=2.5,
-        embedding_dimensions=256,
-        merge_threshold=0.9,
-        ask_threshold=0.5,
-        previous_messages=7,
-        instructions="Keep order numbers.",
-    )
-    assert type(read.previous_messages) is int
-    assert type(read.idle_seconds) is float
+    environment = {ENV_PREFIX + name.upper(): text for name, (text, _) in KINDS.items()}
+    read = Settings.from_env({**environment, "UNRELATED": "x"})
+    assert read == Settings(**{name: value for name, (_, value) in KINDS.items()})
+    assert all(type(getattr(read, name)) is type(value) for name, (_, value) in KINDS.items())
 
 
 def test_every_plain_setting_can_be_set_from_the_environment():
@@ -111,67 +96,42 @@ def test_a_variable_that_cannot_be_read_is_named_with_what_it_may_be(name, text,
         Settings.from_env({f"KG_MEMORY_{name}": text})
 
 
+NAN = float("nan")
+WRONG = {
+    "fsync": ("never",),
+    "conflict_strategy": ("luck", None),
+    "entity_types": ((),),
+    **dict.fromkeys(("idle_seconds", "previous_messages", "reflections"), (-1, NAN)),
+    **dict.fromkeys(("candidates", "max_content", "max_community_bytes", "max_entities", "max_facts"), (0,)),
+    **dict.fromkeys(("chunk_size", "model_timeout"), (0, NAN)),
+    **dict.fromkeys(("merge_threshold", "ask_threshold", "auto_threshold", "review_threshold"), (-0.1, 1.5, NAN)),
+    "temporal_decay_rate": (-1, 11, NAN),
+    "abstain_below": (-0.1, 1.1, NAN),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_setting_that_cannot_work_is_refused_by_name(name):
+    for value in WRONG[name]:
+        with pytest.raises(SettingsError, match=name):
+            Settings(**{name: value})
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("fsync", "never"),
-        ("idle_seconds", -1),
-        ("previous_messages", -1),
-        ("reflections", -1),
-        ("candidates", 0),
-        ("max_content", 0),
-        ("max_community_bytes", 0),
-        ("max_entities", 0),
-        ("max_facts", 0),
-        ("chunk_size", 0),
-        ("model_timeout", 0),
-        ("merge_threshold", 1.5),
-        ("ask_threshold", -0.1),
-        ("merge_threshold", float("nan")),
-        ("idle_seconds", float("nan")),
-        ("model_timeout", float("nan")),
-        ("entity_types", ()),
-        ("conflict_strategy", "luck"),
-        ("conflict_strategy", None),
-        ("auto_threshold", 1.1),
-        ("review_threshold", -0.1),
-        ("auto_threshold", float("nan")),
-        ("review_threshold", float("nan")),
-        ("temporal_decay_rate", -1),
-        ("temporal_decay_rate", 11),
-        ("temporal_decay_rate", float("nan")),
-        ("abstain_below", -0.1),
-        ("abstain_below", 1.1),
-        ("abstain_below", float("nan")),
-    ],
+    ("lower", "upper"), [("ask_threshold", "merge_threshold"), ("review_threshold", "auto_threshold")]
 )
-def test_a_setting_that_cannot_work_is_refused_by_name(name, value):
-    with pytest.raises(SettingsError, match=name):
-        Settings(**{name: value})
-
-
-def test_the_threshold_of_asking_lies_below_that_of_merging():
-    with pytest.raises(SettingsError, match="ask_threshold <= merge_threshold"):
-        Settings(merge_threshold=0.5, ask_threshold=0.6)
+def test_a_threshold_does_not_lie_above_the_next_one(lower, upper):
+    assert getattr(Settings(**{lower: 0.0, upper: 0.0}), upper) == 0.0
+    assert Settings.from_env({ENV_PREFIX + name.upper(): "0.7" for name in (lower, upper)})
+    for low, high in ((0.6, 0.5), (0.5, 0.0)):
+        with pytest.raises(SettingsError, match=f"{lower} <= {upper}"):
+            Settings(**{lower: low, upper: high})
 
 
 def test_no_more_replicas_can_be_needed_than_are_waited_for():
     assert Settings(wait_replicas=2, min_replicas=2).min_replicas == 2
     with pytest.raises(SettingsError, match="min_replicas must not be above wait_replicas, got 1 and 0"):
         Settings(min_replicas=1)
-
-
-def test_the_threshold_of_review_does_not_lie_above_that_of_taking_effect():
-    with pytest.raises(SettingsError, match="review_threshold <= auto_threshold"):
-        Settings(review_threshold=0.9)
-    same = Settings.from_env({"KG_MEMORY_REVIEW_THRESHOLD": "0.7", "KG_MEMORY_AUTO_THRESHOLD": "0.7"})
-    assert (same.review_threshold, same.auto_threshold) == (0.7, 0.7)
-
-
-def test_a_threshold_of_zero_is_zero():
-    assert Settings(merge_threshold=0.0, ask_threshold=0.0).merge_threshold == 0.0
-    with pytest.raises(SettingsError, match="ask_threshold <= merge_threshold"):
-        Settings(merge_threshold=0.0, ask_threshold=0.5)
 
 
 @pytest.mark.parametrize("vectors", [LocalEmbeddings(), HashEmbeddings()], ids=["local", "other"])

@@ -213,17 +213,6 @@ def test_the_inner_steps_are_streamed_on_request(memory, config):
     assert [step for place, update in parts if not place for step in update] == ["recall", "answer", "remember"]
 
 
-async def test_users_who_talk_at_once_share_nothing(memory, namespace):
-    graph = chat(memory, answer="I see.")
-    homes = {"ann@example.com": "Oslo", "Bob B. Bee": "Rome", "安/ann": "Paris"}
-    users = {name: User(f"{namespace} {name}") for name in homes}
-    told = (graph.ainvoke(said(f"Ann lives in {homes[name]}"), context=users[name]) for name in homes)
-    await asyncio.gather(*told)
-    asked = (graph.ainvoke(said("Where does Ann live?"), context=users[name]) for name in homes)
-    for name, state in zip(homes, await asyncio.gather(*asked), strict=True):
-        assert {home for home in homes.values() if home in state["memory_context"]} == {homes[name]}
-
-
 def test_the_second_clock_is_asked_by_nodes_middleware_and_tools(memory, namespace, config):
     memory.add("I live in Bergen.", speaker="Ann", at="2020-01-01", namespace=namespace)
     [before] = memory.facts.about("Ann", namespace=namespace)
@@ -352,19 +341,6 @@ def test_what_a_failing_model_could_not_read_is_saved_with_all_behind_it(run, me
     assert [each.sentence for each in memory.facts.about("Ann", namespace=namespace)] == ["Ann lives in Oslo"]
     assert memory.stats(namespace=namespace).waiting == 0
     assert (len(state["messages"]), state["log"], len(remembered(memory, namespace))) == (2, ["answered"], 2)
-
-
-def test_the_assistant_teaches_the_memory_nothing_that_was_recalled(run, memory, namespace, config):
-    memory.add("Ann lives in Oslo.", namespace=namespace)
-    graph = StateGraph(State)
-    graph.add_node("recall", recall_node(memory))
-    graph.add_node("answer", lambda _: {"messages": [AIMessage("Ann lives in Oslo. Shall I call her?")]})
-    graph.add_node("remember", remember_node(memory))
-    graph.add_edge(START, "recall").add_edge("recall", "answer").add_edge("answer", "remember")
-    run(graph.compile(), said("Where does Ann live?"), config)
-    assert {content for _, content in remembered(memory, namespace)} == {
-        "Ann lives in Oslo.", "Where does Ann live?", "Shall I call her?",
-    }  # fmt: skip
 
 
 def test_in_the_background_messages_are_handed_over_and_read_later(run, memory, model, namespace, config):

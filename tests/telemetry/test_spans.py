@@ -161,13 +161,6 @@ def test_all_that_many_episodes_take_lies_in_one_verb(memory, told, counted, nam
     assert counted("kg_memory.episodes", **{"kg_memory.status": "done"}) == 3
 
 
-def test_verbs_look_as_they_did():
-    assert GraphMemory.add.__doc__
-    assert GraphMemory.add.__name__ == "add"
-    assert asyncio.iscoroutinefunction(GraphMemory.aadd)
-    assert not hasattr(GraphMemory.close, "__wrapped__")
-
-
 def test_nothing_is_made_while_it_is_off(memory, told, namespace):
     telemetry.uninstrument()
     memory.add("I live in Oslo.", namespace=namespace, **SAID)
