@@ -13,7 +13,7 @@ from conversations import Conversation, turn_names
 from recall import DEPTHS, Find, measure, searching
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.evaluation.systems.baselines import best
+from kg_memory.contrib.evaluation.systems import best
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from kg_memory.contrib.evaluation.records import Conversation
-from kg_memory.contrib.evaluation.systems.baselines import Scores, bags_of_words, bm25, both, cosine, embed
+from kg_memory.contrib.evaluation.systems import Scores, bags_of_words, bm25, both, cosine, embed
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.models.graph import EpisodeInput
 

@@ -23,7 +23,7 @@ from graphiti_core.nodes import EntityNode
 from graphiti_core.utils.maintenance.community_operations import update_community
 
 from benchmarks.communities_data import name, planted, strangers
-from kg_memory.contrib.evaluation.systems.graphiti import NoRanker, connect
+from benchmarks.systems.graphiti import NoRanker, connect
 
 GROUP = "graphiti_communities"
 SIZE = 20

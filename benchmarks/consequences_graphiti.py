@@ -12,8 +12,8 @@ from graphiti_core.nodes import EpisodeType
 
 from benchmarks.consequences import moment
 from benchmarks.consequences_stories import Asked, Story
+from benchmarks.systems.graphiti import NoRanker, connect
 from benchmarks.temporal_graphiti import READINGS, Edge, GraphitiEmbedder, Reader, Reading, ended, to_edge
-from kg_memory.contrib.evaluation.systems.graphiti import NoRanker, connect
 from tests.scripted import HashEmbeddings
 
 EDGES = """MATCH (a:Entity)-[e:RELATES_TO]->(:Entity)

@@ -32,7 +32,7 @@ from opening import ingest, kept, opened, write
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.evaluation.records import Conversation, Question
-from kg_memory.contrib.evaluation.systems.baselines import best
+from kg_memory.contrib.evaluation.systems import best
 from kg_memory.contrib.offline.lexicon import content_words
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.sentences import split_sentences

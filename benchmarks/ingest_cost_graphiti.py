@@ -13,7 +13,7 @@ from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
 from graphiti_core.nodes import EpisodeType
 
-from kg_memory.contrib.evaluation.systems.graphiti import NoRanker, connect
+from benchmarks.systems.graphiti import NoRanker, connect
 from kg_memory.models.graph import EpisodeInput
 
 

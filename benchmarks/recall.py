@@ -11,7 +11,7 @@ from typing import Any
 from conversations import Conversation, turn
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.evaluation.metrics import recall
+from kg_memory.contrib.evaluation.report import recall
 
 DEPTHS = (5, 10, 20)
 Find = Callable[[Conversation, str], list[str]]

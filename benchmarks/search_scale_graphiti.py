@@ -24,7 +24,7 @@ from graphiti_core.search.search_config_recipes import COMBINED_HYBRID_SEARCH_RR
 
 from benchmarks.search_scale_data import Data, Prepared, Row, identifier, moment
 from benchmarks.search_scale_load import Texts, blocks_of
-from kg_memory.contrib.evaluation.systems.graphiti import NoRanker, connect
+from benchmarks.systems.graphiti import NoRanker, connect
 
 GROUP = "scale"
 BATCH = 500

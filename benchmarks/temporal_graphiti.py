@@ -21,7 +21,7 @@ from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.nodes import EpisodeType
 
 from benchmarks.graphiti_prompts import block
-from kg_memory.contrib.evaluation.systems.graphiti import connect
+from benchmarks.systems.graphiti import connect
 from tests.scripted import HashEmbeddings
 from tests.time.reader import names
 from tests.time.scenarios import Point, Said, Scenario, Told

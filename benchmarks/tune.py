@@ -23,8 +23,8 @@ from typing import Any
 from conversations import beam_conversations, locomo_conversations, turn
 from opening import ingest, kept, opened, write
 
-from kg_memory.contrib.evaluation.metrics import bootstrap, recall
 from kg_memory.contrib.evaluation.records import Conversation
+from kg_memory.contrib.evaluation.report import bootstrap, recall
 from kg_memory.retrieval.question import Question
 from kg_memory.retrieval.ranking import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.recipe import DEFAULT

@@ -36,9 +36,6 @@ EXTRAS = {
     "server": "import kg_memory.contrib.server.app, kg_memory.contrib.server.mcp.server, uvicorn",
     "evaluate": "import kg_memory.contrib.evaluation.report, matplotlib, langchain",
     "bench": "import graphiti_core, matplotlib",
-    "evaluate-graphiti": "from kg_memory.contrib.evaluation.registry import find_system; find_system('graphiti')",
-    "evaluate-mem0": "from kg_memory.contrib.evaluation.registry import find_system; find_system('mem0')",
-    "evaluate-langmem": "from kg_memory.contrib.evaluation.registry import find_system; find_system('langmem')",
 }
 """What each extra makes possible; `docs`, `test` and `dev` are installed by make."""
 

@@ -11,15 +11,25 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.evaluation.datasets.reading import JsonList
-from kg_memory.contrib.evaluation.records import Conversation
-from kg_memory.contrib.evaluation.registry import DATASETS, find_dataset
+from kg_memory.contrib.evaluation.options import find_dataset
+from kg_memory.contrib.evaluation.records import Conversation, Dataset
 from kg_memory.errors import InputError
+
+APART = {
+    "agent-memory": "benchmarks.datasets.changes:AGENT_MEMORY",
+    "meme": "benchmarks.datasets.changes:MEME",
+    "personamem": "benchmarks.datasets.personamem:PERSONAMEM",
+}
+"""The names of data sets that are not part of the package."""
+
+
+def find(name: str) -> Dataset:
+    return find_dataset(APART.get(name, name))
 
 
 def load(name: str, path: Path | None, variant: str | None = None) -> list[Conversation]:
     """Return the conversations of a data set, after checking what holds for all."""
-    conversations = list(find_dataset(name).load(path, variant))
+    conversations = list(find(name).load(path, variant))
     assert len({conversation.name for conversation in conversations}) == len(conversations)
     for conversation in conversations:
         sources = [episode.source_id for episode in conversation.episodes]
@@ -97,23 +107,13 @@ def test_longmemeval_holds_one_history_at_a_time(tmp_path: Path) -> None:
         )
         file.write("]")
     tracemalloc.start()
-    conversations = find_dataset("longmemeval").load(path, None)
+    conversations = find("longmemeval").load(path, None)
     names = [conversation.name for conversation in conversations]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert names == [f"q{place}" for place in range(30)]
     assert peak < path.stat().st_size / 2
-    assert conversations[-1].name == "q29"
-    assert [conversation.name for conversation in conversations[3:5]] == ["q3", "q4"]
-
-
-def test_brackets_and_quotes_in_strings_end_no_record(tmp_path: Path) -> None:
-    path = tmp_path / "list.json"
-    values = [{"a": "é" * 50}, {"b": ["]", "\\", '"']}, {"c": {"d": [[], {}]}}]
-    path.write_text(
-        "\ufeff [ " + " ,\n ".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n]\n", "utf-8"
-    )
-    assert list(JsonList(path, "a list", lambda value: value)) == values
+    assert [conversation.name for conversation in conversations] == names, "it is read again"
 
 
 def dmr_record(**fields: Any) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def test_meme(tmp_path: Path) -> None:
     cascade, deleted = after.questions
     assert (cascade.category, cascade.answer, cascade.evidence) == ("Cas", "Cy", {"s0/2", "s1/0", "s2/2"})
     assert (deleted.answerable, deleted.evidence) == (False, {"s0/0", "s0/2"})
-    assert "delete" in find_dataset("meme").criterion("Del").strict
+    assert "delete" in find("meme").criterion("Del").strict
 
 
 def personamem_files(folder: Path, **changed: str) -> Path:
@@ -219,7 +219,7 @@ def test_personamem(tmp_path: Path) -> None:
     assert late.episodes[3].at == datetime(2025, 1, 2, 9, tzinfo=UTC)
     [question] = late.questions
     assert question.choices == ('(a) Rock, "it\'s" loud', "(b) Jazz")
-    assert (question.answer, find_dataset("personamem").criterion("recall").by) == ("(b) Jazz", "rules")
+    assert (question.answer, find("personamem").criterion("recall").by) == ("(b) Jazz", "rules")
 
 
 def test_agent_memory(tmp_path: Path) -> None:
@@ -256,30 +256,26 @@ def test_a_context_that_is_asked_about_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "problem"),
     [
-        ("longmemeval", "a.json", "{}", r"a\.json is no JSON list: give a JSON list of questions with question_id"),
-        ("longmemeval", "a.json", '[{"question_id": }]', r"a\.json, record 1: not valid JSON"),
-        ("longmemeval", "a.json", '[{"question_id": 1', r"a\.json ends in the middle: download it again"),
+        ("longmemeval", "a.json", "{}", r"a\.json, record 1 has no 'question_id': give a JSON list of questions"),
+        ("longmemeval", "a.json", '[{"question_id": }]', r"a\.json:1: not JSON"),
+        ("longmemeval", "a.json", '[{"question_id": 1', r"a\.json:1: not JSON"),
         ("longmemeval", "a.json", '[{"question_id": 1}]', r"a\.json, record 1 has no 'haystack_session_ids'"),
-        ("longmemeval", "a.json", "[] ", None),
+        ("longmemeval", "a.json", "[] ", r"a\.json has no records"),
         ("longmemeval", "a.json", "[{}]", r"record 1 has no 'question_id'"),
-        ("longmemeval", "a.json", "[", r"ends in the middle"),
-        ("dmr", "a.jsonl", "{", r"a\.jsonl, line 1: not valid JSON"),
+        ("dmr", "a.jsonl", "{", r"a\.jsonl:1: not JSON"),
         ("dmr", "a.jsonl", '{"previous_dialogs": []}', r"a\.jsonl, record 1 has no 'self_instruct'"),
-        ("dmr", "a.jsonl", "[]", r"a\.jsonl, record 1 is malformed"),
-        ("meme", "a.json", "{}", r"a\.json is no JSON list: give a JSON list of episodes"),
+        ("dmr", "a.jsonl", '{"previous_dialogs": [1]}', r"a\.jsonl, record 1 is malformed"),
+        ("meme", "a.json", "7", r"a\.json, record 1: a record must be an object"),
         ("meme", "a.json", "[{}]", r"a\.json, record 1 has no 'episode_id'"),
         ("personamem", "questions_a.csv", "question_id\nq", r"questions_a\.csv, record 1 has no 'end_index"),
         ("personamem", "questions_a.csv", "question_id\n", r"questions_a\.csv has no questions"),
     ],
 )
 def test_errors_name_the_file_and_what_it_should_hold(
-    name: str, file: str, content: str, problem: str | None, tmp_path: Path
+    name: str, file: str, content: str, problem: str, tmp_path: Path
 ) -> None:
     path = tmp_path / file
     path.write_text(content, "utf-8")
-    if problem is None:
-        assert load(name, path) == []
-        return
     with pytest.raises(InputError, match=problem):
         load(name, path)
 
@@ -287,14 +283,13 @@ def test_errors_name_the_file_and_what_it_should_hold(
 @pytest.mark.parametrize(("name", "file"), [("longmemeval", "a.json"), ("dmr", "a.jsonl"), ("personamem", "a.csv")])
 def test_a_file_that_is_no_text(name: str, file: str, tmp_path: Path) -> None:
     (tmp_path / file).write_bytes(b"PK\x03\x04\xff\xfe")
-    with pytest.raises(InputError, match=f"{file} is no"):
+    with pytest.raises(InputError, match=rf"{file} (is no|\(.*in UTF-8)"):
         load(name, tmp_path / file)
 
 
 @pytest.mark.parametrize("name", ["agent-memory", "dmr", "longmemeval", "meme", "personamem"])
 def test_a_data_set_says_where_it_is_from(name: str, tmp_path: Path) -> None:
-    assert name in DATASETS
-    dataset = find_dataset(name)
+    dataset = find(name)
     assert dataset.name == name
     assert dataset.licence
     assert dataset.source.startswith("https://")

@@ -15,13 +15,18 @@ from typing import Any
 import pytest
 from langchain_openai import ChatOpenAI
 
+from kg_memory.contrib.evaluation.options import find_system
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.registry import find_system
 from kg_memory.errors import InputError, MissingExtra
 from kg_memory.models.graph import EpisodeInput
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings
 
+SYSTEMS = {
+    "graphiti": "benchmarks.systems.graphiti:Graphiti",
+    "mem0": "benchmarks.systems.mem0:Mem0",
+    "langmem": "benchmarks.systems.langmem:LangMem",
+}
 HOME = re.compile(r"(\w+) lives in (\w+)")
 
 
@@ -117,7 +122,7 @@ def tools(model: Model, tmp_path: Path) -> Iterator[Tools]:
 
 def run(name: str, tools: Tools) -> tuple[Retrieved, Retrieved]:
     """Ingest two conversations, ask about one with many threads, forget it, and ask again."""
-    system = find_system(name)(tools)
+    system = find_system(SYSTEMS[name])(tools)
     try:
         system.ingest(ANN)
         system.ingest(BEA)
@@ -133,7 +138,7 @@ def run(name: str, tools: Tools) -> tuple[Retrieved, Retrieved]:
 def calls_when_resumed(name: str, tools: Tools, model: Model) -> int:
     """Open the system of the same folder again, and ingest a conversation that it has read."""
     asked = len(model.sent)
-    system = find_system(name)(tools)
+    system = find_system(SYSTEMS[name])(tools)
     try:
         system.ingest(BEA)
         assert "Rome" in system.context(replace(QUESTION, text="Where does Bea live?"), BEA, 1000).text
@@ -183,12 +188,12 @@ def test_langmem(tools: Tools, model: Model) -> None:
 def test_a_model_is_needed(name: str, module: str, tmp_path: Path) -> None:
     needs(module)
     with pytest.raises(InputError, match=f"{name} reads with a chat model"):
-        find_system(name)(Tools(None, HashEmbeddings(), tmp_path))
+        find_system(SYSTEMS[name])(Tools(None, HashEmbeddings(), tmp_path))
 
 
 @pytest.mark.parametrize(("name", "module"), [("graphiti", "graphiti_core"), ("mem0", "mem0"), ("langmem", "langmem")])
 def test_a_library_that_is_not_installed(name: str, module: str) -> None:
     if find_spec(module) is not None:
         pytest.skip(f"{module} is installed")
-    with pytest.raises(MissingExtra, match=rf"{name} needs .*pip install 'temporal-kg-memory\[evaluate-{name}\]'"):
-        find_system(name)
+    with pytest.raises(MissingExtra, match=rf"{name}:\w+ needs the package {module}: pip install"):
+        find_system(SYSTEMS[name])

@@ -1,26 +1,46 @@
-"""The options of a run, and the questions that they select."""
+"""The options of a run, and what they name: data sets, systems, and the questions that are asked."""
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from kg_memory.contrib.evaluation.judges import MODES
-from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question
+from kg_memory.contrib.evaluation.models import Prices
+from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question, System, Tools
 from kg_memory.contrib.evaluation.results import question_key
-from kg_memory.contrib.evaluation.spending import Prices
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, MissingExtra
+
+DATASETS = {
+    "beam": "datasets.assistants:BEAM",
+    "dmr": "datasets.people:DMR",
+    "locomo": "datasets.people:LOCOMO",
+    "longmemeval": "datasets.assistants:LONGMEMEVAL",
+    "niah": "datasets.niah:NIAH",
+}
+SYSTEMS = {
+    "bm25": "systems:open_bm25",
+    "dense": "systems:open_dense",
+    "full": "systems:FullContext",
+    "hybrid": "systems:open_hybrid",
+    "ours": "systems:open_ours",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of ``kg-memory evaluate``, in the order of its help.
 
-    `model` is the one that systems read with, None for none. `budget` has limits by name, see `spending.LIMITS`.
+    `model` is the one that systems read with, None for none. `budget` limits ``calls``, ``tokens`` and ``money``.
     """
 
     dataset: str
@@ -51,7 +71,7 @@ class Selection:
     Each conversation is read when the iteration comes to it, as some are large.
     """
 
-    conversations: Sequence[Conversation]
+    conversations: Iterable[Conversation]
     asked: Mapping[int, Mapping[str, Question]]
 
     @property
@@ -63,23 +83,16 @@ class Selection:
         return len(self.asked)
 
     def __iter__(self) -> Iterator[Conversation]:
-        for place in sorted(self.asked):
-            yield replace(self.conversations[place], questions=list(self.asked[place].values()))
+        for place, conversation in enumerate(islice(self.conversations, max(self.asked) + 1)):
+            if place in self.asked:
+                yield replace(conversation, questions=list(self.asked[place].values()))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Entry:
-    """A question in its category; they are ordered by who is asked first."""
-
-    later: bool
-    share: float
-    draw: bytes
-    place: int
-    key: str
-    question: Question = field(compare=False)
+_Entry = tuple[bool, float, bytes, int, str, Question]
+"""A question of a category, sorted by when it is asked: not the first, its share, its draw, its place and its key."""
 
 
-def select(dataset: Dataset, conversations: Sequence[Conversation], options: Options) -> Selection:
+def select(dataset: Dataset, conversations: Iterable[Conversation], options: Options) -> Selection:
     """Return the conversations with the questions that are asked.
 
     Of `limit` questions each category gets its share, and one at least where there is room. Which ones depends on the
@@ -89,34 +102,34 @@ def select(dataset: Dataset, conversations: Sequence[Conversation], options: Opt
     groups: defaultdict[str, list[tuple[bytes, int, str, Question]]] = defaultdict(list)
     for place, conversation in _choose(conversations, options.conversations):
         for question in conversation.questions:
-            key = question_key(conversation, question)
-            draw = hashlib.sha256(f"{options.seed}/{key}".encode()).digest()
-            groups[question.category].append((draw, place, key, question))
+            group = groups[question.category]
+            if question.evidence or not options.retrieval_only:
+                key = question_key(conversation, question)
+                group.append((hashlib.sha256(f"{options.seed}/{key}".encode()).digest(), place, key, question))
     if unknown := set(options.categories) - groups.keys():
         known = ", ".join(sorted(groups))
         raise InputError(f"unknown category {min(unknown)!r} of {dataset.name}: use one of {known}")
     wanted = set(options.categories) or groups.keys() - dataset.left_out
-    entries = sorted(entry for category in wanted for entry in _entries(groups[category], options))
+    entries = sorted(entry for category in wanted for entry in _order(groups[category]))
     if not entries:
         raise InputError(f"no question of {dataset.name} is left: choose other categories or conversations")
     kept: defaultdict[int, dict[str, Question]] = defaultdict(dict)
-    for entry in entries[: options.limit]:
-        kept[entry.place][entry.key] = entry.question
+    for *_, place, key, question in entries[: options.limit]:
+        kept[place][key] = question
     return Selection(conversations, kept)
 
 
-def _entries(group: Iterable[tuple[bytes, int, str, Question]], options: Options) -> Iterator[_Entry]:
+def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
     """Yield the questions of a category, shuffled.
 
     The question at place i of n stands at (i + 1/2) / n, but for the first ones, which lead: so the first ones of all
     categories together have each category's share.
     """
-    asked = [row for row in sorted(group, key=itemgetter(0, 1, 2)) if row[3].evidence or not options.retrieval_only]
-    for number, (draw, place, key, question) in enumerate(asked):
-        yield _Entry(number > 0, (number + 0.5) / len(asked), draw, place, key, question)
+    for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
+        yield (number > 0, (number + 0.5) / len(group), *row)
 
 
-def _choose(conversations: Sequence[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
+def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
     """Yield the conversations of these names with their places; a number is the first so many, no name is all."""
     first = int(names[0]) if len(names) == 1 and names[0].isdecimal() else None
     left, known = set(names), []
@@ -129,3 +142,53 @@ def _choose(conversations: Sequence[Conversation], names: Sequence[str]) -> Iter
             yield place, conversation
     if names and first is None and left:
         raise InputError(f"unknown conversation {min(left)!r}: use a number, or names such as {', '.join(known[:12])}")
+
+
+# Data sets and systems by their names
+
+
+def find_dataset(name: str) -> Dataset:
+    """Return the data set *name*, or the one that ``package.module:attribute`` names.
+
+    Raises: `InputError` if there is none.
+    """
+    found = _load(DATASETS, name, "data set")
+    if not isinstance(found, Dataset):
+        raise InputError(
+            f"data set {name!r} must be a kg_memory.contrib.evaluation.records.Dataset, got {type(found).__name__}"
+        )
+    return found
+
+
+def find_system(name: str) -> Callable[[Tools], System]:
+    """Return the function that opens the system *name*, ``ours:plan``, or the user's ``package.module:function``.
+
+    Raises: `InputError` if there is none, `MissingExtra` if a package that it needs is not installed.
+    """
+    own, _, plan = name.partition(":")
+    if own == "ours" and plan:
+        return partial(_load(SYSTEMS, own, "system"), plan=plan)
+    opener: Callable[[Tools], System] = _load(SYSTEMS, name, "system")
+    return opener
+
+
+def _load(table: Mapping[str, str], name: str, kind: str) -> Any:
+    if name in table:
+        module, _, attribute = f"{__package__}.{table[name]}".partition(":")
+    else:
+        module, _, attribute = name.partition(":")
+        if not attribute:
+            raise InputError(
+                f"unknown {kind} {name!r}: use one of {', '.join(table)}, or package.module:name for your own"
+            )
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+    try:
+        return getattr(import_module(module), attribute)
+    except AttributeError:
+        raise InputError(f"{kind} {name!r}: the module {module} has no {attribute}; correct the name") from None
+    except ModuleNotFoundError as error:
+        if error.name and module.startswith(error.name):
+            raise InputError(f"{name!r}: there is no module {error.name}; correct the name") from None
+        raise MissingExtra(f"{name} needs the package {error.name}: pip install {error.name}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -111,15 +111,16 @@ class Dataset:
     """A public benchmark.
 
     `load` takes a file or folder, None for data that is generated, and a variant, None for the first of `variants`.
-    It raises `InputError` if the file is of another kind. `source` tells where to get the data. `criteria` has a
-    criterion by category; "" stands for the others. Categories that are `left_out` are asked only by name.
+    It returns the conversations, which can be iterated again, or raises `InputError` for a file of another kind.
+    `source` tells where to get the data. `criteria` has a criterion by category; "" stands for the others. Categories
+    that are `left_out` are asked only by name.
     """
 
     name: str
     title: str
     licence: str
     source: str
-    load: Callable[[Path | None, str | None], Sequence[Conversation]]
+    load: Callable[[Path | None, str | None], Iterable[Conversation]]
     criteria: Mapping[str, Criterion] = field(default_factory=lambda: MappingProxyType({"": Criterion()}))
     variants: tuple[str, ...] = ()
     left_out: frozenset[str] = frozenset()

@@ -6,20 +6,18 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
-from kg_memory.contrib.evaluation import judges, prompts
-from kg_memory.contrib.evaluation.judges import Judge
-from kg_memory.contrib.evaluation.models import Asker, open_chat, open_embeddings
-from kg_memory.contrib.evaluation.options import Options, Selection, select
+from kg_memory.contrib.evaluation import judges
+from kg_memory.contrib.evaluation.judges import Judge, reader_prompt
+from kg_memory.contrib.evaluation.models import Asker, Ledger, measure, open_chat, open_embeddings
+from kg_memory.contrib.evaluation.options import Options, Selection, find_dataset, find_system, select
 from kg_memory.contrib.evaluation.records import Conversation, Cost, Dataset, Question, System, Tools
-from kg_memory.contrib.evaluation.registry import find_dataset, find_system
 from kg_memory.contrib.evaluation.results import Results, cost_fields, cost_of, question_key
-from kg_memory.contrib.evaluation.spending import Ledger, Meter
 from kg_memory.errors import BudgetSpent, InputError, KGMemoryError, MissingExtra, ModelError, SettingsError
 from kg_memory.settings import OFFLINE
 
@@ -29,36 +27,13 @@ Say = Callable[[str], None]
 _NOTED = ("dataset", "variant", "systems", "reader", "judge", "embedder", "max_tokens", "limit", "seed")
 
 
-@dataclass
-class Contender:
-    """A system, and the meter of the model that it reads with."""
+class Step(NamedTuple):
+    """A question of a conversation, to be answered by a system; `key` is its name in the data set."""
 
     system: System
-    meter: Meter | None
-
-    @property
-    def name(self) -> str:
-        """The system's name."""
-        return self.system.name
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A question of a conversation, to be answered by a system."""
-
-    contender: Contender
     conversation: Conversation
     question: Question
-
-    @property
-    def system(self) -> str:
-        """The system's name."""
-        return self.contender.name
-
-    @property
-    def key(self) -> str:
-        """The name of the question in its data set."""
-        return question_key(self.conversation, self.question)
+    key: str
 
 
 @dataclass
@@ -79,7 +54,7 @@ class Evaluation:
     conversations: Selection
     results: Results
     ledger: Ledger
-    contenders: list[Contender]
+    systems: list[System]
     reader: Asker | None
     judge: Judge | None
     outcome: Outcome = field(default_factory=Outcome)
@@ -93,21 +68,23 @@ class Evaluation:
         several steps fail one after another. Errors of this program are raised.
         """
         try:
-            for contender in self.contenders:
+            for system in self.systems:
                 for conversation in self.conversations:
-                    self._evaluate(contender, conversation, say)
+                    self._evaluate(system, conversation, say)
         except (BudgetSpent, SettingsError, MissingExtra) as error:
             self.outcome.stopped = str(error)
         return self.outcome
 
-    def _evaluate(self, contender: Contender, conversation: Conversation, say: Say) -> None:
-        steps = [Step(contender, conversation, question) for question in conversation.questions]
-        left = [step for step in steps if self._is_left(step)]
+    def _evaluate(self, system: System, conversation: Conversation, say: Say) -> None:
+        keys = {question_key(conversation, question): question for question in conversation.questions}
+        left = [
+            Step(system, conversation, question, key) for key, question in keys.items() if self._is_left(system, key)
+        ]
         if not left:
             return
-        if any(step.key not in self.results.answers(contender.name) for step in left):
-            say(f"{contender.name}: reading {conversation.name}, {len(conversation.episodes)} messages")
-            if not self._ingest(contender, conversation):
+        if any(step.key not in self.results.answers(system.name) for step in left):
+            say(f"{system.name}: reading {conversation.name}, {len(conversation.episodes)} messages")
+            if not self._ingest(system, conversation):
                 return
         pool = ThreadPoolExecutor(self.options.concurrency, thread_name_prefix="evaluate")
         try:
@@ -117,37 +94,37 @@ class Evaluation:
                 total = self.ledger.total
                 tokens = total.input_tokens + total.output_tokens
                 say(
-                    f"{contender.name}: {conversation.name}, {done} of {len(left)} questions; {total.calls:,} calls, "
+                    f"{system.name}: {conversation.name}, {done} of {len(left)} questions; {total.calls:,} calls, "
                     f"{tokens:,} tokens so far"
                 )
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _is_left(self, step: Step) -> bool:
-        if self.options.retrieval_only or self.judge is None:
-            return step.key not in self.results.retrievals(step.system)
-        return step.key not in self.results.verdicts(step.system, self.judge.name)
+    def _is_left(self, system: System, key: str) -> bool:
+        if self.judge is None:
+            return key not in self.results.retrievals(system.name)
+        return key not in self.results.verdicts(system.name, self.judge.name)
 
-    def _ingest(self, contender: Contender, conversation: Conversation) -> bool:
+    def _ingest(self, system: System, conversation: Conversation) -> bool:
         """Ingest the conversation; return whether its questions can be asked."""
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
-            with _measure(contender.meter) as costs, _as_model_error(contender.name):
-                contender.system.ingest(conversation)
+            with measure() as costs, _as_model_error(system.name):
+                system.ingest(conversation)
         except KGMemoryError as error:
             failure = error
         cost = sum(costs, Cost())
-        done = {row["conversation"] for row in self.results.of("ingest", contender.name)}
+        done = {row["conversation"] for row in self.results.of("ingest", system.name)}
         if cost.calls or conversation.name not in done:
             self.results.add(
                 "ingest",
-                system=contender.name,
+                system=system.name,
                 conversation=conversation.name,
                 episodes=len(conversation.episodes),
                 seconds=round(time.perf_counter() - began, 3),
                 **cost_fields(cost),
-                model=contender.meter.name if contender.meter else None,
+                model=self.options.model,
             )
         if failure is not None:
             self.ledger.check()
@@ -157,10 +134,10 @@ class Evaluation:
     def _run_step(self, step: Step) -> None:
         """Answer and judge a question, as far as it is not done."""
         try:
-            if self.options.retrieval_only:
+            if self.reader is None or self.judge is None:
                 self.results.add("retrieval", **self._retrieve(step)[0])
             else:
-                self._answer_and_judge(step)
+                self._answer_and_judge(step, self.reader, self.judge)
         except KGMemoryError as error:
             self._fail(error)
         else:
@@ -168,16 +145,16 @@ class Evaluation:
 
     def _retrieve(self, step: Step) -> tuple[dict[str, Any], str]:
         """Return the fields about the retrieval, and the context."""
-        question, conversation, contender = step.question, step.conversation, step.contender
+        system, conversation, question, key = step
         began = time.perf_counter()
-        with self._measure(contender.meter) as costs, _as_model_error(step.system):
-            found = contender.system.context(question, conversation, self.options.max_tokens)
+        with self._measure(self.options.model) as costs, _as_model_error(system.name):
+            found = system.context(question, conversation, self.options.max_tokens)
         threads = {episode.source_id: episode.thread for episode in conversation.episodes}
         by_thread = bool(question.evidence) and not question.evidence.intersection(threads)
         sources = [threads.get(source) or source if by_thread else source for source in found.sources]
         fields = {
-            "system": step.system,
-            "question": step.key,
+            "system": system.name,
+            "question": key,
             "category": question.category,
             "search_seconds": round(time.perf_counter() - began, 4),
             "context_tokens": found.tokens,
@@ -187,37 +164,35 @@ class Evaluation:
         }
         return fields, found.text
 
-    def _answer_and_judge(self, step: Step) -> None:
-        if self.reader is None or self.judge is None:
-            raise InputError("answers need a reader and a judge: name both, or ask for retrieval only")
-        question, key = step.question, step.key
-        row = self.results.answers(step.system).get(key)
+    def _answer_and_judge(self, step: Step, reader: Asker, judge: Judge) -> None:
+        question, name = step.question, step.system.name
+        row = self.results.answers(name).get(step.key)
         if row is None:
             fields, context = self._retrieve(step)
             began = time.perf_counter()
-            with self._measure(self.reader.meter) as costs:
-                answer = self.reader.ask(prompts.reader(question, context))
+            with self._measure(reader.name) as costs:
+                answer = reader.ask(reader_prompt(question, context))
             seconds = round(time.perf_counter() - began, 4)
             asked = {"text": question.text, "expected": question.answer, "answer": answer}
             reading = cost_fields(sum(costs, Cost()), "reader_")
             self.results.add("answer", **fields, **asked, reader_seconds=seconds, **reading)
         else:
             answer = row["answer"]
-        if key not in self.results.verdicts(step.system, self.judge.name):
-            with self._measure(self.judge.meter) as costs:
-                verdict = self.judge.judge(question, answer)
-            about = {"system": step.system, "question": key, "judge": self.judge.name, "verdict": verdict}
+        if step.key not in self.results.verdicts(name, judge.name):
+            with self._measure(judge.name) as costs:
+                verdict = judge.judge(question, answer)
+            about = {"system": name, "question": step.key, "judge": judge.name, "verdict": verdict}
             self.results.add("verdict", **about, **cost_fields(sum(costs, Cost()), "judge_"))
 
     @contextmanager
-    def _measure(self, meter: Meter | None) -> Iterator[list[Cost]]:
-        """Collect the costs of a step; those of a step that fails are noted, as they are spent."""
-        with _measure(meter) as costs:
+    def _measure(self, model: str | None) -> Iterator[list[Cost]]:
+        """Collect the costs of a step by *model*; those of a step that fails are noted, as they are spent."""
+        with measure() as costs:
             try:
                 yield costs
             except BaseException:
-                if meter and costs:
-                    self.results.add("spent", model=meter.name, **cost_fields(sum(costs, Cost())))
+                if costs:
+                    self.results.add("spent", model=model, **cost_fields(sum(costs, Cost())))
                 raise
 
     def _fail(self, error: KGMemoryError) -> None:
@@ -233,12 +208,6 @@ class Evaluation:
                     f"stopped after {FAILURES} failures one after another, the last: {error}"
                 ) from error
 
-    def close(self) -> None:
-        """Close the systems and the results."""
-        for contender in self.contenders:
-            contender.system.close()
-        self.results.close()
-
 
 @contextmanager
 def open_evaluation(options: Options) -> Iterator[Evaluation]:
@@ -249,9 +218,8 @@ def open_evaluation(options: Options) -> Iterator[Evaluation]:
     dataset = find_dataset(options.dataset)
     conversations = select(dataset, dataset.load(options.data, options.variant), options)
     openers = [(name, find_system(name)) for name in options.systems]
-    results = Results(options.out)
-    evaluation: Evaluation | None = None
-    try:
+    with ExitStack() as opened:
+        results = opened.enter_context(closing(Results(options.out)))
         results.start(_manifest(options))
         ledger = Ledger(options.budget, options.prices)
         for row in results.rows:
@@ -262,23 +230,17 @@ def open_evaluation(options: Options) -> Iterator[Evaluation]:
         if not options.retrieval_only:
             if options.reader is None:
                 raise InputError("answers need a reader: name a model with --reader, or use --retrieval-only")
-            reader = Asker(options.reader, Meter(options.reader, ledger))
+            reader = Asker(options.reader, ledger)
             judge = _open_judge(dataset, options, ledger)
         embeddings = open_embeddings(options.embedder)
-        evaluation = Evaluation(options, dataset, conversations, results, ledger, [], reader, judge)
+        systems: list[System] = []
         for name, opener in openers:
-            meter = Meter(options.model, ledger) if options.model else None
             folder = options.out / "systems" / name.replace(":", "-").replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
-            model = open_chat(options.model, meter) if options.model and meter else None
+            model = open_chat(options.model, ledger) if options.model else None
             with _as_model_error(name):
-                evaluation.contenders.append(Contender(opener(Tools(model, embeddings, folder)), meter))
-        yield evaluation
-    finally:
-        if evaluation is None:
-            results.close()
-        else:
-            evaluation.close()
+                systems.append(opened.enter_context(closing(opener(Tools(model, embeddings, folder)))))
+        yield Evaluation(options, dataset, conversations, results, ledger, systems, reader, judge)
 
 
 def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
@@ -290,8 +252,7 @@ def _open_judge(dataset: Dataset, options: Options, ledger: Ledger) -> Judge:
             )
         name = judges.RULES
     judges.check(dataset, name, options.categories)
-    asker = None if name == judges.RULES else Asker(name, Meter(name, ledger))
-    return Judge(dataset, asker, options.modes)
+    return Judge(dataset, None if name == judges.RULES else Asker(name, ledger), options.modes)
 
 
 def _manifest(options: Options) -> dict[str, Any]:
@@ -309,15 +270,6 @@ def _manifest(options: Options) -> dict[str, Any]:
         "data": digest or (str(data.resolve()) if data else None),
         "model": options.model or OFFLINE,
     }
-
-
-@contextmanager
-def _measure(meter: Meter | None) -> Iterator[list[Cost]]:
-    if meter is None:
-        yield []
-        return
-    with meter.measure() as costs:
-        yield costs
 
 
 @contextmanager

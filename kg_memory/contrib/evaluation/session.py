@@ -6,20 +6,20 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
+from typing import NamedTuple
 
 from kg_memory import __version__
 from kg_memory.cli.output import Screen, count_noun
-from kg_memory.contrib.evaluation import prompts, report
-from kg_memory.contrib.evaluation.judges import MODES
-from kg_memory.contrib.evaluation.options import Options
+from kg_memory.contrib.evaluation import report
+from kg_memory.contrib.evaluation.judges import MODES, judge_prompt, reader_prompt
+from kg_memory.contrib.evaluation.models import price_of
+from kg_memory.contrib.evaluation.options import DATASETS, SYSTEMS, Options, find_dataset
 from kg_memory.contrib.evaluation.records import Conversation, Cost, System
-from kg_memory.contrib.evaluation.registry import DATASETS, SYSTEMS, find_dataset
 from kg_memory.contrib.evaluation.report import Figures
 from kg_memory.contrib.evaluation.results import question_key
 from kg_memory.contrib.evaluation.run import Evaluation, open_evaluation
-from kg_memory.contrib.evaluation.spending import price_of
 from kg_memory.errors import InputError, MissingExtra
 from kg_memory.settings import OFFLINE
 from kg_memory.text.tokenise import estimate_tokens
@@ -82,7 +82,7 @@ def _list(screen: Screen) -> int:
 def _check_asked(evaluation: Evaluation, screen: Screen) -> None:
     questions = len(evaluation.conversations.keys)
     conversations = count_noun(len(evaluation.conversations), "conversation")
-    systems = ", ".join(contender.name for contender in evaluation.contenders)
+    systems = ", ".join(system.name for system in evaluation.systems)
     screen.note(f"{evaluation.dataset.title}: {count_noun(questions, 'question')} about {conversations}, to {systems}")
 
 
@@ -92,23 +92,26 @@ def _preview(evaluation: Evaluation, screen: Screen) -> bool:
     if not rows:
         screen.note("No model will be asked.")
         return False
-    whole = _total(rows)
-    lines = [_cells(row) for row in [*rows, whole]]
+    prices = {row: price_of(row.model, row.cost, evaluation.options.prices) for row in rows if row.cost is not None}
+    known = [price for price in prices.values() if price is not None]
+    money = sum(known) if len(known) == len(prices) else None
+    total = Row("total", "", sum((row.cost for row in rows if row.cost is not None), Cost()))
+    lines = [*(_cells(row, prices.get(row)) for row in rows), _cells(total, money)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         screen.note("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    if whole.money is None:
+    if money is None:
         screen.note("Give --price MODEL=IN/OUT for each model, for a million tokens, to see it in money.")
     screen.note("This is an estimate. A reader that thinks before it answers writes more.")
     return True
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, money: float | None) -> tuple[str, ...]:
     if row.cost is None:
         return row.what, row.model, "not known: it is counted as it goes, use --budget", "", "", ""
     amounts = (f"{row.cost.calls:,.0f} calls", f"{row.cost.input_tokens:,.0f} tokens in")
-    money = "" if row.money is None else f"{row.money:,.2f} in money"
-    return row.what, row.model, *amounts, f"{row.cost.output_tokens:,.0f} out", money
+    price = "" if money is None else f"{money:,.2f} in money"
+    return row.what, row.model, *amounts, f"{row.cost.output_tokens:,.0f} out", price
 
 
 def _confirm() -> bool:
@@ -136,7 +139,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
     options, results = evaluation.options, evaluation.results
     wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name
-    names = [contender.name for contender in evaluation.contenders]
+    names = [system.name for system in evaluation.systems]
     found = report.figures(results, names, judge, wanted)
     if not found:
         screen.note("Nothing is answered yet.")
@@ -172,30 +175,23 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
 # The estimate
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The estimated cost of a part of the run; None if it is not known. `money` is None without a price."""
+class Row(NamedTuple):
+    """The estimated cost of a part of the run by a model; None if it is not known."""
 
     what: str
     model: str
     cost: Cost | None
-    money: float | None
-
-    @classmethod
-    def of(cls, what: str, model: str, cost: Cost | None, options: Options) -> Row:
-        """Return the row with its money, by the prices of *options*."""
-        return cls(what, model, cost, None if cost is None else price_of(model, cost, options.prices))
 
 
 def estimate(evaluation: Evaluation) -> list[Row]:
     """Return the estimated cost of what is not done yet, by system and role."""
     options, judge, results = evaluation.options, evaluation.judge, evaluation.results
     rows: list[Row] = []
-    for contender in evaluation.contenders:
-        name = contender.name
-        ingest, contexts = _estimate_reading(contender.system, evaluation.conversations, options.max_tokens)
+    for system in evaluation.systems:
+        name = system.name
+        ingest, contexts = _estimate_reading(system, evaluation.conversations, options.max_tokens)
         if options.model is not None or ingest is not None:
-            rows.append(Row.of(f"{name}: ingest", options.model or "", ingest, options))
+            rows.append(Row(f"{name}: ingest", options.model or "", ingest))
         if options.reader is None or judge is None:
             continue
         answering, judging = Cost(), Cost()
@@ -203,12 +199,12 @@ def estimate(evaluation: Evaluation) -> list[Row]:
             for question in conversation.questions:
                 key = question_key(conversation, question)
                 if key not in results.answers(name):
-                    answering += Cost(1, tokens + estimate_tokens(prompts.reader(question, "")), ANSWER_TOKENS)
+                    answering += Cost(1, tokens + estimate_tokens(reader_prompt(question, "")), ANSWER_TOKENS)
                 if key not in results.verdicts(name, judge.name):
-                    asked = estimate_tokens(prompts.judge(question, "", "")) + 2 * ANSWER_TOKENS
+                    asked = estimate_tokens(judge_prompt(question, "", "")) + 2 * ANSWER_TOKENS
                     judging += Cost(1, asked, VERDICT_TOKENS).times(judge.calls(question))
-        rows.append(Row.of(f"{name}: answer", options.reader, answering, options))
-        rows.append(Row.of(f"{name}: judge", judge.name, judging, options))
+        rows.append(Row(f"{name}: answer", options.reader, answering))
+        rows.append(Row(f"{name}: judge", judge.name, judging))
     return [row for row in rows if row.cost is None or row.cost.calls]
 
 
@@ -222,11 +218,3 @@ def _estimate_reading(
     estimates: list[tuple[Cost, int]] = [ask(conversation, max_tokens) for conversation in conversations]
     costs, tokens = zip(*estimates, strict=True)
     return sum(costs, Cost()), list(tokens)
-
-
-def _total(rows: Sequence[Row]) -> Row:
-    """Return the sum of the rows whose cost is known."""
-    money = [row.money for row in rows if row.cost is not None]
-    known = [amount for amount in money if amount is not None]
-    cost = sum((row.cost for row in rows if row.cost is not None), Cost())
-    return Row("total", "", cost, sum(known) if len(known) == len(money) else None)

@@ -259,7 +259,7 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the records that an object lists under *names*, or else the object, if there is anything in it."""
+    """Yield the records that an object lists under *names*, or else the object, unless it is an empty page of these."""
     text.take("{")
     fields: Row = {}
     lists = 0
@@ -276,5 +276,6 @@ def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
         else:
             fields[key] = text.value()
         closing = text.take(",", "}") == "}"
-    if not lists and any(isinstance(value, str | dict) and value for value in fields.values()):
+    is_page = names and not any(isinstance(value, str | dict) and value for value in fields.values())
+    if not lists and not is_page:
         yield "", fields

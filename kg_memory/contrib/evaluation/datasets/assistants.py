@@ -1,35 +1,23 @@
-"""LongMemEval, PersonaMem and BEAM: chats of a user with an assistant.
+"""LongMemEval and BEAM: chats of a user with an assistant.
 
 LongMemEval (Wu et al. 2024) has 500 questions, each with its own history of dated sessions. A history of S has about
 50 sessions, one of M about 500, and one of the oracle only those with evidence.
-
-PersonaMem (Jiang et al. 2025) asks which of four answers suits a user, whose wishes change from session to session. A
-question is asked at a place in a history that it shares with others: those of one place are asked of one
-conversation, which ends there. The data has no dates: the first session is dated 1 January 2025, each other a day
-after the one before.
 
 BEAM (Tavakoli et al. 2025) has chats of 100K to 10M tokens, and ten kinds of questions with rubrics.
 """
 
 from __future__ import annotations
 
-import ast
-import csv
-import re
-import sys
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from itertools import accumulate, groupby
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.chats import read
 from kg_memory.contrib.evaluation.datasets.reading import (
-    JsonList,
     Names,
+    Records,
+    find_file,
     following,
-    json_lines,
     malformed,
     messages,
     moment,
@@ -53,7 +41,7 @@ _PREFERENCE = (
 )
 
 
-def load_longmemeval(path: Path | None, variant: str | None = None) -> Sequence[Conversation]:
+def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[Conversation]:
     """Return a conversation for each question of a file, or of the file of *variant* in a folder; none is held.
 
     The evidence is the turns with ``has_answer``, or where none is marked all turns of the sessions with the answer.
@@ -61,20 +49,11 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Sequence[
 
     Raises: `InputError` if it is no such file.
     """
-    path = require(path, "longmemeval", "longmemeval_s_cleaned.json, or the folder that it is in")
-    if path.is_dir():
-        path = _history_file(path, variant or _HISTORIES[0])
-    return JsonList(path, _LONGMEMEVAL, _history)
+    path = find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
+    return Records(path, _LONGMEMEVAL, _history)
 
 
-def _history_file(folder: Path, variant: str) -> Path:
-    found = sorted(folder.glob(f"longmemeval_{variant}*.json"))
-    if not found:
-        raise InputError(f"{folder} has no file longmemeval_{variant}*.json: download it, or give another variant")
-    return found[0]
-
-
-def _history(raw: Mapping[str, Any]) -> Conversation:
+def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
     name = str(raw["question_id"])
     sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
     answers = set(raw["answer_session_ids"])
@@ -120,97 +99,6 @@ LONGMEMEVAL = Dataset(
         "abstention": Criterion(strict=ABSTAIN, lenient=ABSTAIN),
     },
     variants=_HISTORIES,
-)
-
-
-_PERSONAMEM = (
-    "questions_SIZE.csv with question_id, question_type, user_question_or_message, all_options, correct_answer, "
-    "shared_context_id and end_index_in_shared_context, beside shared_contexts_SIZE.jsonl"
-)
-_SIZES = ("32k", "128k", "1M")
-FIRST_SESSION = datetime(2025, 1, 1, 9, tzinfo=UTC)
-_OPTION = re.compile(r"\s*\(([a-z])\)", re.IGNORECASE)
-
-
-def load_personamem(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return a conversation for each place at which questions of a file are asked, or of that of *variant* in a folder.
-
-    Raises: `InputError` if it is no such file.
-    """
-    size = variant or _SIZES[0]
-    path = require(path, "personamem", f"questions_{size}.csv, or the folder that it is in")
-    path = require(path / f"questions_{size}.csv", "personamem", _PERSONAMEM) if path.is_dir() else path
-    contexts = path.with_name(path.stem.replace("questions", "shared_contexts", 1) + ".jsonl")
-    asked = _multiple_choice(path)
-    conversations = []
-    for number, raw in json_lines(require(contexts, "personamem", _PERSONAMEM), _PERSONAMEM):
-        with malformed(contexts, f"record {number}", _PERSONAMEM):
-            [(context, turns)] = raw.items()
-            places = asked.pop(context, {})
-            said = _sessions(context, turns[: max(places, default=0)])
-        for end, questions in sorted(places.items()):
-            shared = [message for place, message in said if place < end]
-            conversations.append(Conversation(f"{context}-{end}", shared, questions))
-    if asked:
-        raise InputError(f"{contexts} has no context {min(asked)}, which {path.name} asks about: give {_PERSONAMEM}")
-    return conversations
-
-
-def _multiple_choice(path: Path) -> dict[str, dict[int, list[Question]]]:
-    """Return the questions of a file by their context and their place in it."""
-    asked: dict[str, dict[int, list[Question]]] = defaultdict(lambda: defaultdict(list))
-    csv.field_size_limit(sys.maxsize)
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for number, row in enumerate(csv.DictReader(file), start=1):
-                with malformed(path, f"record {number}", _PERSONAMEM):
-                    place = int(row["end_index_in_shared_context"])
-                    asked[row["shared_context_id"]][place].append(_choice_question(row))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is no CSV file ({error}): give {_PERSONAMEM}") from None
-    if not asked:
-        raise InputError(f"{path} has no questions: give {_PERSONAMEM}")
-    return asked
-
-
-def _choice_question(row: Mapping[str, str]) -> Question:
-    choices = tuple(str(option) for option in ast.literal_eval(row["all_options"]))
-    right = row["correct_answer"].strip("() ").lower()
-    answers = [option for option in choices if (match := _OPTION.match(option)) and match[1].lower() == right]
-    if len(answers) != 1:
-        raise ValueError(f"correct_answer is {row['correct_answer']!r}, which is none of all_options")
-    # An older version of the data calls the text "question".
-    text = row["user_question_or_message"] if "user_question_or_message" in row else row["question"]
-    return Question(
-        id=row["question_id"],
-        text=text,
-        category=row["question_type"],
-        answer=answers[0],
-        choices=choices,
-        asker="user",
-    )
-
-
-def _sessions(context: str, turns: list[dict[str, Any]]) -> list[tuple[int, EpisodeInput]]:
-    """Return the messages of a history with their places in it; one of the role ``system`` begins a session."""
-    numbers = list(accumulate(turn["role"] == "system" for turn in turns))
-    said: list[tuple[int, EpisodeInput]] = []
-    for number, several in groupby(range(len(turns)), key=lambda place: numbers[place]):
-        session = list(several)
-        at = FIRST_SESSION + timedelta(days=max(0, number - 1))
-        spoken = messages([turns[place] for place in session], f"{context}/{number}", at)
-        said += [(session[0] + place, message) for place, message in spoken]
-    return said
-
-
-PERSONAMEM = Dataset(
-    name="personamem",
-    title="PersonaMem",
-    licence="none is stated in its repository: see the page of the data",
-    source="https://huggingface.co/datasets/bowen-upenn/PersonaMem",
-    load=load_personamem,
-    criteria={"": Criterion("rules")},
-    variants=_SIZES,
 )
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kg_memory.contrib.evaluation.records import Conversation, Criterion, Dataset, Question
-from kg_memory.contrib.evaluation.systems.lines import line
+from kg_memory.contrib.evaluation.systems import line
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.tokenise import estimate_tokens

@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.chats import formats
-from kg_memory.contrib.evaluation.datasets.reading import Names, json_lines, malformed, messages, read_json, require
+from kg_memory.contrib.evaluation.datasets.reading import (
+    Names,
+    Records,
+    find_file,
+    malformed,
+    messages,
+    read_json,
+    require,
+)
 from kg_memory.contrib.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
@@ -100,14 +108,14 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
     Raises: `InputError` if it is no such file.
     """
     del variant
-    path = require(path, "dmr", _DMR_FILE)
-    path = require(path / _DMR_FILE, "dmr", _DMR_FILE) if path.is_dir() else path
-    names, conversations = Names(), []
-    for number, raw in json_lines(path, _DMR):
-        with malformed(path, f"record {number}", _DMR):
-            name = (raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}"
-            conversations.append(_chat(raw, names.unique(str(name))))
-    return conversations
+    path = find_file(path, "dmr", _DMR_FILE)
+    names = Names()
+
+    def chat(number: int, raw: Mapping[str, Any]) -> Conversation:
+        name = (raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}"
+        return _chat(raw, names.unique(str(name)))
+
+    return [*Records(path, _DMR, chat)]
 
 
 def _chat(raw: Mapping[str, Any], name: str) -> Conversation:

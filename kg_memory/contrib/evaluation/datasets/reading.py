@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
+from kg_memory.contrib.importers.moving import read_json_records
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 
@@ -18,10 +19,6 @@ T = TypeVar("T")
 TICK = timedelta(microseconds=1)
 """Messages of one session have one time in the data; they keep their order by this much."""
 _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
-_LIST = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_BRACKET = re.compile(rb'[^"\[\]{}]*+(?:%s[^"\[\]{}]*+)*+([\[\]{}])' % _STRING, re.DOTALL)
-"""A bracket, after anything that is none and after whole strings."""
 
 
 def require(path: Path | None, name: str, form: str) -> Path:
@@ -34,6 +31,17 @@ def require(path: Path | None, name: str, form: str) -> Path:
     if not path.exists():
         raise InputError(f"{path} does not exist: {name} is read from {form}; correct --data")
     return path
+
+
+def find_file(path: Path | None, name: str, pattern: str) -> Path:
+    """Return *path*, or the first file in that folder that matches *pattern*. Raises: `InputError`."""
+    path = require(path, name, f"{pattern}, or the folder that it is in")
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob(pattern))
+    if not found:
+        raise InputError(f"{path} has no file {pattern}: download it, or give another variant")
+    return found[0]
 
 
 def read_json(path: Path) -> Any:
@@ -51,22 +59,6 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}:{error.lineno}: not valid JSON ({error.msg}): download the file again") from None
 
 
-def json_lines(path: Path, form: str) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the value of each line of a JSON Lines file that is not empty.
-
-    Raises: `InputError`.
-    """
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, json.loads(line)
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no UTF-8 text: give {form}") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {number}: not valid JSON ({error.msg}): give {form}") from None
-
-
 @contextmanager
 def malformed(path: Path, record: str, form: str) -> Iterator[None]:
     """Turn errors about missing fields and wrong types of a record into an `InputError` that names file and record."""
@@ -82,50 +74,22 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
         raise InputError(f"{path}, {record} is malformed ({error}): give {form}") from None
 
 
-class JsonList(Sequence[T], Generic[T]):
-    """The objects of a JSON list in a file. Each is read when it is asked for, so that memory holds one at a time.
+@dataclass(frozen=True)
+class Records(Generic[T]):
+    """The values that `build` makes of the records of a JSON list or a JSON Lines file, with their numbers from 1.
 
-    *form* says what the file should hold. *build* makes an item of a record.
-
-    Raises: `InputError` if the file holds no whole JSON list; an item that *build* cannot make raises it, too.
+    Each iteration reads the file anew and holds one record at a time. `form` says what the file should hold.
+    Raises: `InputError`, also for a record that `build` cannot use.
     """
 
-    def __init__(self, path: Path, form: str, build: Callable[[Any], T]) -> None:
-        self._path, self._form, self._build = path, form, build
-        with path.open("rb") as file:
-            if not _LIST.match(file.read(64)):
-                raise InputError(f"{path} is no JSON list: give {form}")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                self._spans = list(self._scan(data))
+    path: Path
+    form: str
+    build: Callable[[int, Any], T]
 
-    def _scan(self, data: mmap.mmap) -> Iterator[tuple[int, int]]:
-        """Yield the place of each object of the list."""
-        depth = start = 0
-        for bracket in _BRACKET.finditer(data):
-            if bracket[1] in b"[{":
-                depth += 1
-                start = bracket.start(1) if depth == 2 else start
-            else:
-                depth -= 1
-                if depth == 1:
-                    yield start, bracket.end()
-        if depth:
-            raise InputError(f"{self._path} ends in the middle: download it again, {self._form}")
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        start, end = self._spans[index]
-        with self._path.open("rb") as file, malformed(self._path, f"record {index % len(self) + 1}", self._form):
-            file.seek(start)
-            return self._build(json.loads(file.read(end - start)))
+    def __iter__(self) -> Iterator[T]:
+        for number, _, record in read_json_records(self.path, ()):
+            with malformed(self.path, f"record {number}", self.form):
+                yield self.build(number, record)
 
 
 def moment(text: str) -> datetime:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.evaluation.datasets.reading import (
     Names,
+    Records,
+    find_file,
     following,
-    json_lines,
     malformed,
     messages,
     moment,
@@ -54,18 +56,14 @@ def load_meme(path: Path | None, variant: str | None = None) -> list[Conversatio
 
     Raises: `InputError` if it is no such file.
     """
-    variant = variant or _VARIANTS[0]
-    path = require(path, "meme", f"meme_{variant}.json, or the folder that it is in")
-    path = require(path / f"meme_{variant}.json", "meme", f"meme_{variant}.json") if path.is_dir() else path
-    episodes = read_json(path)
-    if not isinstance(episodes, list):
-        raise InputError(f"{path} is no JSON list: give {_MEME}")
-    names, conversations = Names(), []
-    for number, raw in enumerate(episodes, start=1):
-        with malformed(path, f"record {number}", _MEME):
-            name = names.unique(f"{raw.get('domain', 'meme')}-{raw['episode_id']}")
-            conversations += [_phase(raw, name, phase) for phase in ("before", "after")]
-    return conversations
+    path = find_file(path, "meme", f"meme_{variant or _VARIANTS[0]}.json")
+    names = Names()
+
+    def phases(_: int, raw: Mapping[str, Any]) -> list[Conversation]:
+        name = names.unique(f"{raw.get('domain', 'meme')}-{raw['episode_id']}")
+        return [_phase(raw, name, phase) for phase in ("before", "after")]
+
+    return [*chain.from_iterable(Records(path, _MEME, phases))]
 
 
 def _phase(raw: Mapping[str, Any], name: str, phase: str) -> Conversation:
@@ -137,21 +135,24 @@ def load_agent_memory(path: Path | None, variant: str | None = None) -> list[Con
     )
     told: dict[tuple[str, ...], set[str]] = {}
     episodes: dict[str, EpisodeInput] = {}
-    for number, raw in json_lines(events, _AGENT_MEMORY):
-        with malformed(events, f"record {number}", _AGENT_MEMORY):
-            name, at = raw["id"], _utc(raw["recorded_at"])
-            if name in episodes:
-                raise InputError(f"{events} has the id {name!r} twice: give {_AGENT_MEMORY}")
-            episodes[name] = EpisodeInput(content=raw["text"], speaker=raw["source"], at=at, source_id=name)
-            told.setdefault((raw["subject"], raw["predicate"]), set()).add(name)
+    for probe, episode in Records(events, _AGENT_MEMORY, _event):
+        name = str(episode.source_id)
+        if name in episodes:
+            raise InputError(f"{events} has the id {name!r} twice: give {_AGENT_MEMORY}")
+        episodes[name] = episode
+        told.setdefault(probe, set()).add(name)
     with malformed(about, "record 1", _AGENT_MEMORY):
         asked_at = _utc(read_json(about)["evaluated_at"])
-    asked = []
-    for number, raw in json_lines(questions, _AGENT_MEMORY):
-        with malformed(questions, f"record {number}", _AGENT_MEMORY):
-            asked.append(_exact_question(raw, told, asked_at))
+    asked = [*Records(questions, _AGENT_MEMORY, lambda _, raw: _exact_question(raw, told, asked_at))]
     recorded = sorted(episodes.values(), key=lambda episode: (episode.at or asked_at, episode.source_id or ""))
     return [Conversation("agent-memory", recorded, asked)]
+
+
+def _event(_: int, raw: Mapping[str, Any]) -> tuple[tuple[str, str], EpisodeInput]:
+    """Return an event as a message, with the subject and the predicate that it is about."""
+    at = _utc(raw["recorded_at"])
+    said = EpisodeInput(content=raw["text"], speaker=raw["source"], at=at, source_id=raw["id"])
+    return (raw["subject"], raw["predicate"]), said
 
 
 def _exact_question(raw: Mapping[str, Any], told: Mapping[tuple[str, ...], set[str]], asked_at: datetime) -> Question:

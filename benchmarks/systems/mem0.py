@@ -13,8 +13,8 @@ os.environ.setdefault("MEM0_TELEMETRY", "False")
 
 from mem0 import Memory
 
+from benchmarks.systems.shared import Journal, dated, fill, key, model_of, role
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.systems.lines import Journal, dated, fill, key, model_of, role
 
 LIMIT = 50
 """Memories that are searched for; as many as fit are in a context."""

@@ -31,8 +31,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
+from benchmarks.systems.shared import Journal, fill, key, model_of, spoken
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.systems.lines import Journal, fill, key, model_of, spoken
 from kg_memory.falkor import binaries, embedded
 
 LIMIT = 20

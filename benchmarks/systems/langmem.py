@@ -13,8 +13,8 @@ from typing import Any
 from langgraph.store.memory import InMemoryStore
 from langmem import create_memory_store_manager
 
+from benchmarks.systems.shared import dated, fill, key, model_of, role
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.contrib.evaluation.systems.lines import dated, fill, key, model_of, role
 from kg_memory.models.graph import EpisodeInput
 
 LIMIT = 50

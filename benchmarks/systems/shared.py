@@ -1,9 +1,9 @@
-"""Parts that systems share: messages as lines with times, contexts that fit a budget, a journal of reading."""
+"""Helpers of the systems of other libraries: messages with times, contexts within a budget, a journal of reading."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -44,25 +44,6 @@ def spoken(episode: EpisodeInput) -> str:
 def role(episode: EpisodeInput) -> str:
     """Return the role of a message's speaker."""
     return "assistant" if episode.speaker == "assistant" else "user"
-
-
-def line(episode: EpisodeInput) -> str:
-    """Return an episode as a line with its time and speaker."""
-    time = f"[{episode.at:%Y-%m-%d %H:%M}] " if episode.at else ""
-    return f"{time}{episode.speaker or 'user'}: {episode.content}"
-
-
-def pack(ranked: Sequence[EpisodeInput], max_tokens: int) -> str:
-    """Return the best of the *ranked* episodes that fit into *max_tokens* together, by time."""
-    kept: list[EpisodeInput] = []
-    size = 0
-    for episode in ranked:
-        tokens = estimate_tokens(line(episode))
-        if size + tokens <= max_tokens:
-            kept.append(episode)
-            size += tokens
-    kept.sort(key=lambda episode: episode.at.timestamp() if episode.at else 0.0)
-    return "\n".join(map(line, kept))
 
 
 def fill(lines: Iterable[tuple[str, Iterable[str]]], max_tokens: int) -> Retrieved:

@@ -1,1 +1,0 @@
-"""Memory systems that can be compared."""
