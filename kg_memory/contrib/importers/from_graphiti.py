@@ -5,14 +5,13 @@ Its edges, nodes and episodes have the fields of Zep's, and are read as these ar
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.importers.from_zep import Graph, read_graph
-from kg_memory.contrib.importers.moving import Reading
+from kg_memory.contrib.importers.moving import Reading, read_json_records
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.graph_swap import read_snapshot
@@ -86,33 +85,16 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
 def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield the nodes and edges of a dump of Neo4j: one a line, nodes first."""
     uuids: dict[str, str] = {}
-    for number, element in _read_elements(path):
-        properties = element.get("properties") or {}
+    for number, _, element in read_json_records(path, ()):
+        place, properties = f"{path}, record {number}", element.get("properties") or {}
         if element.get("type") == "node":
             uuids[str(element.get("id"))] = str(properties.get("uuid"))
             labels = [str(label) for label in element.get("labels") or ()]
             if {"Entity", "Episodic"} & {*labels}:
-                yield f"{path}:{number}", _to_record({**properties, "labels": labels})
+                yield place, _to_record({**properties, "labels": labels})
         elif element.get("label") == "RELATES_TO":
             source, target = (uuids.get(str((element.get(end) or {}).get("id"))) for end in ("start", "end"))
-            ends = {"source_node_uuid": source, "target_node_uuid": target}
-            yield f"{path}:{number}", _to_record({**properties, **ends})
-
-
-def _read_elements(path: Path) -> Iterator[tuple[int, Row]]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                try:
-                    element = json.loads(line) if line.strip() else {}
-                except (ValueError, RecursionError):
-                    element = None
-                if not isinstance(element, dict):
-                    problem = "the line must be a node or relationship in JSON; use apoc.export.json.all"
-                    raise InputError(f"{path}:{number}: {problem}")
-                yield number, element
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({error.strerror}); check its name and permissions") from None
+            yield place, _to_record({**properties, "source_node_uuid": source, "target_node_uuid": target})
 
 
 def _to_record(row: Row) -> Row:

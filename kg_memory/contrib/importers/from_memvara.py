@@ -10,11 +10,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from kg_memory.contrib.importers.moving import Reading, Record, choose_owner, name_objects
+from kg_memory.contrib.importers.moving import Reading, Record, choose_owner, name_objects, read_time
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput
@@ -94,7 +93,7 @@ def _episode(place: str, row: Row) -> EpisodeInput:
     return EpisodeInput(
         content=row["content"],
         speaker=row["usr"] if row["role"] == "user" and row["usr"] else row["role"],
-        at=_time(place, row["ts"]),
+        at=read_time(place, row, "ts"),
         thread=row["session"],
         source=SOURCE,
         source_id=row["id"],
@@ -103,10 +102,10 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 def _claim(place: str, row: Row) -> Record:
     """Return a claim, stated when its first episode was said, or else when it was recorded."""
-    at = _time(place, row["recorded_at"] if row["said"] is None else row["said"])
+    at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
         return Record(place, EpisodeInput(content=row["text"], at=at, source=SOURCE, source_id=row["id"]))
-    begins, ends = _begin(place, row), _time(place, row["valid_to"])
+    begins, ends = _begin(place, row), read_time(place, row, "valid_to")
     if begins and ends and row["valid_to"] <= row["valid_from"]:
         begins = None
     return Record(
@@ -128,18 +127,9 @@ def _claim(place: str, row: Row) -> Record:
 
 def _begin(place: str, row: Row) -> str | None:
     """Return when the claim began, as exactly as that is known; ``None`` where memvara put the time of speaking."""
-    start = _time(place, row["valid_from"])
+    start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")
     if start is None or (precision is None and row["valid_from"] in (row["recorded_at"], row["said"])):
         return None
     text = start.isoformat()[: _EXACT.get(str(precision))]
     return f"about {text}" if precision in _VAGUE else text
-
-
-def _time(place: str, seconds: float | None) -> datetime | None:
-    if seconds is None:
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError, TypeError) as error:
-        raise InputError(f"{place}: {seconds} is not a time ({error}); correct it in memvara") from None

@@ -57,7 +57,8 @@ def import_records(
     origins = plugin_names("importers")
     if origin not in origins:
         raise InputError(f"origin must be one of {', '.join(origins)}, got {origin!r}")
-    reading = yield from work(lambda: load_plugin("importers", origin)(_place_of(source), group))
+    place = source if "://" in str(source) else Path(source)
+    reading = yield from work(lambda: load_plugin("importers", origin)(place, group))
     total = yield from work(lambda: _check(engine, reading, progress))
     counts, left_out = Counter[str](), Counter[str]()
     unread: list[str] = []
@@ -80,11 +81,6 @@ def import_records(
     return ImportResult(
         namespace=namespace, records=+counts, left_out=+left_out, repeated=repeated, unread=tuple(unread)
     )
-
-
-def _place_of(source: str | Path) -> str | Path:
-    """Return *source* as a path, unless it is a URL."""
-    return source if "://" in str(source) else Path(source)
 
 
 def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
