@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.importers.from_langmem import read_langmem
-from kg_memory.contrib.importers.from_mem0 import read_mem0
+from kg_memory.contrib.importers.sentences import read_langmem, read_mem0
 from kg_memory.errors import InputError
 
 MEMORY = {

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from kg_memory.contrib.importers.from_mem0 import IDS, SOURCE, read_expiration, to_labels
+from kg_memory.contrib.importers.sentences import IDS, SOURCE, read_expiration, to_labels
 from kg_memory.contrib.mem0.filters import EVERYTHING, AllOf, Node, to_where
 from kg_memory.contrib.mem0.items import find_ended, to_events
 from kg_memory.contrib.mem0.scopes import Entries, Ids, Item, Owner, read_ids, to_metadata

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.contrib.importers.from_mem0 import IDS
+from kg_memory.contrib.importers.sentences import IDS
 from kg_memory.contrib.mem0.scopes import OWNERS, Entries, Item, Owner, read_id
 from kg_memory.errors import InputError
 from kg_memory.models.filters import MAX_DEPTH

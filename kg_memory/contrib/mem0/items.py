@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any
 
-from kg_memory.contrib.importers.from_mem0 import ABOUT
+from kg_memory.contrib.importers.sentences import ABOUT
 from kg_memory.contrib.mem0.filters import Node, holds
 from kg_memory.contrib.mem0.scopes import Entries, Item, Owner, first_ids, to_metadata
 from kg_memory.models.graph import Change, Fact, Source

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kg_memory.contrib.importers.from_mem0 import IDS, RESERVED, REST
+from kg_memory.contrib.importers.sentences import IDS, RESERVED, REST
 from kg_memory.errors import InputError, SettingsError
 
 OWNERS: Mapping[str, str] = {"user_id": "user", "agent_id": "agent", "run_id": "run"}
