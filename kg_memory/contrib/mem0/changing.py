@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from kg_memory.contrib.importers.sentences import IDS, SOURCE, read_expiration, to_labels
-from kg_memory.contrib.mem0.filters import EVERYTHING, AllOf, Node, to_where
+from kg_memory.contrib.mem0.filters import Group, decide, to_where
 from kg_memory.contrib.mem0.items import find_ended, to_events
 from kg_memory.contrib.mem0.scopes import Entries, Ids, Item, Owner, read_ids, to_metadata
 from kg_memory.contrib.mem0.view import PAGE, View
@@ -265,13 +265,13 @@ def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
     return list(dict.fromkeys(reversed(chain)))
 
 
-def delete_all(view: View, node: AllOf) -> Flow[None]:
+def delete_all(view: View, node: Group) -> Flow[None]:
     """Forget all that the namespaces have of what *node* names."""
-    for owner, rest in (yield from view.matching(node)):
-        if rest == EVERYTHING:
+    for owner in (yield from view.matching(node)):
+        if decide(node, owner):
             yield from _forget(view, owner, {"everything": True})
         else:
-            yield from _forget_matching(view, owner, rest)
+            yield from _forget_matching(view, owner, node)
 
 
 def reset(view: View) -> Flow[None]:
@@ -280,9 +280,9 @@ def reset(view: View) -> Flow[None]:
         yield from _forget(view, owner, {"everything": True})
 
 
-def _forget_matching(view: View, owner: Owner, node: Node) -> Flow[None]:
+def _forget_matching(view: View, owner: Owner, node: Group) -> Flow[None]:
     """Forget the messages whose labels pass *node*."""
-    where = to_where(node)
+    where = to_where(node, owner)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
         for episode in episodes:

@@ -1,4 +1,4 @@
-"""Mem0's filters: parsed, folded for each namespace, and translated to ours where ours can say the same.
+"""Mem0's filters: parsed, and translated to ours for each namespace where ours can say the same.
 
 What ours cannot say (``contains``, ``icontains``, an order of texts) is tested on what was found. A test is of one
 message that states the memory: all conditions of a dict must hold of the same one.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kg_memory.contrib.importers.sentences import IDS
 from kg_memory.contrib.mem0.scopes import OWNERS, Entries, Item, Owner, read_id
@@ -31,8 +30,7 @@ TIMES: Mapping[str, str] = {"created_at": "said_at", "updated_at": "created_at"}
 ANY = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(NamedTuple):
     """A test of one field."""
 
     field: str
@@ -47,56 +45,47 @@ class Test:
         return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    """All *parts* must hold."""
+class Group(NamedTuple):
+    """All of *parts* must hold (AND), at least one (OR), or none (NOT)."""
 
+    join: str
     parts: tuple[Node, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """At least one of *parts* must hold."""
-
-    parts: tuple[Node, ...]
+    @property
+    def is_ours(self) -> bool:
+        """Whether a filter of ours says the same."""
+        return all(part.is_ours for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
-    """*part* must not hold."""
-
-    part: Node
-
-
-Node = Test | AllOf | AnyOf | Not
-EVERYTHING, NOTHING = AllOf(()), AnyOf(())
+Node = Test | Group
 
 
 # Parsing
 
 
-def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> AllOf:
+def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> Group:
     """Return *filters*, with the *ids* that stand beside them.
 
     Errors: `InputError`, also where neither has a user_id, agent_id or run_id.
     """
     tests = tuple(Test(name, "eq", value) for name, value in ids.items())
     parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
-    if not any(test.field in OWNERS for test in _required(AllOf(parts))):
+    node = Group("AND", parts)
+    if not any(test.field in OWNERS for test in _required(node)):
         raise InputError("filters must have user_id, agent_id or run_id, as in filters={'user_id': 'ann'}")
-    return AllOf(parts)
+    return node
 
 
-def _required(node: AllOf) -> Iterator[Test]:
+def _required(node: Group) -> Iterator[Test]:
     """Yield the tests that all have to pass."""
     for part in node.parts:
         if isinstance(part, Test):
             yield part
-        elif isinstance(part, AllOf):
+        elif part.join == "AND":
             yield from _required(part)
 
 
-def _parse(filters: object, depth: int) -> AllOf:
+def _parse(filters: object, depth: int) -> Group:
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
     if depth > MAX_DEPTH:
@@ -104,21 +93,14 @@ def _parse(filters: object, depth: int) -> AllOf:
     parts: list[Node] = []
     for name, value in filters.items():
         if name in ("AND", "OR", "NOT"):
-            parts.append(_join(name, value, depth + 1))
+            if not isinstance(value, list | tuple) or not value:
+                raise InputError(f"{name} must be a list of filters with something in it, got {value!r:.100}")
+            parts.append(Group(name, tuple(_parse(part, depth + 1) for part in value)))
         elif not isinstance(name, str) or name.startswith("$"):
             raise InputError(f"a filter must have the names of fields, or AND, OR and NOT, got {name!r:.100}")
         else:
             parts += _tests(name, value)
-    return AllOf(tuple(parts))
-
-
-def _join(name: str, value: object, depth: int) -> Node:
-    if not isinstance(value, list | tuple) or not value:
-        raise InputError(f"{name} must be a list of filters with something in it, got {value!r:.100}")
-    parts = tuple(_parse(part, depth) for part in value)
-    if name == "AND":
-        return AllOf(parts)
-    return AnyOf(parts) if name == "OR" else Not(AnyOf(parts))
+    return Group("AND", tuple(parts))
 
 
 def _tests(name: str, condition: object) -> list[Node]:
@@ -148,7 +130,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 # Namespaces
 
 
-def owner_of(node: AllOf, collection: str) -> Owner | None:
+def owner_of(node: Group, collection: str) -> Owner | None:
     """Return the owner of the only namespace that can match, where the filter names a user."""
     for test in _required(node):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
@@ -156,47 +138,50 @@ def owner_of(node: AllOf, collection: str) -> Owner | None:
     return None
 
 
-def fold(node: Node, owner: Owner) -> Node:
-    """Return *node* without the tests that all memories of *owner* pass or fail alike."""
+def decide(node: Node, owner: Owner) -> bool | None:
+    """Return whether *node* holds of all memories of *owner*; None where that depends on the memory."""
+    return _evaluate(node, owner.constants, of_all=True)
+
+
+def holds(node: Node, values: Entries) -> bool:
+    """Return whether *node* holds of a message with these *values*."""
+    return bool(_evaluate(node, values, of_all=False))
+
+
+def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
+    """Return whether *node* holds; None where a field decides that *of_all* memories do not have alike."""
     if isinstance(node, Test):
-        if node.field not in owner.constants:
-            return node
-        value = owner.constants[node.field]
-        return EVERYTHING if holds(node, {} if value is None else {node.field: value}) else NOTHING
-    if isinstance(node, Not):
-        part = fold(node.part, owner)
-        return NOTHING if part == EVERYTHING else EVERYTHING if part == NOTHING else Not(part)
-    parts = tuple(fold(part, owner) for part in node.parts)
-    if isinstance(node, AllOf):
-        return NOTHING if NOTHING in parts else AllOf(tuple(part for part in parts if part != EVERYTHING))
-    return EVERYTHING if EVERYTHING in parts else AnyOf(tuple(part for part in parts if part != NOTHING))
+        if of_all and node.field not in values:
+            return None
+        value = values.get(node.field)
+        return _passes(node, value if isinstance(value, tuple) else () if value is None else (value,))
+    answers = [_evaluate(part, values, of_all=of_all) for part in node.parts]
+    decisive = node.join != "AND"  # one part that fails decides AND, one that holds decides the others
+    if decisive in answers:
+        return node.join == "OR"
+    return None if None in answers else node.join != "OR"
 
 
 # Translation
 
 
-def to_where(node: Node) -> Entries | None:
+def to_where(node: Node, owner: Owner) -> Entries | None:
     """Return the filter of ours that lets through what *node* does, and maybe more; None where it would be empty."""
-    parts = node.parts if isinstance(node, AllOf) else (node,)
-    ours = tuple(part for part in parts if _is_ours(part))
-    return _translate(AllOf(ours)) if ours else None
+    parts = node.parts if isinstance(node, Group) and node.join == "AND" else (node,)
+    return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None
 
 
-def _is_ours(node: Node) -> bool:
-    if isinstance(node, Test):
-        return node.is_ours
-    return all(map(_is_ours, (node.part,) if isinstance(node, Not) else node.parts))
-
-
-def _translate(node: Node) -> Entries:
+def _translate(node: Node, owner: Owner) -> Entries:
+    known = decide(node, owner)
+    if known is not None:
+        return {} if known else {"$or": []}
     if isinstance(node, Test):
         field = TIMES.get(node.field, PREFIX + node.field)
         return {field: {EQUALITIES.get(node.operator, f"${node.operator}"): node.value}}
-    if isinstance(node, Not):
-        return {"$not": _translate(node.part)}
-    if isinstance(node, AnyOf):
-        return {"$or": [_translate(part) for part in node.parts]}
-    return _join_tests([_translate(part) for part in node.parts])
+    parts = [_translate(part, owner) for part in node.parts]
+    if node.join == "AND":
+        return _join_tests(parts)
+    return {"$or": parts} if node.join == "OR" else {"$not": {"$or": parts}}
 
 
 def _join_tests(parts: Sequence[Entries]) -> Entries:
@@ -212,18 +197,6 @@ def _join_tests(parts: Sequence[Entries]) -> Entries:
 
 
 # Tests of what was found
-
-
-def holds(node: Node, values: Entries) -> bool:
-    """Return whether *node* holds of a message with these *values*."""
-    if isinstance(node, Not):
-        return not holds(node.part, values)
-    if isinstance(node, AllOf):
-        return all(holds(part, values) for part in node.parts)
-    if isinstance(node, AnyOf):
-        return any(holds(part, values) for part in node.parts)
-    value = values.get(node.field)
-    return _passes(node, value if isinstance(value, tuple) else () if value is None else (value,))
 
 
 def _passes(test: Test, values: Sequence[Any]) -> bool:

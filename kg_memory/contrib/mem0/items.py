@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from kg_memory.contrib.importers.sentences import ABOUT
-from kg_memory.contrib.mem0.filters import Node, holds
+from kg_memory.contrib.mem0.filters import Group, holds
 from kg_memory.contrib.mem0.scopes import Entries, Item, Owner, first_ids, to_metadata
 from kg_memory.models.graph import Change, Fact, Source
 from kg_memory.models.results import Explanation, FactExplanation
@@ -62,7 +62,7 @@ def is_live(fact: Fact, now: datetime) -> bool:
     return not fact.superseded_by and fact.invalid_at <= _first_time(fact)
 
 
-def is_shown(fact: Fact, owner: Owner, node: Node, *, show_expired: bool, today: date) -> bool:
+def is_shown(fact: Fact, owner: Owner, node: Group, *, show_expired: bool, today: date) -> bool:
     """Return whether a message that states *fact* passes *node*, and has not expired.
 
     One whose messages have all expired has no sources to look at.

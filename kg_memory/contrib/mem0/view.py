@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kg_memory.contrib.mem0.filters import NOTHING, AllOf, Node, fold, owner_of
+from kg_memory.contrib.mem0.filters import Group, decide, owner_of
 from kg_memory.contrib.mem0.scopes import Entries, Owner
 from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
@@ -42,15 +42,14 @@ class View:
         owners = (Owner.of_namespace(self.collection, name) for name in sorted(names))
         return [owner for owner in owners if owner is not None]
 
-    def matching(self, node: AllOf) -> Flow[list[tuple[Owner, Node]]]:
-        """Return the owners who may have memories that pass *node*, and what of it is left to be tested for each.
+    def matching(self, node: Group) -> Flow[list[Owner]]:
+        """Return the owners who may have memories that pass *node*.
 
         A filter that names a user is looked up in one namespace, any other one in all of them.
         """
         owner = owner_of(node, self.collection)
         owners = [owner] if owner else (yield from self.owners())
-        folded = [(owner, fold(node, owner)) for owner in owners]
-        return [(owner, rest) for owner, rest in folded if rest != NOTHING]
+        return [owner for owner in owners if decide(node, owner) is not False]
 
     def keep_places(self, ids: Iterable[str], owner: Owner) -> None:
         """Note where memories are that their callers may ask for next."""
