@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from kg_memory.contrib import sessions
-from kg_memory.contrib.langmem import questions
+from kg_memory.contrib.langmem import asking
 from kg_memory.contrib.letta import sleep_time
 from kg_memory.contrib.variants import select, split
 from kg_memory.llm import prompts
@@ -15,7 +15,7 @@ from kg_memory.runtime.effects import Prompt
 _MODULES = {
     "kg_memory/llm/prompts": [prompts],
     "kg_memory/contrib": [sessions],
-    "kg_memory/contrib/langmem": [questions],
+    "kg_memory/contrib/langmem": [asking],
     "kg_memory/contrib/letta": [sleep_time],
     "kg_memory/contrib/variants": [select, split],
 }

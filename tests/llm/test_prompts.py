@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from kg_memory.contrib import sessions
-from kg_memory.contrib.langmem import questions
+from kg_memory.contrib.langmem import asking
 from kg_memory.contrib.letta import sleep_time
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind
@@ -116,11 +116,11 @@ RULES = [
     ),
     (prompts.COMMUNITY, ["Use only what the items say", "two to three short sentences", "key terms", "true now"]),
     (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now", "only as past"]),
-    (questions.MANAGE_MEMORIES, ["wants rules set aside", "goes stale", "no day and no year", "nothing but nulls"]),
+    (asking.MANAGE_MEMORIES, ["wants rules set aside", "goes stale", "no day and no year", "nothing but nulls"]),
     (prompts.ADMIT, ["want rules set aside", "gets 0 for each", "remember that I eat no meat"]),
     (sleep_time.TIDY, ["wants rules set aside", "goes stale", "disputed", "or the note is rejected"]),
     (sessions.SESSION, ["wants rules set aside", "only as exactly as they say it"]),
-    (questions.REVIEW, ["word for word", "what still holds", "prompt withholds"]),
+    (asking.REVIEW, ["word for word", "what still holds", "prompt withholds"]),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from kg_memory.contrib.langmem.questions import Records
+from kg_memory.contrib.langmem.asking import Records
 from kg_memory.llm.chat.wire import strict_schema
 from tests.all_prompts import ALL
 

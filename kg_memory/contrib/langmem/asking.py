@@ -1,20 +1,24 @@
-"""Ask the caller's chat model for typed answers, and write conversations and trajectories as data for it."""
+"""The prompts and typed answers of LangMem's managers and optimizers, and how the caller's chat model is asked."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from functools import partial
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, MessageLikeRepresentation
 from langchain_core.runnables import Runnable, RunnableConfig
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, Field
 
 from kg_memory.adapters.messages import messages_of, text_of
 from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, MissingExtra, SettingsError
 from kg_memory.llm.chat import ChatModel
+from kg_memory.llm.prompts import load_prompt
+from kg_memory.llm.prompts.answers import MOST
+from kg_memory.llm.prompts.lenient import Id, to_list
 from kg_memory.runtime.effects import Ask, Prompt, both, call
 from kg_memory.runtime.flow import Flow
 
@@ -22,6 +26,68 @@ Answer = TypeVar("Answer", bound=BaseModel)
 Output = TypeVar("Output")
 Config = RunnableConfig | None
 _ROLES = {"human": "user", "ai": "assistant"}
+
+
+class Records(BaseModel):
+    """One record about a whole conversation; its kind is the caller's."""
+
+    records: list[dict[str, Any]] = Field(max_length=1)
+
+
+class Changes(BaseModel):
+    """Which memories to add, change and remove; the lists of each kind are the caller's."""
+
+    removed: list[int] = Field(max_length=MOST)
+
+
+class Queries(BaseModel):
+    """What to search a memory for."""
+
+    queries: Annotated[list[str], BeforeValidator(to_list)] = Field(
+        description="1 to 5 queries, the most useful first", max_length=5
+    )
+
+
+class Lesson(BaseModel):
+    """A rule that an agent should follow, and why."""
+
+    lesson: str = Field(description="the rule, as an order", max_length=400)
+    reason: str = Field(description="what went wrong, in one short sentence", max_length=500)
+    trajectory: Id = Field(description="the number of the trajectory that shows it")
+    replaces: Id = Field(description="the id of the known rule whose place it takes, or null")
+
+
+class Lessons(BaseModel):
+    """What a prompt should teach its agent, the most important first."""
+
+    lessons: list[Lesson] = Field(max_length=5)
+
+
+class RewrittenPrompt(BaseModel):
+    """A prompt that follows the lessons."""
+
+    prompts: Annotated[list[str], BeforeValidator(to_list)] = Field(
+        description="one text, the whole new prompt", max_length=1
+    )
+
+
+class ChosenPrompts(BaseModel):
+    """Which of several prompts are to be improved."""
+
+    names: Annotated[list[str], BeforeValidator(to_list)] = Field(description="names of prompts", max_length=MOST)
+
+
+_load = partial(load_prompt, __package__)
+
+MANAGE_MEMORIES = _load("manage_memories", Changes, "lists", "kinds", "existing", "messages", "instructions")
+EXTRACT_THREAD = _load("extract_thread", Records, "kind", "messages", "instructions")
+RECALL_QUERIES = _load("recall_queries", Queries, "messages", "instructions")
+REVIEW = _load("review_trajectories", Lessons, "prompt", "known", "draft", "trajectories", "instructions")
+REWRITE = _load("rewrite_prompt", RewrittenPrompt, "prompt", "lessons", "instructions")
+CHOOSE_PROMPTS = _load("choose_prompts", ChosenPrompts, "prompts", "trajectories")
+
+
+# How the model is asked
 
 
 class AnnotatedTrajectory(NamedTuple):

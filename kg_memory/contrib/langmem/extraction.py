@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_messages
-from kg_memory.contrib.langmem.questions import EXTRACT_THREAD, MANAGE_MEMORIES, Changes, Records
+from kg_memory.contrib.langmem.asking import (
+    EXTRACT_THREAD,
+    MANAGE_MEMORIES,
+    Changes,
+    Config,
+    FlowRunnable,
+    Records,
+    ask,
+    open_model,
+    write_messages,
+)
 from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.prompts import strict_schema
@@ -87,17 +96,38 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
         del config
-        messages = write_messages(_require_messages(given))
-        state = _State(list(self.read_existing(given.get("existing"))))
+        existing = list(self.read_existing(given.get("existing") if isinstance(given, Mapping) else None))
+        external = {memory.id for memory in existing}
+        memories, removed = yield from self.revise(given, existing)
+        revised: list[ExtractedMemory] = []
+        for memory in memories:
+            if memory.id not in removed:
+                revised.append(ExtractedMemory(memory.id, to_model(memory, self.schemas)))
+            elif memory.id in external:
+                revised.append(ExtractedMemory(memory.id, RemoveDoc(json_doc_id=memory.id)))
+        return revised
+
+    def revise(self, given: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
+        """Return the *existing* memories as they should be, then new ones, and the ids of those to remove.
+
+        The model sees the memories by their numbers, from 1, without those that an earlier step removed.
+        """
+        messages = write_messages(require_messages(given))
+        memories, removed = list(existing), set[str]()
         for _ in range(validate_count("max_steps", given.get("max_steps") or 1)):
-            form = self._forms[bool(state.existing)]
-            if form is None or not (messages or state.existing):
+            form = self._forms[bool(memories)]
+            if form is None or not (messages or memories):
                 break
-            fields = {"lists": _describe(form.answer), "kinds": self._kinds(), "existing": state.shown()}
+            shown = [
+                {"id": number, "kind": memory.kind, "memory": memory.content}
+                for number, memory in enumerate(memories, 1)
+                if memory.id not in removed
+            ]
+            fields = {"lists": list(form.answer.model_fields), "kinds": self._kinds(), "existing": shown}
             changes = yield from ask(self._model, form, **fields, messages=messages, instructions=self.instructions)
-            if not state.apply(changes):
+            if not _apply(changes, memories, removed):
                 break
-        return state.memories(self.schemas)
+        return memories, removed
 
     async def __call__(self, messages: Sequence[Any], existing: Sequence[Any] | None = None) -> list[ExtractedMemory]:
         """`ainvoke` of *messages* and *existing*."""
@@ -140,51 +170,22 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return replace(MANAGE_MEMORIES, answer=_make_answer(Changes.__name__, lists)) if lists else None
 
 
-@dataclass
-class _State:
-    """The memories while they are changed; the model sees them by their numbers, from 1."""
-
-    existing: list[Existing]
-
-    def __post_init__(self) -> None:
-        self._external = {memory.id for memory in self.existing}
-        self._removed: set[str] = set()
-
-    def shown(self) -> list[Record]:
-        """Return the memories as the model reads them."""
-        return [{"id": number, "kind": memory.kind, "memory": memory.content} for number, memory in self._numbered()]
-
-    def _numbered(self) -> list[tuple[int, Existing]]:
-        return [pair for pair in enumerate(self.existing, 1) if pair[1].id not in self._removed]
-
-    def apply(self, changes: BaseModel) -> bool:
-        """Make *changes*, and return whether there were any; numbers that no memory has are left out."""
-        numbers = {number: number - 1 for number, _ in self._numbered()}
-        made = False
-        for name in type(changes).model_fields:
-            for change in getattr(changes, name):
-                if name == REMOVED:
-                    made |= change in numbers
-                    self._removed |= {self.existing[place].id for place in [numbers.get(change)] if place is not None}
-                elif name.startswith(NEW):
-                    made = True
-                    self.existing.append(Existing(str(uuid4()), name.removeprefix(NEW), to_plain(change)))
-                elif change.id in numbers:
-                    made = True
-                    id_ = self.existing[numbers[change.id]].id
-                    kind = name.removeprefix(CHANGED)
-                    self.existing[numbers[change.id]] = Existing(id_, kind, to_plain(change.memory))
-        return made
-
-    def memories(self, schemas: Mapping[str, Schema]) -> list[ExtractedMemory]:
-        """Return all memories; those that were added and removed again are left out."""
-        memories: list[ExtractedMemory] = []
-        for memory in self.existing:
-            if memory.id not in self._removed:
-                memories.append(ExtractedMemory(memory.id, to_model(memory, schemas)))
-            elif memory.id in self._external:
-                memories.append(ExtractedMemory(memory.id, RemoveDoc(json_doc_id=memory.id)))
-        return memories
+def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
+    """Make *changes*, and return whether there were any; numbers that no memory has are left out."""
+    places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
+    made = False
+    for name in type(changes).model_fields:
+        for change in getattr(changes, name):
+            if name.startswith(NEW):
+                memories.append(Existing(str(uuid4()), name.removeprefix(NEW), to_plain(change)))
+            elif (place := places.get(change if name == REMOVED else change.id)) is None:
+                continue
+            elif name == REMOVED:
+                removed.add(memories[place].id)
+            else:
+                memories[place] = Existing(memories[place].id, name.removeprefix(CHANGED), to_plain(change.memory))
+            made = True
+    return made
 
 
 create_memory_manager = MemoryManager
@@ -205,7 +206,7 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
         del config
-        messages = write_messages(_require_messages(given))
+        messages = write_messages(require_messages(given))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
         kind, instructions = self._schema.model_json_schema(), self._instructions
@@ -227,7 +228,8 @@ def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
         return memory.content
 
 
-def _require_messages(input_: Any) -> Any:
+def require_messages(input_: Any) -> Any:
+    """Return the messages of *input_*. Errors: `InputError`."""
     if not isinstance(input_, Mapping) or "messages" not in input_:
         raise InputError(f'the input must be a dict such as {{"messages": [...]}}, got {input_!r:.80}')
     return input_["messages"]
@@ -253,10 +255,6 @@ def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
     """Return the answer with just these *lists*."""
     made: type[Any] = create_model(name, **lists)
     return made
-
-
-def _describe(answer: Schema) -> list[str]:
-    return list(answer.model_fields)
 
 
 def to_plain(content: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypedDict, TypeVar
 
@@ -12,20 +12,18 @@ from langgraph.store.base import BaseStore, Item, SearchItem
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.adapters.messages import messages_of, text_of
-from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_messages
+from kg_memory.contrib.langmem.asking import RECALL_QUERIES, Config, FlowRunnable, ask, open_model, write_messages
 from kg_memory.contrib.langmem.extraction import (
     Existing,
     Memory,
     MemoryManager,
-    RemoveDoc,
     Schema,
+    require_messages,
     to_model,
-    to_plain,
 )
 from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
-from kg_memory.contrib.langmem.questions import RECALL_QUERIES
 from kg_memory.contrib.langmem.store import FACT, Record
-from kg_memory.errors import InputError, MemoryPaused, SettingsError
+from kg_memory.errors import MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
@@ -105,14 +103,12 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
         store, namespace = self.store, self.namespace(config)
-        if not isinstance(given, Mapping) or "messages" not in given:
-            raise InputError(f'the given must be a dict such as {{"messages": [...]}}, got {given!r:.80}')
-        before = yield from self._related(store, namespace, given["messages"])
+        before = yield from self._related(store, namespace, require_messages(given))
         try:
             if not before and self._default is not None:
                 before = [(yield from self._put_default(store, namespace, config))]
-            after = yield from self._manage(given, before)
-            return (yield from _store_changes(store, namespace, before, after))
+            after, removed = yield from self._manage(given, before)
+            return (yield from _store_changes(store, namespace, before, after, removed))
         except MemoryPaused:
             return []
 
@@ -120,23 +116,15 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         """`ainvoke` of *messages*."""
         return await self.ainvoke({"messages": messages})
 
-    def _manage(self, input_: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[list[Existing]]:
-        """Return all memories as they are to be, after all phases; those to be removed have a `RemoveDoc`."""
-        existing = [_read(item) for item in before]
-        steps: list[tuple[MemoryManager, Record]] = [(self.memory_manager, dict(input_))]
+    def _manage(self, given: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
+        """Return all memories as they are to be, after all phases, and the ids of those to be removed."""
+        memories, removed = yield from self.memory_manager.revise(given, [_read(item) for item in before])
         for manager, phase in self._phases:
-            messages = input_["messages"] if phase.get("include_messages") else []
-            steps.append((manager, {"messages": messages}))
-        removed: list[Existing] = []
-        for manager, state in steps:
-            memories = yield from call(manager, "invoke", {**state, "existing": existing})
-            kinds = {memory.id: memory.kind for memory in existing}
-            existing = []
-            for id_, content in memories:
-                kind = type(content).__name__ if isinstance(content, BaseModel) else kinds.get(id_, Memory.__name__)
-                to = removed if isinstance(content, RemoveDoc) else existing
-                to.append(Existing(id_, kind, to_plain(content)))
-        return existing + [memory._replace(content=None) for memory in removed]
+            kept = [memory for memory in memories if memory.id not in removed]
+            messages = given["messages"] if phase.get("include_messages") else []
+            memories, gone = yield from manager.revise({"messages": messages}, kept)
+            removed |= gone
+        return memories, removed
 
     def _related(self, store: BaseStore, namespace: Labels, messages: Any) -> Flow[list[SearchItem]]:
         """Return the memories that bear on *messages*, the best first."""
@@ -298,18 +286,22 @@ def _read(item: Item) -> Existing:
 
 
 def _store_changes(
-    store: BaseStore, namespace: Labels, before: Sequence[SearchItem], after: Sequence[Existing]
+    store: BaseStore,
+    namespace: Labels,
+    before: Sequence[SearchItem],
+    after: Sequence[Existing],
+    removed: Collection[str],
 ) -> Flow[list[Record]]:
     """Put what is new or changed, delete what is to be removed, and return what was put."""
     items = {item.key: item for item in before}
+    for item in before:
+        if item.key in removed:
+            yield from call(store, "delete", tuple(item.namespace), item.key)
     puts: list[Record] = []
     for memory in after:
-        item = items.get(memory.id)
-        if memory.content is None:
-            if item is not None:
-                yield from call(store, "delete", tuple(item.namespace), item.key)
-        elif item is None or _read(item)[1:] != memory[1:]:
-            place = namespace if item is None else tuple(item.namespace)
+        old = items.get(memory.id)
+        if memory.id not in removed and (old is None or _read(old) != memory):
+            place = namespace if old is None else tuple(old.namespace)
             puts.append({"namespace": place, "key": memory.id, "value": _to_value(memory)})
     for put in puts:
         yield from call(store, "put", put["namespace"], put["key"], put["value"])

@@ -56,13 +56,19 @@ def validate_store(store: object) -> BaseStore | None:
     raise SettingsError(f"store must be a GraphMemory or a LangGraph store, got {store!r:.80}")
 
 
+def find_store(store: BaseStore | None) -> BaseStore | None:
+    """Return *store*, or that of the graph that runs; None where there is none."""
+    if store is not None:
+        return store
+    try:
+        return validate_store(get_store())
+    except (RuntimeError, KeyError, AttributeError):
+        return None
+
+
 def store_here(store: BaseStore | None) -> BaseStore:
     """Return *store*, or that of the graph that runs. Errors: `SettingsError` where there is none."""
-    if store is None:
-        try:
-            store = validate_store(get_store())
-        except (RuntimeError, KeyError, AttributeError):
-            store = None
-    if store is None:
+    found = find_store(store)
+    if found is None:
         raise SettingsError("there is no store: pass store=memory, or call it in a graph compiled with a store")
-    return store
+    return found

@@ -14,9 +14,18 @@ from typing_extensions import TypedDict
 
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
 from kg_memory.adapters.store.facts import graph_namespace
-from kg_memory.contrib.langmem.asking import Config, FlowRunnable, ask, open_model, write_trajectories
+from kg_memory.contrib.langmem.asking import (
+    CHOOSE_PROMPTS,
+    REVIEW,
+    REWRITE,
+    Config,
+    FlowRunnable,
+    Lesson,
+    ask,
+    open_model,
+    write_trajectories,
+)
 from kg_memory.contrib.langmem.place import Namespace
-from kg_memory.contrib.langmem.questions import CHOOSE_PROMPTS, REVIEW, REWRITE, Lesson
 from kg_memory.contrib.langmem.store import Labels, Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.memory.memory import GraphMemory

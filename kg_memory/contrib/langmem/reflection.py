@@ -12,12 +12,12 @@ from typing import Any, Self
 from uuid import UUID
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.config import get_config, get_store
+from langgraph.config import get_config
 from langgraph.func import entrypoint
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
-from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
+from kg_memory.contrib.langmem.place import Labels, Namespace, Store, find_store, store_here, validate_store
 from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
 from kg_memory.runtime.effects import both, call, in_thread
@@ -96,7 +96,7 @@ class ReflectionExecutor:
         seconds = validate_seconds("after_seconds", after_seconds)
         configurable, context = _here(config)
         thread = configurable.get("thread_id") if thread_id is None else thread_id
-        store = self._find_store() or getattr(self._reflector, "store", None)
+        store = self._find_store()
         labels = self._namespace({"configurable": _merge(context, configurable)}) if self._namespace else ()
         key = object() if thread is None else (str(thread), labels)
         if thread is not None:
@@ -127,8 +127,7 @@ class ReflectionExecutor:
         if where is None:
             raise InputError("namespace must be given: the reflector has none")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
-        store = self._find_store() or getattr(self._reflector, "store", None)
-        items = yield from call(store_here(store), "search", where(), **how)
+        items = yield from call(store_here(self._find_store()), "search", where(), **how)
         return [item.dict() for item in items]
 
     search, asearch = both(_search)
@@ -163,13 +162,8 @@ class ReflectionExecutor:
         self.shutdown()
 
     def _find_store(self) -> BaseStore | None:
-        """Return the store that was given, or that of the graph that runs; None where there is none."""
-        if self._store is not None:
-            return self._store
-        try:
-            return validate_store(get_store())
-        except (RuntimeError, KeyError, AttributeError):
-            return None
+        """Return the store that was given, that of the graph that runs, or the reflector's; None if there is none."""
+        return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:
         @entrypoint(store=task.store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -40,13 +40,6 @@ SEARCH = (
 )
 
 
-class Here(NamedTuple):
-    """The store and the namespace of a call, which no model chooses."""
-
-    store: BaseStore
-    labels: Labels
-
-
 class SearchArguments(Arguments):
     """A query, and how much of the answer to show."""
 
@@ -79,11 +72,12 @@ def create_manage_memory_tool(
     permitted = tuple(dict.fromkeys(ACTIONS if actions_permitted is None else actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
         raise SettingsError(f"actions_permitted must be some of {', '.join(ACTIONS)}, got {actions_permitted!r}")
-    where, kept = Namespace(namespace), validate_store(store)
+    where, given = Namespace(namespace), validate_store(store)
     default = "create" if "create" in permitted else permitted[0]
 
     def manage(
-        here: Here,
+        kept: BaseStore,
+        labels: Labels,
         content: Any = None,
         action: str = default,
         id: str | None = None,  # noqa: A002 - as LangMem calls it
@@ -94,17 +88,17 @@ def create_manage_memory_tool(
                 raise InputError("a new memory needs a content")
             plain = _to_plain(content)
             id_ = _new_key(plain)
-            yield from call(here.store, "put", here.labels, id_, {"content": plain})
+            yield from call(kept, "put", labels, id_, {"content": plain})
             return f"created memory {id_}"
-        item = yield from call(here.store, "get", here.labels, str(id))
+        item = yield from call(kept, "get", labels, str(id))
         if item is None:
             raise InputError(f"there is no memory {id!r}; give the key that a search showed")
         if action == "delete":
-            yield from call(here.store, "delete", here.labels, str(id))
+            yield from call(kept, "delete", labels, str(id))
             return f"deleted memory {id}"
         if content is None:
             raise InputError("an update needs the content that is so from now on")
-        yield from call(here.store, "put", here.labels, str(id), _updated(item.value, _to_plain(content)))
+        yield from call(kept, "put", labels, str(id), _updated(item.value, _to_plain(content)))
         return f"updated memory {id}"
 
     actions: Any = Literal[permitted]
@@ -117,7 +111,7 @@ def create_manage_memory_tool(
         id=(str | None, Field(default=None, description="The id of the memory; for update and delete only.")),
     )
     description = "\n".join([instructions, *(HOW[action] for action in permitted)])
-    return _tool(name, description, arguments, manage, (kept, where), "content")
+    return _tool(name, description, arguments, manage, (given, where), "content")
 
 
 def create_search_memory_tool(
@@ -135,10 +129,11 @@ def create_search_memory_tool(
     """
     if response_format not in ("content", "content_and_artifact"):
         raise SettingsError(f"response_format must be content or content_and_artifact, got {response_format!r}")
-    where, kept = Namespace(namespace), validate_store(store)
+    where, given = Namespace(namespace), validate_store(store)
 
     def search(
-        here: Here,
+        kept: BaseStore,
+        labels: Labels,
         query: str,
         limit: int = 10,
         offset: int = 0,
@@ -147,11 +142,11 @@ def create_search_memory_tool(
         if validate_count("offset", offset, 0) + validate_count("limit", limit) > MOST:
             raise InputError(f"limit and offset must be at most {MOST} together; search with other words")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
-        items: list[SearchItem] = yield from call(here.store, "search", here.labels, **how)
+        items: list[SearchItem] = yield from call(kept, "search", labels, **how)
         text = json.dumps([item.dict() for item in items], ensure_ascii=False, default=str)
         return (text, items) if response_format == "content_and_artifact" else text
 
-    return _tool(name, f"{SEARCH} {instructions}".strip(), SearchArguments, search, (kept, where), response_format)
+    return _tool(name, f"{SEARCH} {instructions}".strip(), SearchArguments, search, (given, where), response_format)
 
 
 def _tool(
@@ -162,12 +157,12 @@ def _tool(
     place: tuple[BaseStore | None, Namespace],
     response_format: Literal["content", "content_and_artifact"],
 ) -> BaseTool:
-    kept, where = place
+    store, where = place
 
     def answer(**values: Any) -> Flow[Any]:
-        here = Here(store_here(kept), where())
+        kept, labels = store_here(store), where()
         try:
-            return (yield from flow(here, **values))
+            return (yield from flow(kept, labels, **values))
         except (InputError, MemoryPaused) as error:
             raise ToolException(str(error)) from error
 
