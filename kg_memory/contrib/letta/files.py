@@ -6,8 +6,10 @@ Which files are open is a block of its own; what they say is read from the graph
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,8 +19,7 @@ from pydantic import Field
 from kg_memory.adapters.rendering import DATA, NOTHING
 from kg_memory.adapters.tools import Answer, CallContext, most_of, search, tool
 from kg_memory.contrib.letta.blocks import Block, Blocks, Version, visible
-from kg_memory.contrib.letta.patterns import MOST, match_lines
-from kg_memory.errors import NotFound
+from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import Episode
@@ -41,6 +42,24 @@ MATCHES = 20
 SCANNED = 20_000
 """The most messages that are looked through, the latest."""
 AT_ONCE = 1000
+LONGEST_PATTERN = 1000
+LONGEST_MATCHED = 10_000
+"""Characters of a line that are matched."""
+SECONDS = 3.0
+MOST = 1000
+"""The most lines that a search returns."""
+SCRIPT = """
+import itertools, json, re, sys
+pattern, lines, most = json.load(sys.stdin)
+try:
+    search = re.compile(pattern, re.IGNORECASE).search
+except (re.error, RecursionError, OverflowError, MemoryError) as error:
+    print(json.dumps(str(error)))
+else:
+    matching = (number for number, line in enumerate(lines) if search(line))
+    print(json.dumps(list(itertools.islice(matching, most))))
+"""
+"""A process of its own matches, as Python's expressions may backtrack for ever and nothing can stop one."""
 
 
 class Grep(Arguments):
@@ -246,19 +265,41 @@ def _shown(line: str) -> str:
 
 
 def _parse_open(value: str) -> list[tuple[str, int, int]]:
-    return list(_entries(value))
-
-
-def _entries(value: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the name, the offset and the length of each; a line that was forgotten in part is no entry any more."""
+    """Return the name, the offset and the length of each; a line that was forgotten in part is no entry any more."""
+    entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():
         try:
             name, offset, length = json.loads(line)
         except (ValueError, TypeError):
             continue
         if isinstance(name, str) and type(offset) is int and type(length) is int:
-            yield name, offset, length
+            entries.append((name, offset, length))
+    return entries
 
 
 def _format_open(entries: Iterable[tuple[str, int, int]]) -> str:
     return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+
+
+# Regular expressions that a model wrote
+
+
+def match_lines(pattern: str, lines: Sequence[str]) -> list[int]:
+    """Return the numbers of the first `MOST` *lines* that *pattern* matches somewhere, whatever the case.
+
+    Errors: `InputError` for a pattern that is invalid, too long, or takes longer than `SECONDS`.
+    """
+    if not pattern or len(pattern) > LONGEST_PATTERN:
+        raise InputError(f"pattern must have 1 to {LONGEST_PATTERN} characters, got {len(pattern)}")
+    work = json.dumps([pattern, [line[:LONGEST_MATCHED] for line in lines], MOST])
+    command = [sys.executable, "-I", "-S", "-c", SCRIPT]
+    try:
+        done = subprocess.run(command, input=work, capture_output=True, text=True, timeout=SECONDS, check=True)
+    except subprocess.TimeoutExpired:
+        raise InputError(f"the pattern takes longer than {SECONDS:g} seconds; write a simpler one") from None
+    except subprocess.CalledProcessError:
+        raise InputError("the pattern cannot be matched; write a simpler one") from None
+    numbers = json.loads(done.stdout)
+    if isinstance(numbers, str):
+        raise InputError(f"pattern must be a regular expression ({numbers}); correct it")
+    return [int(number) for number in numbers]
