@@ -17,6 +17,8 @@ Form = Literal["text", "json", "markdown"]
 FORMS: tuple[Form, ...] = get_args(Form)
 _MARKS = re.compile(r"([\\`*_\[\]<>#|])")
 """The characters that mean something to Markdown."""
+_LAYOUTS = {"text": ("{}", "\n{}:", "  {}", "    $ {}"), "markdown": ("# {}", "\n## {}\n", "- {}", "  - `{}`")}
+"""The forms of a title, the heading of a section, a line and a command."""
 
 
 class Line(NamedTuple):
@@ -53,8 +55,7 @@ class Report(Value):
             raise InputError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
         if form == "json":
             return self.model_dump_json(indent=2)
-        sections = [section for section in self.sections() if section.lines]
-        return _to_markdown(self.title, sections) if form == "markdown" else _to_text(self.title, sections)
+        return _write(self.title, (section for section in self.sections() if section.lines), form)
 
     def __str__(self) -> str:
         return self.render()
@@ -241,21 +242,14 @@ def _episode_line(episode: Episode, note: str) -> Line:
     return Line(f"{speaker}{escape_line(episode.content)} ({escape_line(note)}) [{episode.id}]")
 
 
-def _to_text(title: str, sections: Iterable[Section]) -> str:
-    lines = [title]
+def _write(title: str, sections: Iterable[Section], form: str) -> str:
+    heading, section_heading, item, command = _LAYOUTS[form]
+    escape = _plain if form == "markdown" else str
+    lines = [heading.format(escape(title))]
     for section in sections:
-        lines += ["", f"{section.title}:"]
+        lines.append(section_heading.format(escape(section.title)))
         for line in section.lines:
-            lines += [f"  {line.text}", *(f"    $ {command}" for command in line.commands)]
-    return "\n".join(lines) + "\n"
-
-
-def _to_markdown(title: str, sections: Iterable[Section]) -> str:
-    lines = [f"# {_plain(title)}"]
-    for section in sections:
-        lines += ["", f"## {_plain(section.title)}", ""]
-        for line in section.lines:
-            lines += [f"- {_plain(line.text)}", *(f"  - `{command}`" for command in line.commands)]
+            lines += [item.format(escape(line.text)), *(command.format(each) for each in line.commands)]
     return "\n".join(lines) + "\n"
 
 
