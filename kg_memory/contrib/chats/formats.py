@@ -94,20 +94,13 @@ def _append(current: EpisodeInput | None, text: str, thread: str) -> EpisodeInpu
     return current.model_copy(update={"content": f"{current.content}\n{text.strip()}"})
 
 
-_ROLES = {
-    "human": "user",
-    "HumanMessage": "user",
-    "HumanMessageChunk": "user",
-    "ai": "assistant",
-    "AIMessage": "assistant",
-    "AIMessageChunk": "assistant",
-    "system": "system",
-    "SystemMessage": "system",
-    "tool": "tool",
-    "ToolMessage": "tool",
-    "function": "function",
-    "FunctionMessage": "function",
-}
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
+_CLASS = re.compile(r"(?:Message)?(?:Chunk)?$")
+
+
+def _role(kind: object) -> str | None:
+    """Return the role of LangChain's messages of *kind*: a type such as ``ai``, or a class such as AIMessageChunk."""
+    return _ROLES.get(_CLASS.sub("", str(kind)).lower())
 
 
 def is_openai(value: Any) -> bool:
@@ -125,7 +118,8 @@ def is_langchain(value: Any) -> bool:
         return False
     if value.get("lc") == 1:
         return isinstance(value.get("kwargs"), Mapping)
-    return value.get("type") in (*_ROLES, "chat") and ("content" in value or isinstance(value.get("data"), Mapping))
+    is_typed = value.get("type") == "chat" or _role(value.get("type")) is not None
+    return is_typed and ("content" in value or isinstance(value.get("data"), Mapping))
 
 
 def messages_of(document: Any) -> list[Any] | None:
@@ -151,7 +145,7 @@ def _plain(message: Any) -> Mapping[str, Any]:
     if is_langchain(message):
         fields = message.get("kwargs") or message.get("data") or message
         kind = message["id"][-1] if isinstance(message.get("id"), list) and message["id"] else message.get("type")
-        role = fields.get("role") or _ROLES.get(kind) or _ROLES.get(fields.get("type"), str(kind))
+        role = fields.get("role") or _role(kind) or _role(fields.get("type")) or str(kind)
         return {**fields, "role": role}
     if not is_openai(message):
         raise InputError('this is no message: write it like {"role": "user", "content": "..."}')

@@ -33,9 +33,9 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
     for message in objects(chat["messages"]):
         if message["type"] != "message":
             continue
-        text = "".join(
-            part if isinstance(part, str) else str(first(part, "text") or "") for part in _spans(message.get("text"))
-        )
+        spans = message.get("text") or ""
+        parts = spans if isinstance(spans, list) else [spans]
+        text = "".join(part if isinstance(part, str) else str(first(part, "text") or "") for part in parts)
         if origin := message.get("forwarded_from"):
             text = f"[forwarded from {origin}] {text}".strip()
         kind = str(first(message, "media_type", "mime_type") or "file")
@@ -44,10 +44,6 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
         files += [f"{label}: {name}" for label, name in _shared(message) if name]
         speaker = first(message, "from", "author", "from_id")
         yield from thread.say(message.get("id"), speaker and str(speaker), text, _telegram_time(message), files)
-
-
-def _spans(text: Any) -> list[Any]:
-    return text if isinstance(text, list) else [text or ""]
 
 
 def _shared(message: Json) -> Iterator[tuple[str, object]]:

@@ -121,7 +121,9 @@ class Reading:
         """Yield the episodes in the file's order."""
         self.problems.clear()
         for part in self.parts:
-            for item in place(_read_part(part), part.path.name, self.at):
+            read_part = _READ.get(part.format)
+            items = read_part(part) if read_part else _read_chats(CHATS[part.format], part.document, part)
+            for item in place(items, part.path.name, self.at):
                 found = check_item(part.path, item, self.max_content)
                 if not isinstance(found, InputError):
                     yield found
@@ -181,14 +183,12 @@ def _recognise(part: _Part) -> str:
         try:
             return _recognise_json(part)
         except InputError:
-            if "document" in part.__dict__ or not (_is_lines(part.path) or any(map(_parse_object, texts[1:]))):
+            if "document" in part.__dict__ or not (
+                part.path.suffix in (".jsonl", ".ndjson") or any(map(_parse_object, texts[1:]))
+            ):
                 raise
     _refuse_unknown(part, [record for record in map(_parse_object, texts) if record is not None])
     return "jsonl"
-
-
-def _is_lines(path: Path) -> bool:
-    return path.suffix in (".jsonl", ".ndjson")
 
 
 def _parse_object(text: str) -> Json | None:
@@ -240,10 +240,6 @@ def _is_readable(record: Json) -> bool:
     return is_message(record) and not isinstance(who, dict | list)
 
 
-def _read_part(part: _Part) -> Iterable[Item]:
-    return _READ[part.format](part) if part.format in _READ else _read_chats(CHATS[part.format], part.document, part)
-
-
 def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
     """Yield the messages of all conversations of *document*, each in its thread."""
     conversations = chat.unfold(document)
@@ -279,22 +275,30 @@ def _name_of(conversation: Json, part: _Part) -> str | None:
     )
 
 
-def _read_lines(part: _Part) -> Iterator[Item]:
+def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
+    """Yield the number and the JSON value of each line that is not empty, and an error in the place of a wrong one."""
     for line in lines_of(part.file):
         if isinstance(line, InputError):
             yield line
-            continue
-        number, text = line
-        if not text.strip():
+        elif line[1].strip():
+            try:
+                yield line[0], json.loads(line[1], parse_constant=str)
+            except json.JSONDecodeError as error:
+                told = f"not valid JSON ({error.msg} at column {error.colno}): correct the line"
+                yield InputError(f"line {line[0]}: {told}")
+            except (ValueError, RecursionError) as error:
+                yield InputError(f"line {line[0]}: this JSON cannot be read ({error}): simplify it")
+
+
+def _read_lines(part: _Part) -> Iterator[Item]:
+    for line in _parsed_lines(part):
+        if isinstance(line, InputError):
+            yield line
             continue
         try:
-            yield from _from_line(json.loads(text, parse_constant=str), part, number)
+            yield from _from_line(line[1], part, line[0])
         except InputError as error:
-            yield InputError(f"line {number}: {error}")
-        except json.JSONDecodeError as error:
-            yield InputError(f"line {number}: not valid JSON ({error.msg} at column {error.colno}): correct the line")
-        except (ValueError, RecursionError) as error:
-            yield InputError(f"line {number}: this JSON cannot be read ({error}): simplify it")
+            yield InputError(f"line {line[0]}: {error}")
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
@@ -339,26 +343,8 @@ def _read_records(part: _Part) -> Iterator[Item]:
     except InputError:
         if "document" in part.__dict__:
             raise
-        for line in lines_of(part.file):
-            if isinstance(line, InputError):
-                yield line
-            elif line[1].strip():
-                try:
-                    yield _to_record(json.loads(line[1], parse_constant=str))
-                except (ValueError, RecursionError) as error:
-                    yield InputError(f"line {line[0]}: not valid JSON ({error}): correct the line")
-
-
-def _read_text(part: _Part) -> Iterator[Item]:
-    yield build(content=whole_text(part.file), kind=EpisodeKind.TEXT)
-
-
-def _read_chat(part: _Part) -> Iterable[Item]:
-    return formats.read_chat(lines_of(part.file), part.thread)
-
-
-def _read_whatsapp(part: _Part) -> Iterable[Item]:
-    return read_whatsapp(lines_of(part.file), part.path, part.date_order)
+        for line in _parsed_lines(part):
+            yield line if isinstance(line, InputError) else _to_record(line[1])
 
 
 def _read_documents(
@@ -382,9 +368,9 @@ _READ: dict[str, Callable[[_Part], Iterable[Item]]] = {
     "locomo": _read_documents(formats.samples, formats.read_locomo, "LoCoMo conversation"),
     "beam": _read_documents(formats.is_beam, formats.read_beam, "BEAM chat"),
     "json": _read_json,
-    "chat": _read_chat,
-    "text": _read_text,
-    "whatsapp": _read_whatsapp,
+    "chat": lambda part: formats.read_chat(lines_of(part.file), part.thread),
+    "text": lambda part: [build(content=whole_text(part.file), kind=EpisodeKind.TEXT)],
+    "whatsapp": lambda part: read_whatsapp(lines_of(part.file), part.path, part.date_order),
     "records": _read_records,
 }
 FORMATS: tuple[str, ...] = (*_READ, *CHATS)
