@@ -90,9 +90,14 @@ def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """The search for what is left of all messages that one call forgets, a `Searcher`."""
+    """The search for what is left of all messages that one call forgets, a `Searcher`.
+
+    `findings` have the trace itself where there may be an excuse, and `searched` counts the properties.
+    """
 
     traces: Traces = field(default_factory=Traces)
+    findings: list[tuple[Residue, str | None]] = field(default_factory=list)
+    searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
         """Return the traces of what is about to be deleted by a query with *parameters*."""
@@ -104,29 +109,47 @@ class ResidueSearch:
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Return the traces that are left, and the number of properties that were searched."""
-        search = yield from search_residue(self.traces)
-        return [residue for residue, _ in search.findings], search.searched
+        since = yield from now()
+        pages = list_pages((yield from read(LAST))[0]["last"], PAGE)
+        for page in pages:
+            self._excuse((yield from read(SAID, **page)))
+        for page in pages:
+            nodes, links = yield from in_step(
+                [read(NODES, **page, coded=sorted(CODED), shortest=SHORTEST_ID), read(LINKS, **page)]
+            )
+            for row in nodes:
+                self.searched += row["properties"] - len(row["held"])
+                self._scan(row["label"], dict(row["held"]))
+            for row in links:
+                self._scan(row["label"], {row["name"]: row["value"]})
+        for row in (yield from read(ALIASES, keys=sorted(self.traces.names))):
+            self._note("Alias", "key", "", "name", row["key"])
+        yield from self._search_vectors()
+        if self.findings:
+            yield from self._excuse_later(since)
+        return [residue for residue, _ in self.findings], self.searched
 
-
-@dataclass(slots=True)
-class Search:
-    """The findings so far, each with the trace itself where there may be an excuse; and how much was searched."""
-
-    traces: Traces
-    findings: list[tuple[Residue, str | None]] = field(default_factory=list)
-    searched: int = 0
-
-    def excuse(self, episodes: Iterable[Row]) -> None:
+    def _excuse(self, episodes: Iterable[Row]) -> None:
         """Take from the traces what *episodes* say."""
         for episode in episodes:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
-    def scan(self, label: str, properties: Row) -> None:
+    def _excuse_later(self, since: int) -> Flow[None]:
+        """Drop the findings that are there because somebody said the same meanwhile."""
+        traces = self.traces
+        self._excuse((yield from read(SAID_SINCE, since=since)))
+        ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
+        made = yield from read(cypher.IDS_LEFT, ids=ids, since=since, until=OPEN_END)
+        traces.ids.difference_update(row["id"] for row in made)
+        remaining = {None, *traces.ids, *traces.words, *traces.names}
+        self.findings = [finding for finding in self.findings if finding[1] in remaining]
+
+    def _scan(self, label: str, properties: Row) -> None:
         """Search the *properties* of something of *label*."""
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
         if text is not None and properties.get("content") != text:
-            self.add(label, "content", id_, "text")
+            self._note(label, "content", id_, "text")
         for name, value in properties.items():
             self.searched += 1
             for part in _texts_in(value):
@@ -135,22 +158,34 @@ class Search:
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
         traces = self.traces
         if text in traces.ids:
-            self.add(label, name, id_, "id", text)
+            self._note(label, name, id_, "id", text)
         elif len(text) > ID_LENGTH:
             for id_trace in traces.ids.intersection(_ID.findall(text)):
-                self.add(label, name, id_, "id", id_trace)
+                self._note(label, name, id_, "id", id_trace)
         if name in CODED or (label == "Episode" and name in OWN):
             return
         words = [text] if (label, name) == ("Term", "s") else terms(text.replace("_", " "))
         for word in traces.words.intersection(words):
-            self.add(label, name, id_, "word", word)
+            self._note(label, name, id_, "word", word)
         if not traces.quotes.isdisjoint(find_quotes(words)):
-            self.add(label, name, id_, "quote")
+            self._note(label, name, id_, "quote")
         for key, name_words in traces.names.items():
             if len(name_words) > 1 and contains_run(words, name_words):
-                self.add(label, name, id_, "name", key)
+                self._note(label, name, id_, "name", key)
 
-    def add(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
+    def _search_vectors(self) -> Flow[None]:
+        """Search the indices of vectors for those of what went: nothing may have one that is not of its own text."""
+        for label, query in NEAR.items():
+            for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
+                vectors = self.traces.vectors[first : first + VECTORS_AT_ONCE]
+                rows = yield from read(query, vectors=vectors, limit=NEAREST, same=SAME)
+                own = yield from embed([line(row) for row in rows])
+                for row, vector in zip(rows, own, strict=True):
+                    self.searched += 1
+                    if _cosine(vector, row["vector"]) < 1 - 1e-3:
+                        self._note(label, "embedding", row["id"], "vector")
+
+    def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
         """Note where a trace is; an id that is itself a trace is not shown."""
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
@@ -202,55 +237,6 @@ def _vocabulary() -> frozenset[str]:
 def _may_be_of_date(word: str) -> bool:
     """Return whether *word* is a number as dates have them: summaries have dates that nobody said."""
     return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
-
-
-def search_residue(traces: Traces) -> Flow[Search]:
-    """Search everything that is there for *traces*."""
-    since = yield from now()
-    search = Search(traces)
-    pages = list_pages((yield from read(LAST))[0]["last"], PAGE)
-    for page in pages:
-        search.excuse((yield from read(SAID, **page)))
-    for page in pages:
-        nodes, links = yield from in_step(
-            [read(NODES, **page, coded=sorted(CODED), shortest=SHORTEST_ID), read(LINKS, **page)]
-        )
-        for row in nodes:
-            search.searched += row["properties"] - len(row["held"])
-            search.scan(row["label"], dict(row["held"]))
-        for row in links:
-            search.scan(row["label"], {row["name"]: row["value"]})
-    for row in (yield from read(ALIASES, keys=sorted(traces.names))):
-        search.add("Alias", "key", "", "name", row["key"])
-    yield from _search_vectors(search)
-    if search.findings:
-        yield from _excuse_later(search, since)
-    return search
-
-
-def _excuse_later(search: Search, since: int) -> Flow[None]:
-    """Drop the findings that are there because somebody said the same meanwhile."""
-    traces = search.traces
-    search.excuse((yield from read(SAID_SINCE, since=since)))
-    ids = sorted(trace for _, trace in search.findings if trace in traces.ids)
-    made = yield from read(cypher.IDS_LEFT, ids=ids, since=since, until=OPEN_END)
-    traces.ids.difference_update(row["id"] for row in made)
-    remaining = {None, *traces.ids, *traces.words, *traces.names}
-    search.findings = [finding for finding in search.findings if finding[1] in remaining]
-
-
-def _search_vectors(search: Search) -> Flow[None]:
-    """Search the indices of vectors for those of what went: nothing may have one that is not of its own text."""
-    vectors = search.traces.vectors
-    for label, query in NEAR.items():
-        for first in range(0, len(vectors), VECTORS_AT_ONCE):
-            batch = vectors[first : first + VECTORS_AT_ONCE]
-            rows = yield from read(query, vectors=batch, limit=NEAREST, same=SAME)
-            own = yield from embed([line(row) for row in rows])
-            for row, vector in zip(rows, own, strict=True):
-                search.searched += 1
-                if _cosine(vector, row["vector"]) < 1 - 1e-3:
-                    search.add(label, "embedding", row["id"], "vector")
 
 
 def _cosine(a: Sequence[float], b: Sequence[float]) -> float:

@@ -122,14 +122,14 @@ def test_a_receipt_is_given_though_re_embedding_began_meanwhile(world, broken):
 def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
     world.moves("Oslo", "2024-01-01")
     added = world.add("I know Zebulon.", speaker="Ann", at="2024-02-01")
-    real, calls = residue.Search.excuse, count()
+    real, calls = residue.ResidueSearch._excuse, count()
 
     def excuse(self, episodes):
         real(self, episodes)
         if next(calls) == 0:
             world.add("I know Zebulon.", speaker="Tom", at="2024-03-01")
 
-    monkeypatch.setattr(residue.Search, "excuse", excuse)
+    monkeypatch.setattr(residue.ResidueSearch, "_excuse", excuse)
     assert world.privacy.forget(episode=added.episode).residue == ()
 
 
