@@ -165,8 +165,5 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
 
 def _drop_offline_answers(state: AgentState) -> dict[str, object]:
     """Drop the offline answers from the conversation: they only repeat the memory."""
-    return {**state, "messages": [message for message in state["messages"] if not _is_offline(message)]}
-
-
-def _is_offline(message: BaseMessage) -> bool:
-    return message.response_metadata.get("model_name") == OFFLINE
+    said = [each for each in state["messages"] if each.response_metadata.get("model_name") != OFFLINE]
+    return {**state, "messages": said}

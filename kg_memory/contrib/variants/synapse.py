@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from math import prod
 from typing import Annotated, Literal, Self
 
@@ -106,7 +105,7 @@ def activate(
     active = dict(fresh)
     for hop in range(1, recipe.max_hops + 1):
         took = clock() - began
-        fresh = spread(fresh, active, near.values(), recipe, partial(_is_past, end, clock))
+        fresh = spread(fresh, active, near.values(), recipe, lambda: clock() >= end)
         active |= fresh
         began = clock()
         if not fresh or hop == recipe.max_hops or began + took >= end:
@@ -123,10 +122,6 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
         rows = yield from read(cypher.COMMUNITIES_OF, ids=list(scores))
         groups = [row["entities"] for row in rows]
     return cap_seeds(scores, groups, recipe.seed_community_cap, recipe.max_activated_nodes)
-
-
-def _is_past(end: float, clock: Callable[[], float]) -> bool:
-    return clock() >= end
 
 
 def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
