@@ -1,4 +1,7 @@
-"""Graphiti, Mem0 and LangMem for real, with a scripted model over OpenAI's protocol; each is skipped if not installed."""
+"""Graphiti, Mem0 and LangMem for real, with a scripted model over OpenAI's protocol; each is skipped if not installed.
+
+`python -m pytest benchmarks/systems`.
+"""
 
 from __future__ import annotations
 
