@@ -84,15 +84,6 @@ class Graphiti:
         lines += [(f"- {node.name}: {node.summary}", []) for node in found.nodes if node.summary]
         return fill(lines, max_tokens)
 
-    def forget(self, conversation: Conversation) -> None:
-        self._run(self._forget(conversation))
-        self._journal.forget(conversation)
-
-    async def _forget(self, conversation: Conversation) -> None:
-        graphiti = await self._graphiti(conversation)
-        await graphiti.driver.client.select_graph(key(conversation)).delete()
-        await self._open.pop(key(conversation)).close()
-
     def close(self) -> None:
         for graphiti in self._open.values():
             self._run(graphiti.close())

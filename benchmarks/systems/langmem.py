@@ -49,12 +49,6 @@ class LangMem:
         found = self._store.search((key(conversation),), query=question.text, limit=LIMIT)
         return fill(((f"- {_text(memory.value)}", ()) for memory in found), max_tokens)
 
-    def forget(self, conversation: Conversation) -> None:
-        while found := self._store.search((key(conversation),), limit=100):
-            for memory in found:
-                self._store.delete(memory.namespace, memory.key)
-        self._read.discard(conversation.name)
-
     def close(self) -> None:
         """Nothing is held."""
 

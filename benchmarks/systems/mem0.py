@@ -61,9 +61,5 @@ class Mem0:
             found = self._memory.search(question.text, filters={"user_id": key(conversation)}, top_k=LIMIT)["results"]
         return fill(((f"- {memory['memory']}", [memory["metadata"]["source"]]) for memory in found), max_tokens)
 
-    def forget(self, conversation: Conversation) -> None:
-        self._memory.delete_all(user_id=key(conversation))
-        self._journal.forget(conversation)
-
     def close(self) -> None:
         self._memory.close()

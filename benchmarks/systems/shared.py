@@ -78,6 +78,3 @@ class Journal:
                     yield episode
                     file.write(f"{episode.source_id}\n")
                     file.flush()
-
-    def forget(self, conversation: Conversation) -> None:
-        (self._folder / key(conversation)).unlink(missing_ok=True)

@@ -258,7 +258,6 @@ def test_a_system_of_the_user_and_its_errors(
         "    def context(self, question, conversation, max_tokens):\n"
         "        if 'fear' in question.text: raise RuntimeError('a fault of mine')\n"
         "        return Retrieved('Nora keeps two goats.', (), 6)\n"
-        "    def forget(self, conversation): pass\n"
         "    def close(self): pass\n"
         "def open_mine(tools): return Mine()\n"
     )

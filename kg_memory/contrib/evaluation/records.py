@@ -124,7 +124,6 @@ class Dataset:
     criteria: Mapping[str, Criterion] = field(default_factory=lambda: MappingProxyType({"": Criterion()}))
     variants: tuple[str, ...] = ()
     left_out: frozenset[str] = frozenset()
-    generated: bool = False
 
     def criterion(self, category: str) -> Criterion:
         """Return how answers to questions of *category* are judged."""
@@ -159,9 +158,6 @@ class System(Protocol):
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
         """Return what the reader is given for *question*, in at most *max_tokens*."""
-
-    def forget(self, conversation: Conversation) -> None:
-        """Forget the conversation."""
 
     def close(self) -> None:
         """Release what the system holds."""

@@ -86,10 +86,6 @@ class KGMemory:
         amounts = (estimate.calls, estimate.input_tokens, estimate.output_tokens)
         return Cost(*(amount.likely for amount in amounts)), max_tokens
 
-    def forget(self, conversation: Conversation) -> None:
-        """Forget all of it, and keep no trace but the audit log."""
-        self._memory.privacy.forget(everything=True, namespace=self._namespace(conversation))
-
     def close(self) -> None:
         """Close the memory; the embedded server ends with its last client."""
         self._memory.close()
@@ -241,10 +237,6 @@ class TurnSearch:
         del conversation
         return Cost(), max_tokens
 
-    def forget(self, conversation: Conversation) -> None:
-        """Drop the index."""
-        self._scores.pop(conversation.name, None)
-
     def close(self) -> None:
         """Release nothing."""
 
@@ -296,10 +288,6 @@ class FullContext:
             text = "\n".join(map(line, conversation.episodes))
             self._texts = {conversation.name: Retrieved(text, (), estimate_tokens(text))}  # the latest alone
         return self._texts[conversation.name]
-
-    def forget(self, conversation: Conversation) -> None:
-        """Drop the text."""
-        self._texts.pop(conversation.name, None)
 
     def close(self) -> None:
         """Release nothing."""

@@ -117,5 +117,4 @@ NIAH = Dataset(
     load=load_niah,
     criteria={"": Criterion("rules")},
     variants=VARIANTS,
-    generated=True,
 )
