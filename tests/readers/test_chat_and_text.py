@@ -23,36 +23,22 @@ def test_a_plain_chat_is_split_by_speakers_and_dated_by_its_stamps(tmp_path: Pat
     assert [episode.at for episode in episodes] == [ten + timedelta(microseconds=n) for n in range(3)]
 
 
-def test_a_day_without_a_time_dates_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "chat.txt"
-    file.write_text("2024-01-10 Ann: I moved.\n2024-02-11 - Bob: Where to?\n", encoding="utf-8")
-    first, second = read(file)
-    assert [first.speaker, second.speaker] == ["Ann", "Bob"]
-    assert [f"{each.at:%F}" for each in (first, second)] == ["2024-01-10", "2024-02-11"]
+CHATS: dict[str, tuple[str, list[tuple[str, str]], list[int]]] = {
+    "days before lines": ("2024-01-10 Ann: I moved.\n2024-02-11 - Bob: Where to?\n", [("Ann", "I moved."), ("Bob", "Where to?")], [10, 11]),
+    "days on lines": ("[2024-05-01]\nAnn: a\nBo: b\n[2024-05-02]\nAnn: c", [("Ann", "a"), ("Bo", "b"), ("Ann", "c")], [1, 1, 2]),
+    "wide colons": ("小明：我搬到了上海。\n小红：真的吗？\n小明：真的。\n", [("小明", "我搬到了上海。"), ("小红", "真的吗？"), ("小明", "真的。")], [1, 1, 1]),
+    "no dates": ("\ufeffAnn: hello\r\nBob: hi\r\n", [("Ann", "hello"), ("Bob", "hi")], [1, 1]),
+}  # fmt: skip
 
 
-def test_a_stamp_on_a_line_of_its_own_dates_what_follows(tmp_path: Path) -> None:
-    episodes = list(read(write(tmp_path, "[2024-05-01]\nAnn: a\nBo: b\n[2024-05-02]\nAnn: c\nBo: d")))
-    assert [episode.at.day for episode in episodes if episode.at] == [1, 1, 2, 2]
-    assert len({episode.at for episode in episodes}) == 4
-
-
-def test_a_chinese_chat_with_wide_colons_is_read(tmp_path: Path) -> None:
-    episodes = list(read(write(tmp_path, "小明：我搬到了上海。\n小红：真的吗？\n小明：真的。\n")))
-    assert said(episodes)[0] == ("小明", "我搬到了上海。")
-    assert len(episodes) == 3
-
-
-def test_an_undated_chat_without_stamps_is_read(tmp_path: Path) -> None:
-    episodes = list(read(write(tmp_path, "\ufeffAnn: hello\r\nBob: hi\r\n"), at=NOW))
-    assert said(episodes) == [("Ann", "hello"), ("Bob", "hi")]
-    assert episodes[0].at == NOW
-
-
-def test_a_chat_line_with_an_impossible_date_is_a_problem_with_its_line(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, "[2024-05-01 10:00] Ann: a\n[2024-13-01 10:00] Bo: b\n[2024-05-01 10:02] Ann: c\n"))
-    assert [episode.content for episode in reading] == ["a", "c"]
-    assert ":2: " in str(reading.problems[0])
+@pytest.mark.parametrize(("text", "messages", "days"), CHATS.values(), ids=CHATS.keys())
+def test_each_form_of_a_plain_chat_is_read(
+    tmp_path: Path, text: str, messages: list[tuple[str, str]], days: list[int]
+) -> None:
+    episodes = list(read(write(tmp_path, text), at=NOW))
+    assert said(episodes) == messages
+    assert [episode.at.day for episode in episodes if episode.at] == days
+    assert len({episode.at for episode in episodes}) == len(episodes)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Files of each kind, sound and broken, are read as the episodes that they hold."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -53,18 +54,6 @@ def test_json_lines_may_call_their_fields_otherwise(tmp_path: Path, record: dict
     assert episode.at == datetime(2024, 5, 1, 10, tzinfo=UTC)
 
 
-def test_a_business_record_among_json_lines_becomes_a_json_episode(tmp_path: Path) -> None:
-    order = {"order": 17, "customer": "Acme", "text": "urgent", "名": "订单"}
-    [episode] = read(write(tmp_path, jsonl(order)), format="jsonl")
-    assert episode.kind is EpisodeKind.JSON
-    assert json.loads(episode.content) == order
-
-
-def test_the_content_of_a_json_episode_may_be_an_object(tmp_path: Path) -> None:
-    [episode] = read(write(tmp_path, jsonl({"kind": "json", "content": {"a": 1}, "source_id": "r1"})), format="jsonl")
-    assert (episode.kind, episode.content, episode.source_id) == (EpisodeKind.JSON, '{"a": 1}', "r1")
-
-
 def test_bad_lines_are_left_out_and_listed_with_their_line(tmp_path: Path) -> None:
     path = write(
         tmp_path,
@@ -87,36 +76,45 @@ def test_bad_lines_are_left_out_and_listed_with_their_line(tmp_path: Path) -> No
     assert "yesterday-ish" in str(reading.problems[3])
 
 
-def test_a_message_without_content_is_a_bad_line_and_a_record_is_not(tmp_path: Path) -> None:
-    said_nothing = [{"speaker": "Bo"}, {"role": "user", "at": "2024-05-01"}]
-    records = [{"name": "Bo", "id": 7}, {"speaker": "Bo", "volume": 11}]
-    reading = read(write(tmp_path, jsonl({"content": "one", "speaker": "Ann"}, *said_nothing, *records)))
-    assert [episode.kind for episode in reading] == ["message", "json", "json"]
-    assert [str(problem).split(": ", 1)[1][:27] for problem in reading.problems] == ["this message has no content"] * 2
+GOOD = b'{"content": "caf\xc3\xa9", "speaker": "A"}\n'
+DAMAGED: dict[str, tuple[Any, list[str], list[str]]] = {
+    "a bad byte": (GOOD + b'{"content": "caf\xe9", "speaker": "A"}\n' + GOOD, ["café", "café"], [":2: byte 17 is not UTF-8"]),
+    "a first line": (jsonl("{oops", *({"content": each, "role": "user"} for each in "ab")), ["a", "b"], [":1: not valid"]),
+    "an id of two": (jsonl(*({"content": each, "role": "user", "id": "m1"} for each in "aba")), ["a", "a"], ["'m1' belongs"]),
+    "no messages": (
+        [{"role": "user", "content": "a"}, 5, {"role": "user", "content": {"x": 1}}], ["a"], ["message 2", "message 3"]
+    ),
+    "no date": ("[2024-05-01 10:00] Ann: a\n[2024-13-01 10:00] Bo: b\n[2024-05-01 10:02] Ann: c\n", ["a", "c"], [":2: "]),
+}  # fmt: skip
 
 
-def test_strict_reading_stops_at_the_first_bad_line(tmp_path: Path) -> None:
-    path = write(tmp_path, jsonl({"content": "one", "speaker": "A"}, "{", {"content": "two", "speaker": "A"}))
-    with pytest.raises(InputError, match=r"file\.txt:2: "):
+@pytest.mark.parametrize(("content", "contents", "problems"), DAMAGED.values(), ids=DAMAGED.keys())
+def test_what_is_wrong_is_left_out_and_told_and_with_strict_raised(
+    tmp_path: Path, content: Any, contents: list[str], problems: list[str]
+) -> None:
+    reading = read(path := write(tmp_path, content))
+    for _ in range(2):  # it can be read again
+        assert [episode.content for episode in reading] == contents
+        assert [told in str(problem) for told, problem in zip(problems, reading.problems, strict=True)] == [True] * len(
+            problems
+        )
+    with pytest.raises(InputError, match=re.escape(problems[0])):
         list(read(path, strict=True))
 
 
-def test_one_bad_byte_costs_one_line(tmp_path: Path) -> None:
-    good = b'{"content": "caf\xc3\xa9", "speaker": "A"}\n'
-    reading = read(write(tmp_path, good + b'{"content": "caf\xe9", "speaker": "A"}\n' + good))
-    assert [episode.content for episode in reading] == ["café", "café"]
-    assert "UTF-8" in str(reading.problems[0])
+RECORDS: list[tuple[dict[str, Any], Any]] = [
+    ({"order": 17, "customer": "Acme", "text": "urgent", "名": "订单"}, None),
+    ({"kind": "json", "content": {"a": 1}, "source_id": "r1"}, {"a": 1}),
+]
 
 
-def test_a_json_lines_file_whose_first_line_is_broken_is_still_one(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, jsonl("{oops", {"content": "a", "role": "user"}, {"content": "b", "role": "user"})))
-    assert len(list(reading)) == 2
-
-
-def test_an_id_used_for_two_contents_is_a_problem_not_a_loss_in_silence(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, jsonl(*({"content": c, "role": "user", "id": "m1"} for c in ("a", "b", "a")))))
-    assert [episode.content for episode in reading] == ["a", "a"]
-    assert "'m1'" in str(reading.problems[0])
+@pytest.mark.parametrize(("record", "content"), RECORDS)
+def test_a_business_record_among_json_lines_becomes_a_json_episode(
+    tmp_path: Path, record: dict[str, Any], content: Any
+) -> None:
+    [episode] = read(write(tmp_path, jsonl(record)), format="jsonl")
+    assert (episode.kind, json.loads(episode.content)) == (EpisodeKind.JSON, content or record)
+    assert episode.source_id == record.get("source_id", episode.source_id)
 
 
 def test_lines_with_whole_lists_of_messages_are_conversations_of_their_own(tmp_path: Path) -> None:
@@ -126,10 +124,12 @@ def test_lines_with_whole_lists_of_messages_are_conversations_of_their_own(tmp_p
     assert len({episode.thread for episode in episodes}) == 2
 
 
-def test_a_reading_can_be_read_twice_and_gives_the_same(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, jsonl({"content": "a", "role": "user"}, "{", {"content": "b", "role": "user"})))
-    assert list(reading) == list(reading)
-    assert len(reading.problems) == 1
+def test_a_message_without_content_is_a_bad_line_and_a_record_is_not(tmp_path: Path) -> None:
+    said_nothing = [{"speaker": "Bo"}, {"role": "user", "at": "2024-05-01"}]
+    records = [{"name": "Bo", "id": 7}, {"speaker": "Bo", "volume": 11}]
+    reading = read(write(tmp_path, jsonl({"content": "one", "speaker": "Ann"}, *said_nothing, *records)))
+    assert [episode.kind for episode in reading] == ["message", "json", "json"]
+    assert [str(problem).split(": ", 1)[1][:27] for problem in reading.problems] == ["this message has no content"] * 2
 
 
 # --- lists of messages ---
@@ -170,12 +170,6 @@ def test_each_form_of_langchain_dump_is_read(tmp_path: Path, dump: Any) -> None:
     assert said(episodes) == [("Ann", "hi"), ("assistant", "yo")]
     assert episodes[0].source_id == "run-0001"
     assert reading.problems == []
-
-
-def test_a_message_list_with_a_stranger_in_it_is_read_but_for_that(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, [{"role": "user", "content": "a"}, 5, {"role": "user", "content": {"x": 1}}]))
-    assert [episode.content for episode in reading] == ["a"]
-    assert ["message 2" in str(reading.problems[0]), "message 3" in str(reading.problems[1])] == [True, True]
 
 
 # --- undated messages ---

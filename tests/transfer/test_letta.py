@@ -133,14 +133,8 @@ def test_what_an_agent_says_beside_a_tool_is_for_the_user_in_the_new_kind_of_age
     }
     said = {}
     for kind in ("letta_v1_agent", "memgpt_agent"):
-        agent = {
-            **AGENT,
-            "agent_type": kind,
-            "messages": [message],
-            "block_ids": None,
-            "files_agents": None,
-            "passages": None,
-        }
+        nothing = dict.fromkeys(("block_ids", "files_agents", "passages"))
+        agent = {**AGENT, "agent_type": kind, "messages": [message], **nothing}
         records = read_letta(put(tmp_path / kind, {"agents": [agent]}))(Counter())
         said[kind] = [record.value.content for record in records]
     assert said == {"letta_v1_agent": ["Let me look."], "memgpt_agent": []}

@@ -130,22 +130,8 @@ def claims(path: Path) -> Path:
         ("c5", "likes", "fish", "Ann does not like fish", -1, later, None, None, None),
     ]  # fmt: skip
     for id_, predicate, value, text, polarity, begins, ends, retired, precision in rows:
-        row = (
-            id_,
-            "default",
-            "ann",
-            "Ann",
-            predicate,
-            value,
-            text,
-            polarity,
-            begins,
-            ends,
-            later,
-            retired,
-            0.9,
-            precision,
-        )
+        about = (id_, "default", "ann", "Ann", predicate, value, text, polarity)
+        row = (*about, begins, ends, later, retired, 0.9, precision)
         store.execute(f"INSERT INTO claims VALUES ({', '.join('?' * len(row))})", row)
     store.execute("INSERT INTO claim_sources VALUES ('ep1', 'c1')")
     store.commit()

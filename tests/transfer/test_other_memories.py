@@ -41,26 +41,14 @@ def put(path: Path, told: Any, *, a_line_each: bool = False) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", ["results", "bare", "lines"])
-def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_the_user(tmp_path: Path, form: str):
-    told = [MEMORY, CHANGED]
-    path = put(
-        tmp_path / "m.json",
-        {"results": told, "relations": []} if form == "results" else told,
-        a_line_each=form == "lines",
-    )
+@pytest.mark.parametrize("form", [{"results": [MEMORY, CHANGED], "relations": []}, [MEMORY, CHANGED], None])
+def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_the_user(tmp_path: Path, form: Any):
+    path = put(tmp_path / "m.json", form or [MEMORY, CHANGED], a_line_each=form is None)
     first, second = episodes(read_mem0, path)
-    assert (first.content, first.speaker, first.thread, first.source, first.source_id) == (
-        "Lives in Oslo",
-        "user",
-        "chat 1",
-        "mem0",
-        "m1",
-    )
-    assert [each.at and each.at.isoformat() for each in (first, second)] == [
-        "2024-01-01T10:00:00-07:00",
-        "2024-05-01T10:00:00+00:00",
-    ]
+    about = (first.content, first.speaker, first.thread, first.source, first.source_id)
+    assert about == ("Lives in Oslo", "user", "chat 1", "mem0", "m1")
+    times = [each.at and each.at.isoformat() for each in (first, second)]
+    assert times == ["2024-01-01T10:00:00-07:00", "2024-05-01T10:00:00+00:00"]
 
 
 def test_mem0_history_tells_each_change_and_nothing_that_was_deleted(tmp_path: Path):
@@ -113,11 +101,3 @@ def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
 def test_a_wrong_record_is_named(tmp_path: Path, read: Any, told: Any, said: str):
     with pytest.raises(InputError, match=said):
         episodes(read, put(tmp_path / "x.json", told))
-
-
-def test_a_line_that_is_no_json_is_named(tmp_path: Path):
-    (tmp_path / "x.json").write_text(f"{json.dumps(MEMORY)}\nnonsense\n", "utf-8")
-    with pytest.raises(InputError, match=r"x.json:2: not JSON .*fix or remove the line"):
-        read_mem0(tmp_path / "x.json")
-    with pytest.raises(InputError, match="cannot read"):
-        read_mem0(tmp_path / "none.json")

@@ -45,43 +45,6 @@ def test_the_chat_of_the_readme(openai):
         assert chat_with_memories("Where do I live?", user_id="somebody") == "I do not know."
 
 
-def test_the_quickstart_of_the_docs(openai):
-    m = Memory.from_config(
-        {
-            "llm": {
-                "provider": "openai",
-                "config": {"model": "gpt-5-mini", "api_key": "sk-mine", "openai_base_url": openai, "temperature": 0.1},
-            },
-            "embedder": {
-                "provider": "openai",
-                "config": {"model": "text-embedding-3-small", "openai_base_url": openai},
-            },
-            "vector_store": {"provider": "qdrant", "config": {"collection_name": "quickstart", "host": "localhost"}},
-            "history_db_path": "history.db",
-            "version": "v1.1",
-        }
-    )
-    messages = [
-        {"role": "user", "content": "Hi, I'm Alex. I moved to Oslo."},
-        {"role": "assistant", "content": "Hey Alex! I'll remember that."},
-    ]
-    with m:
-        m.add(messages, user_id="alex", metadata={"category": "about"})
-        results = m.search("Where does Alex live? Oslo?", filters={"user_id": "alex"})
-        best = results["results"][0]
-        assert best["memory"] == "user lives in Oslo"
-        assert best["metadata"] == {"category": "about"}
-        all_memories = m.get_all(filters={"user_id": "alex"})
-        memory_id = next(each["id"] for each in all_memories["results"] if each["memory"] == best["memory"])
-        m.update(memory_id=memory_id, data="I moved to Rome")
-        assert m.history(memory_id=memory_id)[-1]["new_memory"] == "user lives in Rome"
-        m.delete(memory_id=memory_id)
-        m.delete_all(user_id="alex")
-        m.reset()
-        assert m.get_all(filters={"user_id": "alex"}) == {"results": []}
-        assert not [name for name in m.graph.data.namespaces() if name.startswith("quickstart/")]
-
-
 def test_the_async_quickstart(openai):
     async def main() -> list[str]:
         async with AsyncMemory() as memory:
