@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 
 
 @contextmanager

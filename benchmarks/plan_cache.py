@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.database import fresh_database
-from kg_memory.falkor import embedded
+from kg_memory.contrib.embedded import server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
@@ -36,12 +36,12 @@ Times = dict[str, list[float]]
 @contextmanager
 def opened(plans: int) -> Iterator[GraphMemory]:
     """Open a memory on a server of its own that keeps so many plans."""
-    kept, embedded.QUERY_PLANS = embedded.QUERY_PLANS, plans
+    kept, server.QUERY_PLANS = server.QUERY_PLANS, plans
     with ExitStack() as ending:
         try:
             url = ending.enter_context(fresh_database())
         finally:
-            embedded.QUERY_PLANS = kept
+            server.QUERY_PLANS = kept
         settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
         yield ending.enter_context(GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()))
 

@@ -42,7 +42,9 @@ from benchmarks.search_scale_check import check
 from benchmarks.search_scale_data import Data, Prepared, Question
 from benchmarks.search_scale_exact import Exact
 from benchmarks.search_scale_load import Texts, load
-from kg_memory.falkor import binaries, embedded, schema
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.memory.memory import GraphMemory

@@ -33,7 +33,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from storage_form_queries import DIMENSION, FORMS, Form
 
-from kg_memory.falkor import binaries
+from kg_memory.contrib.embedded import binaries
 from kg_memory.temporal.interval import OPEN_END
 
 Row = dict[str, Any]

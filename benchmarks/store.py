@@ -33,7 +33,8 @@ from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
 from kg_memory.adapters import KGStore
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import Scripted

@@ -16,8 +16,7 @@ from typing import Any, NoReturn
 import pytest
 
 from kg_memory.cli import main
-from kg_memory.falkor import binaries
-from kg_memory.memory.open import EmbeddedServer
+from kg_memory.contrib.embedded import EmbeddedServer, binaries
 from kg_memory.settings import Settings
 
 COMMAND = [sys.executable, "-m", "kg_memory"]

@@ -17,8 +17,9 @@ import hypothesis
 import pytest
 import redis
 
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings, Role
-from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.driver import Driver

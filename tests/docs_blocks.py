@@ -20,7 +20,7 @@ import redis
 
 from kg_memory import GraphMemory
 from kg_memory.cli import main
-from kg_memory.falkor import embedded
+from kg_memory.contrib import embedded
 from tests.chat_server import chat_server
 from tests.pages import PAGES, Block, blocks_of, name_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory import Budget, GraphMemory, Limits, Settings, Usage
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.models.budget import DAY
 from kg_memory.runtime.effects import Ask
 from tests.scripted import HashEmbeddings, Scripted

@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.runtime.effects import Ask
 
 Fields = Mapping[str, Any]

@@ -16,10 +16,10 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.cli import env_file
 from kg_memory.contrib.demo import demo
+from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.setup import doctor
 from kg_memory.errors import SettingsError
-from kg_memory.falkor import binaries, embedded
-from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.connect import QUERY_PLANS, graph_key
 from tests.cli_home import Run, Terminal, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.falkor.test_replica import running
 
@@ -210,7 +210,7 @@ def test_the_doctor_says_how_to_make_a_server_faster(run: Run, tmp_path: Path, m
     with running(tmp_path / "server") as node:
         monkeypatch.setenv("KG_MEMORY_URL", node.url())
         database = checks(run)["database"]
-    assert (database["state"], f"CACHE_SIZE {embedded.QUERY_PLANS}" in database["mend"]) == ("note", True)
+    assert (database["state"], f"CACHE_SIZE {QUERY_PLANS}" in database["mend"]) == ("note", True)
     monkeypatch.delenv("KG_MEMORY_URL")
     assert checks(run)["database"]["state"] == "ok", "the embedded one keeps enough"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, ModelError, ModelUnavailable
-from kg_memory.falkor.embedded import Server
 from kg_memory.memory.adding import Progress
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings

@@ -14,8 +14,8 @@ import pytest
 
 from kg_memory.cli import main
 from kg_memory.contrib.demo.demo import read_story
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseMissing
-from kg_memory.falkor import binaries
 
 HOME_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "KG_MEMORY_MODEL")
 

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
@@ -17,7 +19,6 @@ from kg_memory.errors import (
     ModelUnavailable,
     QueryError,
 )
-from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.memory.open import open_driver

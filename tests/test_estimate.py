@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kg_memory import Budget, GraphMemory, Settings, Usage
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError
-from kg_memory.falkor.embedded import Server
 from kg_memory.llm.budget import estimate_cost
 from kg_memory.models.operations import Estimate
 from kg_memory.runtime.effects import Ask

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.falkor import embedded
+from kg_memory.contrib import embedded
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = """

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from tests.chat_server import chat_server
 
 FORKS = multiprocessing.get_context("forkserver")

@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 from kg_memory import EpisodeInput, GraphMemory, Settings
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
     InputError,
     SettingsError,
 )
-from kg_memory.falkor import binaries, embedded
 from kg_memory.memory._verb import Group
 from kg_memory.memory.facts import Facts
 from kg_memory.memory.reviews import Reviews

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reading import DATA, choose_conversations, recorded_answers, run
-from kg_memory.falkor import embedded
+from kg_memory.contrib import embedded
 
 REPLAYED = (("standard", "json1"), ("standard", "text1"), ("standard", "zh1"), ("thorough", "json1"))
 

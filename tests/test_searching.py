@@ -14,9 +14,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.pregel import Pregel
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.variants.zep import ByDistance
 from kg_memory.errors import InputError
-from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Answerable, SearchResults
 from kg_memory.retrieval.context.templates import NO_SECTION, PLAIN, UNLIKELY

@@ -32,8 +32,8 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
 from benchmarks.systems.shared import Journal, fill, key, model_of, spoken
+from kg_memory.contrib.embedded import binaries, join
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, Tools
-from kg_memory.falkor import binaries, embedded
 
 LIMIT = 20
 """Facts and entities of a context, at most: those of the Zep paper."""
@@ -53,7 +53,7 @@ class Graphiti:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._server = embedded.join(tools.folder / "database", binaries.fetch(), idle_seconds=0)
+        self._server = join(tools.folder / "database", binaries.fetch(), idle_seconds=0)
 
     def ingest(self, conversation: Conversation) -> None:
         graphiti = self._run(self._graphiti(conversation))

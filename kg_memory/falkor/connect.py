@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
@@ -20,7 +21,6 @@ from kg_memory.errors import (
     DatabaseVersionError,
     KGMemoryError,
 )
-from kg_memory.falkor.binaries import OLDEST_MODULE
 from kg_memory.falkor.replica import ANSWERED_IN, ReplicaFirst
 from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
@@ -34,10 +34,12 @@ from kg_memory.falkor.wire import (
     query_command,
     translate_error,
 )
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.runtime.lifecycle import renew_in_children
+from kg_memory.settings import Settings
 
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
@@ -45,6 +47,11 @@ MISSING_GRAPH = "empty key"
 WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL", "EVAL"))
 REDIRECTIONS = 8
 """The most times that a query follows a graph that moves between the servers of a cluster."""
+OLDEST_MODULE = 4_22_01
+"""The oldest version of FalkorDB's module that does not lose data: 4.22.1."""
+QUERY_PLANS = 64
+"""The size of a server's cache of query plans, per graph. An agent that adds and searches in turns runs some 40
+different queries; with the default size of 25 each would be planned again every time."""
 ADVICE = "check that the server runs and the URL is right, then try again"
 
 
@@ -64,6 +71,30 @@ class Host(Protocol):
 
     def close(self) -> None:
         """Stop using the server."""
+
+    def advice(self) -> str:
+        """Return what to do where the server cannot be reached."""
+
+
+class LocalHost(Host, Protocol):
+    """A server that runs on this machine in a *folder*: the plug-in `embedded` of the kind `hosts`."""
+
+    folder: Path
+
+    def find(self) -> Any:
+        """Return the paths of its `redis_server` and `module`, and their `origin`. Errors: `DatabaseMissing`."""
+
+    def fetch(self) -> Any:
+        """Return the same, after downloading them if they are not there. Errors: `DatabaseMissing`."""
+
+    def is_installed(self) -> bool:
+        """Return whether they are there."""
+
+
+def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
+    """Return the embedded server of *settings*; *on_wait* is called with a message at each long wait."""
+    host: LocalHost = load_plugin("hosts", "embedded")(settings, on_wait)
+    return host
 
 
 class Database:

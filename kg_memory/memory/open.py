@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsError
-from kg_memory.falkor import binaries, embedded, schema, start_errors
-from kg_memory.falkor.connect import ADVICE, Database
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import ADVICE, Database, Host, local_host
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.budget import make_meter
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kg_memory")
 
-AGAIN = "the next call starts it anew, so try again"
 OPENAI_MODEL = "gpt-4.1-mini"
 OPENAI_EMBEDDINGS = "text-embedding-3-small"
 THRESHOLDS = {"merge_threshold": 0.92, "ask_threshold": 0.60, "note_link_threshold": 0.85, "compare_threshold": 0.5}
@@ -96,41 +95,9 @@ class NamedServer:
         return ADVICE
 
 
-class EmbeddedServer:
-    """The embedded server of the data folder, joined or started when its URL is asked for."""
-
-    def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
-        self._settings = settings
-        self._on_wait = on_wait
-        self._server: embedded.Server | None = None
-
-    def url(self) -> str:
-        self.close()
-        settings = self._settings
-        home = binaries.data_home(settings.xdg_data_home)
-        self._server = embedded.join(
-            binaries.database_folder(settings.data_dir, home),
-            binaries.find(settings.bin_dir, home=home),
-            fsync=settings.fsync,
-            idle_seconds=settings.idle_seconds,
-            allow_old=settings.allow_old_falkordb,
-            on_wait=self._on_wait,
-        )
-        return self._server.url
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-
-    def advice(self) -> str:
-        """Return what to do where the server went away."""
-        return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN
-
-
-def host(settings: Settings, on_wait: Callable[[str], None] | None) -> NamedServer | EmbeddedServer:
+def host(settings: Settings, on_wait: Callable[[str], None] | None) -> Host:
     """Return where the database is; *on_wait* is called at waits."""
-    return EmbeddedServer(settings, on_wait or logger.info) if settings.url is None else NamedServer(settings.url)
+    return local_host(settings, on_wait or logger.info) if settings.url is None else NamedServer(settings.url)
 
 
 def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Database:

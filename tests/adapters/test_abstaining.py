@@ -17,9 +17,9 @@ from kg_memory.adapters import memory_tools
 from kg_memory.adapters.middleware import KGMemoryMiddleware
 from kg_memory.adapters.nodes import recall_node
 from kg_memory.adapters.retriever import KGRetriever
+from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.letta import letta_tools
 from kg_memory.contrib.variants.templates import ZEPH
-from kg_memory.falkor.embedded import Server
 from kg_memory.text.context_markers import REMEMBERED
 from tests.adapters.chat import Chat
 from tests.scripted import HashEmbeddings, Scripted

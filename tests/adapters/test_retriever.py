@@ -18,8 +18,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import ValidationError
 
 from kg_memory.adapters.retriever import KGRetriever
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.recipe import WORDS
 from kg_memory.settings import Settings

@@ -12,7 +12,7 @@ from typing import Any
 import redis
 from redis.crc import key_slot
 
-from kg_memory.falkor import binaries
+from kg_memory.contrib.embedded import binaries
 from kg_memory.falkor.connect import graph_key
 from tests.waiting import until
 

@@ -14,9 +14,10 @@ from contextlib import ExitStack, closing
 import pytest
 import redis
 
+from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.server.worker import Outbox, Worker
 from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, SettingsError
-from kg_memory.falkor import binaries, connect, servers
+from kg_memory.falkor import connect, servers
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import redis_urls
 from kg_memory.memory.memory import GraphMemory

@@ -13,7 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.settings import Settings
 from tests.eviction import told
 from tests.scripted import HashEmbeddings, Scripted

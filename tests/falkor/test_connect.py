@@ -14,8 +14,10 @@ from weakref import WeakSet
 import pytest
 import redis
 
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
-from kg_memory.falkor import binaries, connect, embedded
+from kg_memory.falkor import connect
 from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
 from kg_memory.memory.open import NamedServer
 from tests.children import ends_well_in_a_child

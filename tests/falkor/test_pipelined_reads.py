@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib import embedded
 from kg_memory.errors import DatabaseUnavailable, QueryError
-from kg_memory.falkor import embedded
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import CONNECTIONS
 from kg_memory.falkor.wire import LANES

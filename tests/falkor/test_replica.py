@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import redis
 
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseClosed, QueryError
-from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.replica import RETRY_AFTER
 from kg_memory.maintenance.forgetting import erase

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
-from kg_memory.falkor import binaries, embedded, schema
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries import facts, ingestion, search
 from kg_memory.ingestion.graph import build

@@ -26,8 +26,9 @@ from random import Random
 from typing import Any
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import AnswerError, DatabaseError, ModelError, ModelUnavailable
-from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from tests.faults.cluster_soak import ClusterSoak
 from tests.faults.proxy import How, Plan, Proxy

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.embedded import Server
 from tests.chat_server import chat_server
 from tests.faults.nursery import MESSAGES, Nursery
 from tests.faults.proxy import How, Plan, Proxy

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.falkor.connect import Database, graph_key
 from tests.faults.whole import flaws
 from tests.scripted import At

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.embedded import Server
 from tests.faults.cutting import Open, add_at_every_command
 from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import Tenant

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
+from kg_memory.contrib.embedded.server import Fsync
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.falkor import binaries, embedded
-from kg_memory.falkor.embedded import Fsync
 from kg_memory.memory import open as opening
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -20,12 +21,12 @@ pytestmark = pytest.mark.system
 SETTINGS = Settings(merge_threshold=0.98, ask_threshold=0.6, idle_seconds=0)
 
 
-class Small(opening.EmbeddedServer):
+class Small(embedded.EmbeddedServer):
     """An embedded server whose files can be kept from growing, as on a full disk."""
 
     def __init__(self, folder: Path, fsync: Fsync) -> None:
         super().__init__(SETTINGS, lambda _: None)
-        self._folder, self._fsync = folder, fsync
+        self.folder, self._fsync = folder, fsync
         found = binaries.fetch()
         script = folder.with_name("redis-server")
         script.write_text(f"#!/bin/sh\ntrap '' XFSZ\nexec {found.redis_server} \"$@\"\n")  # a write fails, no signal
@@ -34,19 +35,19 @@ class Small(opening.EmbeddedServer):
 
     def url(self) -> str:
         self.close()
-        self._server = embedded.join(self._folder, self._binaries, fsync=self._fsync, idle_seconds=0)
+        self._server = embedded.join(self.folder, self._binaries, fsync=self._fsync, idle_seconds=0)
         return self._server.url
 
     def fill(self, left: int) -> None:
         """Leave space for only so many bytes more."""
-        size = max(each.stat().st_size for each in (self._folder / "aof").iterdir())
+        size = max(each.stat().st_size for each in (self.folder / "aof").iterdir())
         self._limit(size + left)
 
     def free(self) -> None:
         self._limit(resource.RLIM_INFINITY)
 
     def _limit(self, size: int) -> None:
-        process = int((self._folder / "run" / "pid").read_text())
+        process = int((self.folder / "run" / "pid").read_text())
         resource.prlimit(process, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 

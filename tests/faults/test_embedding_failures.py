@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
-from kg_memory.falkor.embedded import Server
 from kg_memory.llm import embeddings
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy

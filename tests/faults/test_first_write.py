@@ -20,10 +20,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware, KGRetriever, remember_node
+from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.server.service import Options
 from kg_memory.errors import EmbeddingMismatch, EmbeddingUnavailable, KGMemoryError
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.falkor.schema import LOCK
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy

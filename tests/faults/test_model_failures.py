@@ -23,6 +23,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.sessions import choose_new
 from kg_memory.errors import (
     AnswerError,
@@ -33,7 +34,6 @@ from kg_memory.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from kg_memory.falkor.embedded import Server
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.cross_encoders import RerankServer
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model

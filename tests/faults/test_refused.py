@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseUnavailable, QueryError
-from kg_memory.falkor import binaries, schema
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import read, write

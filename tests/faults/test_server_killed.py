@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.falkor.connect import Database
 from kg_memory.memory import open as opening
 from tests.faults.cutting import Open, add_at_every_command, save_at_every_command

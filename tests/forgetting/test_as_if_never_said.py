@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.maintenance.forgetting.delete import MARK
 from kg_memory.settings import Settings
 from tests.forgetting import Look, believed, carried, residue

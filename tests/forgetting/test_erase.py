@@ -12,8 +12,9 @@ import redis
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import KGStore
+from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseUnavailable, QueryError
-from kg_memory.falkor import binaries, graph_swap
+from kg_memory.falkor import graph_swap
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import erase
 from kg_memory.settings import Settings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.ingestion.graph import build
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow

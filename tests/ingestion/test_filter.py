@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import SettingsError
-from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings

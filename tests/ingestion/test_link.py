@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.falkor.queries import facts
 from kg_memory.ingestion.link import link
 from kg_memory.ingestion.state import Draft, decode

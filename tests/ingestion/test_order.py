@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings

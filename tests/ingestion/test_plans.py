@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory, Settings
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.facts import locate_readings
 from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity
 from kg_memory.ingestion.state import Draft

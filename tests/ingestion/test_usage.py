@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kg_memory import AddResult, GraphMemory, Settings, Usage
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import ModelUnavailable
-from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.graph import STEPS
 from kg_memory.models.operations import StepUsage
 from tests.chat_server import chat_server

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
 from kg_memory.models.graph import Fact

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kg_memory import Budget, EpisodeStatus, GraphMemory, Limits, Settings
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import BudgetSpent
-from kg_memory.falkor.embedded import Server
 from kg_memory.models.budget import DAY
 from kg_memory.runtime.flow import SIDE_BY_SIDE
 from tests.chat_server import chat_server

@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings

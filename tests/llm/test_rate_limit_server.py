@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kg_memory import AddResult, GraphMemory, Settings
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.embeddings import open_embedding_model
 from tests.chat_server import Said, chat_server

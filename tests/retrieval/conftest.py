@@ -13,7 +13,8 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion.graph import build as build_ingestion
 from kg_memory.llm.prompts.answers import (

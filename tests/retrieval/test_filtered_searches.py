@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.recipe import RECIPES
 from kg_memory.settings import Settings

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.rerankers import ByUse
 from kg_memory.contrib.variants.synapse import Synapse
 from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.errors import InputError
-from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.ranking import RETRIEVERS, Hits
 from kg_memory.retrieval.recipe import DEFAULT, FACTS, RECIPES, ByRecency, Recipe, Weights, find_recipe

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.falkor.embedded import Server
+from kg_memory.contrib.embedded import Server
 from kg_memory.settings import Settings
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted

@@ -13,10 +13,10 @@ import uvicorn
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.demo.demo import read_story
+from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.server.app import create_app
 from kg_memory.contrib.server.keys import KEYS, KeyRing
 from kg_memory.contrib.server.service import Options
-from kg_memory.falkor import binaries
 from tests.server.browser import Page
 
 Client = Callable[..., httpx.Client]

@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
+from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.server.mcp.resources import parse_uri, read_resource
-from kg_memory.falkor import binaries
 from tests.server.test_events import follow
 from tests.server.test_shares import ACCEPT, INIT
 

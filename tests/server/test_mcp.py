@@ -11,9 +11,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import ListToolsResult
 
+from kg_memory.contrib import embedded
 from kg_memory.contrib.server.mcp.server import TOOLS
 from kg_memory.contrib.server.mcp.tool import LAUNCHED, PROFILES, Caller
-from kg_memory.falkor import embedded
 from kg_memory.text.tokenise import estimate_tokens
 
 BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"], ids=["2026-07-28", "2025-11-25"])

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kg_memory.adapters import KGStore
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from langgraph_store_conformance import StoreConformance, WordCounts

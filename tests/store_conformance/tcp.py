@@ -11,7 +11,7 @@ from pathlib import Path
 
 import redis
 
-from kg_memory.falkor import binaries
+from kg_memory.contrib.embedded import binaries
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.falkor import embedded
+from kg_memory.contrib import embedded
 from kg_memory.llm.prompts import EXTRACT_MESSAGE
 
 GRAPHS = {"ingestion", "retrieval", "communities", "review", "agent"}

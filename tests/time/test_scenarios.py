@@ -11,8 +11,8 @@ from typing import get_args
 
 import pytest
 
+from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, VerdictKind
 from kg_memory.settings import Settings

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.models.operations import ImportResult
 from tests.faults.whole import flaws
 from tests.transfer import graphiti_graph

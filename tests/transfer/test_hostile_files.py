@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
-from kg_memory.falkor.embedded import Server
 from kg_memory.maintenance.transfer import file as files
 from kg_memory.maintenance.transfer.records import _TYPES, NODES, RELATIONS
 from kg_memory.settings import Settings

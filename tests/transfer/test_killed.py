@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.falkor.schema import LOCK
 from kg_memory.settings import Settings
 from tests.faults.nursery import Nursery

@@ -15,9 +15,9 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
+from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.embedded import Server
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.contrib import embedded
 from kg_memory.errors import ModelError, ModelUnavailable
-from kg_memory.falkor import embedded
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.embeddings import open_embedding_model
 from kg_memory.llm.retry import RetryPolicy

@@ -16,8 +16,8 @@ from typing import Any
 from kg_memory.cli.command import namespace_of, settings_of
 from kg_memory.cli.output import Screen, count_noun
 from kg_memory.contrib.chats import read
+from kg_memory.contrib.embedded.binaries import data_home
 from kg_memory.contrib.setup.doctor import fetch_database
-from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, Fact
 from kg_memory.settings import OFFLINE, Settings
@@ -77,7 +77,7 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
     offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
     if getattr(arguments, "url", None):
         return offline, str(offline.url)
-    folder: Path = getattr(arguments, "data_dir", None) or binaries.data_home(offline.xdg_data_home) / "demo"
+    folder: Path = getattr(arguments, "data_dir", None) or data_home(offline.xdg_data_home) / "demo"
     return replace(offline, url=None, data_dir=folder), str(folder)
 
 

@@ -10,6 +10,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
 from kg_memory.cli import env_file
@@ -17,9 +18,7 @@ from kg_memory.cli.command import explain_no_namespace, namespace_of, open_to_lo
 from kg_memory.cli.commands import parser
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError, MissingExtra
-from kg_memory.falkor import binaries
-from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.embedded import QUERY_PLANS
+from kg_memory.falkor.connect import QUERY_PLANS, Database, LocalHost, graph_key, local_host
 from kg_memory.falkor.queries.usage import SAVED_LATER
 from kg_memory.models.operations import Stats
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings, hide_password
@@ -44,9 +43,7 @@ class Check:
 
 def setup(arguments: Namespace, screen: Screen) -> int:
     """Get FalkorDB for the embedded database, unless it is there."""
-    settings = settings_of(arguments)
-    home = binaries.data_home(settings.xdg_data_home)
-    installed = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(home, on_wait=screen.note)
+    installed = local_host(settings_of(arguments), screen.note).fetch()
     if screen.as_json:
         screen.json(
             {"redis_server": str(installed.redis_server), "module": str(installed.module), "origin": installed.origin}
@@ -59,7 +56,7 @@ def setup(arguments: Namespace, screen: Screen) -> int:
 def fetch_database(settings: Settings, screen: Screen) -> None:
     """Get FalkorDB if the embedded database is used, no folder is named that has it, and it is not there."""
     if settings.url is None and settings.bin_dir is None:
-        binaries.fetch(binaries.data_home(settings.xdg_data_home), on_wait=screen.note)
+        local_host(settings, screen.note).fetch()
 
 
 def completion(arguments: Namespace, _: Screen) -> int:
@@ -101,10 +98,11 @@ def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
     """Yield the result of each check of *settings*."""
     yield Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     if settings.url is None:
-        yield attempt("FalkorDB binaries", lambda: _binaries(settings))
+        host = local_host(settings, screen.note)
+        yield attempt("FalkorDB binaries", lambda: _binaries(host))
         if sys.platform == "linux":
             yield _openmp()
-        yield attempt("data folder", lambda: _folder(settings))
+        yield attempt("data folder", lambda: _folder(host.folder))
     yield attempt("language model", lambda: _model(settings))
     yield attempt("embedding model", lambda: _embeddings(settings))
     yield attempt("database", lambda: _database(settings, screen))
@@ -118,8 +116,7 @@ def _fix(settings: Settings, screen: Screen) -> None:
         screen.note(f"Only you can read {file} now.")
     if settings.url is not None:
         return
-    home = binaries.data_home(settings.xdg_data_home)
-    folder = binaries.database_folder(settings.data_dir, home)
+    folder = local_host(settings, screen.note).folder
     if folder.is_dir() and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
         screen.note(f"Only you can look into {folder} now.")
@@ -146,8 +143,8 @@ def attempt(what: str, look: Callable[[], Check]) -> Check:
         return Check(what, "wrong", type(error).__name__, f"{first}\n{rest}".strip())
 
 
-def _binaries(settings: Settings) -> Check:
-    installed = binaries.find(settings.bin_dir, home=binaries.data_home(settings.xdg_data_home))
+def _binaries(host: LocalHost) -> Check:
+    installed = host.find()
     return Check("FalkorDB binaries", "ok", f"{installed.module.parent} ({installed.origin})")
 
 
@@ -161,8 +158,7 @@ def _openmp() -> Check:
     return Check("OpenMP library", "ok", _OPENMP)
 
 
-def _folder(settings: Settings) -> Check:
-    folder = binaries.database_folder(settings.data_dir, binaries.data_home(settings.xdg_data_home))
+def _folder(folder: Path) -> Check:
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return Check("data folder", "wrong", str(folder), f"{existing} is a file: name a folder with --data-dir")

@@ -19,7 +19,7 @@ from kg_memory.cli.command import DONE, FAILED, INTERRUPTED
 from kg_memory.cli.output import Screen, ask_line, confirm
 from kg_memory.contrib.setup.doctor import Check, attempt, checks, fetch_database, print_checks
 from kg_memory.errors import InputError
-from kg_memory.falkor import binaries
+from kg_memory.falkor.connect import local_host
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -136,8 +136,7 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
 
 def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> None:
     """Fetch FalkorDB if the embedded database needs it and it is not there."""
-    home = binaries.data_home(settings.xdg_data_home)
-    if settings.url is not None or settings.bin_dir is not None or binaries.is_there(home):
+    if settings.url is not None or settings.bin_dir is not None or local_host(settings, screen.note).is_installed():
         return
     if arguments.yes or confirm("FalkorDB is not there yet. Download it (46 MB)?", default=True):
         fetch_database(settings, screen)

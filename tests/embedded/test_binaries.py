@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from kg_memory.contrib.embedded import binaries
+from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.errors import DatabaseMissing
-from kg_memory.falkor import binaries
-from kg_memory.falkor.binaries import Binaries
 
 CAN_SET_UP = sys.platform.startswith("linux") and platform.machine() == "x86_64"
 linux = pytest.mark.skipif(not CAN_SET_UP, reason="the prebuilt falkordb.so is for x86-64 Linux")

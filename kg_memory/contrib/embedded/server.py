@@ -25,14 +25,15 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from kg_memory.contrib.embedded import start_errors
+from kg_memory.contrib.embedded.binaries import WAYS_OUT, Binaries, OnWait
 from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersionError
-from kg_memory.falkor import start_errors
-from kg_memory.falkor.binaries import OLDEST_MODULE, WAYS_OUT, Binaries, OnWait
+from kg_memory.falkor.connect import OLDEST_MODULE, QUERY_PLANS
 
 if sys.platform != "win32":  # it has neither flock nor redis-server, and `join` refuses it
     import fcntl
 
-    from kg_memory.falkor import watchdog
+    from kg_memory.contrib.embedded import watchdog
 
 Fsync = Literal["always", "everysec"]
 
@@ -41,9 +42,6 @@ LONGEST_ADDRESS = 100
 PATIENCE = 2.0
 """Seconds after which a wait is reported, and between reports."""
 LONGEST_EXIT = 60.0
-QUERY_PLANS = 64
-"""The size of the server's cache of query plans, per graph. An agent that adds and searches in turns runs some 40
-different queries; with the default size of 25 each would be planned again every time."""
 
 
 class _ServerGoneError(Exception):

@@ -1,0 +1,63 @@
+"""The embedded server: a FalkorDB of one's own in a folder, without a port, shared by all processes of one user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kg_memory.contrib.embedded import binaries, start_errors
+from kg_memory.contrib.embedded.binaries import Binaries
+from kg_memory.contrib.embedded.server import Server, is_running, join
+from kg_memory.errors import DatabaseMissing
+from kg_memory.settings import Settings
+
+__all__ = ["EmbeddedServer", "Server", "is_running", "join"]
+
+AGAIN = "the next call starts it anew, so try again"
+
+
+class EmbeddedServer:
+    """The embedded server of the data folder, joined or started when its URL is asked for."""
+
+    def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._on_wait = on_wait
+        self._home = binaries.data_home(settings.xdg_data_home)
+        self.folder = settings.data_dir or self._home / "database"
+        self._server: Server | None = None
+
+    def find(self) -> Binaries:
+        """Return the binaries. Errors: `DatabaseMissing`."""
+        return binaries.find(self._settings.bin_dir, home=self._home)
+
+    def fetch(self) -> Binaries:
+        """Return the binaries, after downloading them if there are none and no folder is named that has them."""
+        return self.find() if self._settings.bin_dir else binaries.fetch(self._home, on_wait=self._on_wait)
+
+    def is_installed(self) -> bool:
+        """Return whether the binaries are there."""
+        try:
+            return bool(self.find())
+        except DatabaseMissing:
+            return False
+
+    def url(self) -> str:
+        self.close()
+        settings = self._settings
+        self._server = join(
+            self.folder,
+            self.find(),
+            fsync=settings.fsync,
+            idle_seconds=settings.idle_seconds,
+            allow_old=settings.allow_old_falkordb,
+            on_wait=self._on_wait,
+        )
+        return self._server.url
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def advice(self) -> str:
+        """Return what to do where the server went away."""
+        return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN
