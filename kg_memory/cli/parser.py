@@ -86,6 +86,12 @@ class Command:
     epilog: str | Callable[[], str] = ""
     empty: str = ""
 
+    @property
+    def end(self) -> str:
+        """The end of its help."""
+        epilog = self.epilog if isinstance(self.epilog, str) else self.epilog()
+        return epilog + (_TIMES if "as_of" in self.options else "")
+
 
 def build_parser(
     groups: Mapping[str, Sequence[Command]],
@@ -103,14 +109,7 @@ def build_parser(
     description lists the commands in groups; argparse lists them too with *commands_help*.
     """
     common = _common_options()
-    top = ArgumentParser(
-        "kg-memory",
-        usage="kg-memory COMMAND [...] [options]",
-        epilog=_START,
-        parents=[common],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    top.add_argument("--version", action="version", version=f"kg-memory {__version__}")
+    top = _top_parser(common)
     parsers = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
     listed: dict[str, list[str]] = {group: [] for group in groups}
 
@@ -130,8 +129,7 @@ def build_parser(
         )
         made.set_defaults(run=command.run, command=command)
         if only is None or command.name in only:
-            epilog = command.epilog if isinstance(command.epilog, str) else command.epilog()
-            made.epilog = epilog + (_TIMES if "as_of" in command.options else "")
+            made.epilog = command.end
             _fill(made, command, texts, [(names, names is required) for names in either])
         return made
 
@@ -155,6 +153,18 @@ def build_parser(
             make(command, group)
     lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
     top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help has more of each, with examples."))
+    return top
+
+
+def _top_parser(common: ArgumentParser) -> ArgumentParser:
+    top = ArgumentParser(
+        "kg-memory",
+        usage="kg-memory COMMAND [...] [options]",
+        epilog=_START,
+        parents=[common],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"kg-memory {__version__}")
     return top
 
 

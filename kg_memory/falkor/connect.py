@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, unquote
 
 import redis
@@ -21,6 +20,7 @@ from kg_memory.errors import (
     DatabaseVersionError,
     KGMemoryError,
 )
+from kg_memory.falkor.hosts import Host
 from kg_memory.falkor.replica import ANSWERED_IN, ReplicaFirst
 from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
@@ -34,12 +34,10 @@ from kg_memory.falkor.wire import (
     query_command,
     translate_error,
 )
-from kg_memory.plugins import load_plugin
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.runtime.lifecycle import renew_in_children
-from kg_memory.settings import Settings
 
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
@@ -61,40 +59,6 @@ def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
     if len(encoded) > LONGEST_KEY:
         encoded = "#" + hashlib.sha256(encoded.encode()).hexdigest()
     return prefix + encoded
-
-
-class Host(Protocol):
-    """The place of a server."""
-
-    def url(self) -> str:
-        """Return the server's URL, after starting an embedded server if none runs."""
-
-    def close(self) -> None:
-        """Stop using the server."""
-
-    def advice(self) -> str:
-        """Return what to do where the server cannot be reached."""
-
-
-class LocalHost(Host, Protocol):
-    """A server that runs on this machine in a *folder*: the plug-in `embedded` of the kind `hosts`."""
-
-    folder: Path
-
-    def find(self) -> Any:
-        """Return the paths of its `redis_server` and `module`, and their `origin`. Errors: `DatabaseMissing`."""
-
-    def fetch(self) -> Any:
-        """Return the same, after downloading them if they are not there. Errors: `DatabaseMissing`."""
-
-    def is_installed(self) -> bool:
-        """Return whether they are there."""
-
-
-def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
-    """Return the embedded server of *settings*; *on_wait* is called with a message at each long wait."""
-    host: LocalHost = load_plugin("hosts", "embedded")(settings, on_wait)
-    return host
 
 
 class Database:

@@ -12,8 +12,9 @@ from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsError
 from kg_memory.falkor import schema
-from kg_memory.falkor.connect import ADVICE, Database, Host, local_host
+from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
+from kg_memory.falkor.hosts import Host, local_host
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.budget import make_meter
 from kg_memory.llm.cross_encoders import LangChainCrossEncoder, ModelCrossEncoder

@@ -100,13 +100,15 @@ Limit = Annotated[int, Query(ge=1, le=MOST_FACTS, description="How many facts at
 Whose = Annotated[str, Query(description="Whose memory it is.")]
 
 
+Found = tuple[Sequence[Fact], list[str]]
+"""Facts, and the ids of the entities about which they were asked for."""
+
+
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the routes to *router*."""
     facts, entities = service.memory.facts, service.memory.entities
 
-    async def answer(
-        request: Request, namespace: str, limit: int, find: Callable[[], Awaitable[tuple[Sequence[Fact], list[str]]]]
-    ) -> Response:
+    async def answer(request: Request, namespace: str, limit: int, find: Callable[[], Awaitable[Found]]) -> Response:
         """Answer with the graph of the first *limit* facts, and of the entities, that *find* returns."""
 
         async def draw(_: Job) -> Response:
@@ -133,7 +135,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         authorize(key, "read", namespace)
         arguments = _to_arguments(as_of=as_of, during=during, believed_at=believed_at, where=where)
 
-        async def find() -> tuple[Sequence[Fact], list[str]]:
+        async def find() -> Found:
             return await facts.alist(**arguments, namespace=namespace, limit=limit + 1), []
 
         return await answer(request, namespace, limit, find)
@@ -154,7 +156,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         authorize(key, "read", namespace)
         times = _to_arguments(as_of=as_of, during=during, believed_at=believed_at)
 
-        async def find() -> tuple[Sequence[Fact], list[str]]:
+        async def find() -> Found:
             near = await entities.aaround(entity_id, depth, **times, namespace=namespace, limit=limit + 1)
             if not near.entities:
                 raise ProblemError(404, "there is no such entity in this namespace")

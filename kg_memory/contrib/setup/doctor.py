@@ -18,7 +18,8 @@ from kg_memory.cli.command import explain_no_namespace, namespace_of, open_to_lo
 from kg_memory.cli.commands import parser
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError, MissingExtra
-from kg_memory.falkor.connect import QUERY_PLANS, Database, LocalHost, graph_key, local_host
+from kg_memory.falkor.connect import QUERY_PLANS, Database, graph_key
+from kg_memory.falkor.hosts import LocalHost, local_host
 from kg_memory.falkor.queries.usage import SAVED_LATER
 from kg_memory.models.operations import Stats
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings, hide_password
