@@ -114,10 +114,7 @@ def build_parser(
     listed: dict[str, list[str]] = {group: [] for group in groups}
 
     def make(
-        command: Command,
-        group: str,
-        texts: Mapping[str, Option] = options,
-        either: Sequence[Sequence[str]] = either,
+        command: Command, group: str, texts: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
     ) -> ArgumentParser:
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
