@@ -241,7 +241,7 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
     """
     lasting = sorted((rival.rank, rival.width, _start_precision(rival)) for rival in against if not rival.only_ends)
     former = [
-        (rival.invalid_at, rival.only_ends, rival.fact, -rival.end_width, rival.end_precision)
+        (*_end_key(rival), -rival.end_width, rival.end_precision)
         for rival in against
         if rival.only_ends or rival.end_stands
     ]
@@ -253,13 +253,19 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
         end, _, end_precision = min(ends, key=_end_order)
         start, known_from, precision = statement.begin, statement.begin, _start_precision(statement)
         if statement.only_ends:
-            earlier = [rival for rival in former if rival[:3] < (statement.invalid_at, True, statement.fact)]
-            start, *_, precision = max([(start, False, "", 0, precision), *earlier])
+            own_key = _end_key(statement)
+            earlier = [rival for rival in former if rival[: len(own_key)] < own_key]
+            start, *_, precision = max([(start, False, 0, 0, "", 0, precision), *earlier])
             known_from = start
         elif statement.undated and (statement.begin, statement.fact) == (first[0], first[-1]):
             start, precision = OPEN_START, statement.precision
         if start < end:
             yield Period(start, end, statement.stated_at, known_from, precision, end_precision)
+
+
+def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
+    """Return the key by which ends follow each other; of two that are the same, that told later has the time before."""
+    return (statement.invalid_at, statement.only_ends, -statement.stated_at, -statement.arrived_at, statement.fact)
 
 
 def _start_precision(statement: Statement) -> Precision:

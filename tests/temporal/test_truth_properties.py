@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 from typing import get_args
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kg_memory.models.graph import ConflictStrategy, Precision, Ruling
@@ -77,6 +77,24 @@ def test_no_order_matters(statements, verdicts, policy, random):
     random.shuffle(statements)
     random.shuffle(turned)
     assert truths(statements, turned, policy) == found
+
+
+TWO_ENDS = [Statement(fact, fact, on(day), invalid_at=on("2019")) for fact, day in (("a", "2019-06-01"), ("b", "2020"))]
+"""Two statements that give nothing but the same end."""
+
+
+@settings(max_examples=200)
+@example(TWO_ENDS, [Verdict("a", "b", "supersedes")], RECENCY, "bacd", "123456")
+@given(STATEMENTS, random_verdicts("supersedes"), POLICY, st.permutations(FACTS), st.permutations("123456"))
+def test_ids_do_not_matter(statements, verdicts, policy, facts, ids):
+    named, of = dict(zip(FACTS, facts, strict=True)), dict(zip("123456", ids, strict=True))
+    # Each arrives at a time of its own: of two said at one moment the one that arrived last was said last.
+    told = [replace(one, arrived_at=place) for place, one in enumerate(statements)]
+    renamed = [replace(one, fact=named[one.fact], id=of.get(one.id, one.id)) for one in told]
+    ruled = [Verdict(named[each.new], named[each.existing], each.ruling) for each in verdicts]
+    plain = [Verdict(each.new, each.existing, each.ruling) for each in verdicts]
+    found = truths(told, plain, policy)
+    assert truths(renamed, ruled, policy) == {named[fact]: truth for fact, truth in found.items()}
 
 
 def overlapping(truth_by_fact, verdicts):
