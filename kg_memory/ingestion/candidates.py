@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from kg_memory.falkor.queries.contradictions import RELATED_FACTS
+from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, Grounds, PairVerdict, Span, StatedFact, pick
 from kg_memory.ingestion.state import Draft

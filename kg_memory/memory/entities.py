@@ -11,7 +11,7 @@ from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as community_queries
 from kg_memory.falkor.queries import episodes as episode_queries
 from kg_memory.falkor.queries import facts as queries
-from kg_memory.falkor.queries import links as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.falkor.queries.search import ENTITIES_BY_ID, FACTS_BY_ID
 from kg_memory.ingestion.extract import entity_type
 from kg_memory.maintenance.identities.decisions import list_identities, merge, split, undo

@@ -11,7 +11,7 @@ from typing import Any
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import search as cypher
-from kg_memory.falkor.queries.winners import EPISODES_WITH_REMARKS
+from kg_memory.falkor.queries.episodes import EPISODES_WITH_REMARKS
 from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
 from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, Value
@@ -241,7 +241,7 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
     """Return which *episodes* say nothing: "Noted.", and "Sure!" where nothing was asked or proposed.
 
-    They are rows of `queries.winners` by id.
+    They are rows of `queries.episodes` by id.
     """
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()

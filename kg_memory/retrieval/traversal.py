@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from kg_memory.falkor.queries import links as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.answerable import NEAREST
@@ -198,7 +198,7 @@ def read_facts(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return the signs of the *episodes* that words and meaning found; see `queries.links.episode_signs`."""
+    """Return the signs of the *episodes* that words and meaning found; see `queries.features.episode_signs`."""
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
     params = {"entities": list(named), "nearest": nearest, "vector": vector}
@@ -348,7 +348,7 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Return the facts of a text of links, as `queries.links` makes it, with their *statements*."""
+    """Return the facts of a text of links, as `queries.features` makes it, with their *statements*."""
     types: dict[str, str] = {}
     entities: dict[str, dict[str, None]] = {}
     for line in links.split("\n"):

@@ -15,13 +15,11 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries import (
     communities,
-    contradictions,
     episodes,
     facts,
     features,
     identities,
     ingestion,
-    links,
     premises,
     search,
     usage,
@@ -37,13 +35,11 @@ from tests.scripted import HashEmbeddings, Scripted
 
 MODULES = (
     communities,
-    contradictions,
     episodes,
     facts,
     features,
     identities,
     ingestion,
-    links,
     news,
     premises,
     profiles,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.falkor.queries.contradictions import RELATED_FACTS
+from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.ingestion import dedupe
 from kg_memory.ingestion.invalidate import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.ingestion.state import Draft, decode, encode

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.queries import features, links, search, winners
+from kg_memory.falkor.queries import episodes, features, search
 from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, filter_step, start_step
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
@@ -28,11 +28,11 @@ PARAMETERS: dict[str, Any] = {
 }  # fmt: skip
 BUILT = {
     "SPREAD": features.SPREAD,
-    "EPISODES_WITH_REMARKS": winners.EPISODES_WITH_REMARKS,
+    "EPISODES_WITH_REMARKS": episodes.EPISODES_WITH_REMARKS,
     "NAMES": search.word_statistics((), names=True),
-    "WALK": links.walk(3),
-    "FACTS_WITH_LINKS": links.facts_with_links(things=True),
-    "EPISODE_SIGNS": links.episode_signs(mentions=True, nearness=True),
+    "WALK": features.walk(3),
+    "FACTS_WITH_LINKS": features.facts_with_links(things=True),
+    "EPISODE_SIGNS": features.episode_signs(mentions=True, nearness=True),
     "JOINED": search.join_searches(
         [search.bm25("facts", search.find_by_rare_words("facts"), ""), search.vector_search("facts", "")]
     ),

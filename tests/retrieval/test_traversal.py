@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.falkor.queries import links
+from kg_memory.falkor.queries import features
 from kg_memory.retrieval.ranking import NO_HITS, Hits, positive
 from kg_memory.retrieval.traversal import (
     HIT_WEIGHT,
@@ -50,7 +50,7 @@ def test_a_name_that_stands_for_nobody_gives_no_seeds() -> None:
 def test_a_community_counts_its_members_among_the_starts() -> None:
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
     flow = find_communities({"ann": 2.0, "bob": 0.5})
-    assert answered(flow, {links.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
+    assert answered(flow, {features.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
 
 
 def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_or_about() -> None:

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kg_memory.falkor.queries import links as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.ranking import Activity, Hits, Hops, Instants, Link, Links, Part, Scored, Share
 from kg_memory.retrieval.traversal import FACTS_A_STEP, HIT_WEIGHT, MOST_SORTED, parse_links, read_near

@@ -69,17 +69,9 @@ RETURN part.id AS part, whole.id AS whole
 """
 """The parts of communities."""
 
-MEMBERS = """
-UNWIND $ids AS id
-MATCH (e:Entity {id: id})
-RETURN e.name AS name, e.type AS type, e.summary AS summary
-"""
+MEMBERS = part.each("e:Entity") + " RETURN e.name AS name, e.type AS type, e.summary AS summary"
 
-PARTS = """
-UNWIND $ids AS id
-MATCH (c:Community {id: id})
-RETURN c.id AS id, c.name AS name, c.summary AS summary
-"""
+PARTS = part.each("c:Community") + " RETURN c.id AS id, c.name AS name, c.summary AS summary"
 
 _LINKING = f"""
 UNWIND $ids AS id

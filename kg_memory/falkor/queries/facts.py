@@ -124,16 +124,12 @@ RETURN e.id AS id
 There is no row if another decision was made meanwhile, or facts about the same entities changed.
 """
 
-REVISIONS_OF_FACTS = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
+REVISIONS_OF_FACTS = f"""{part.each("f:Fact")}
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
 RETURN DISTINCT n.id AS id, coalesce(n.revision, 0) AS revision
 """
 
-TELL_FACTS = f"""
-UNWIND $ids AS id
-MATCH (f:Fact {{id: id}})
+TELL_FACTS = f"""{part.each("f:Fact")}
 OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WITH f, h, b
 WHERE b IS NULL OR $past OR b.expired_at = {OPEN_END}
@@ -177,25 +173,19 @@ WITH f, h, b ORDER BY b.known_from DESC, f.id LIMIT $limit
 ORDER BY belief.known_from DESC, fact.id
 """
 
-ENTITIES_OF_FACTS = f"""
-UNWIND $ids AS id
-MATCH (f:Fact {{id: id}})
+ENTITIES_OF_FACTS = f"""{part.each("f:Fact")}
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 RETURN DISTINCT {part.ENTITY_MAP} AS entity
 """
 
-ENDS_OF_FACTS = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
+ENDS_OF_FACTS = f"""{part.each("f:Fact")}
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 OPTIONAL MATCH (f)-[:OBJECT_IS]->(o:Entity)
 RETURN f.id AS fact, s.id AS subject, collect(DISTINCT o.id) AS objects
 """
 """The entities at both ends of facts, by their ids."""
 
-ENTITIES_WITH_MENTIONS = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
+ENTITIES_WITH_MENTIONS = f"""{part.each("e:Entity")}
 OPTIONAL MATCH (e)<-[m:MENTIONS]-(:Episode)
 WITH e, count(m) AS mentions
 RETURN {part.ENTITY_MAP} AS entity, mentions
@@ -294,9 +284,7 @@ ORDER BY similarity DESC, e.name, e.id LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity, similarity
 """
 
-NEAR_ENTITIES = """
-UNWIND $ids AS id
-MATCH (n:Entity {id: id})
+NEAR_ENTITIES = f"""{part.each("n:Entity")}
 MATCH (n)-[:MEANS]->(v)
 WITH n, v
 CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, v.embedding) YIELD node AS near, score AS distance

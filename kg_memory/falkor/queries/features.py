@@ -1,4 +1,4 @@
-"""Queries for features of candidates by their ids, one row for each that still exists, to rerank or judge them.
+"""Queries for features of candidates by their ids, to rerank or judge them, and for the links around them.
 
 No embedding comes back: similarities are computed in the database. Long lists come back as one text, which the client
 reads ten times as fast.
@@ -9,18 +9,14 @@ from __future__ import annotations
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.temporal.interval import OPEN_END, WIDTH
 
-FACTS_TOLD = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
+FACTS_TOLD = f"""{part.each("f:Fact")}
 RETURN id, f.said_at AS stated_at, coalesce(f.confidence, 1.0) AS confidence, coalesce(f.used, 0.0) AS used,
   coalesce(f.used_at, 0) AS used_at
 """
 
 _LENGTH = f"CASE b.precision {' '.join(f'WHEN {unit!r} THEN {width}' for unit, width in WIDTH.items())} ELSE 0 END"
 
-FACTS_HELD = f"""
-UNWIND $ids AS id
-MATCH (f:Fact {{id: id}})
+FACTS_HELD = f"""{part.each("f:Fact")}
 WITH f, coalesce(f.kind, 'state') = 'state' AS lasts
 MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
@@ -32,15 +28,9 @@ RETURN f.id AS id, collect([b.valid_at, b.known_from, until]) AS periods
 What happened, or is meant to, ends with the day, month or year that it is dated by.
 """
 
-EPISODES_TOLD = """
-UNWIND $ids AS id
-MATCH (d:Episode {id: id})
-RETURN id, d.at AS stated_at, coalesce(d.trust, 1.0) AS trust
-"""
+EPISODES_TOLD = part.each("d:Episode") + " RETURN id, d.at AS stated_at, coalesce(d.trust, 1.0) AS trust"
 
-FACTS_STATED = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
+FACTS_STATED = f"""{part.each("f:Fact")}
 OPTIONAL MATCH (x:Episode)-[:STATES]->(f)
 WITH DISTINCT id, x
 WITH id, x, coalesce(x.trust, 1.0) AS trust,
@@ -49,25 +39,17 @@ RETURN id, max(trust) AS trust, count(x) AS sources, sum(stated) AS mentions
 """
 """The number of episodes that state a fact, of one thread or all, and the highest trust of all of them."""
 
-FACTS_LINK = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
+FACTS_LINK = f"""{part.each("f:Fact")}
 OPTIONAL MATCH (x:Episode)-[:STATES]->(f)
 WITH id, f, count(DISTINCT x) AS sources
 RETURN id, sources + indegree(f, 'RESTS_ON') AS links
 """
 """The number of episodes that state a fact, and of facts that rest on it."""
 
-ENTITIES_LINK = """
-UNWIND $ids AS id
-MATCH (e:Entity {id: id})
-RETURN id, indegree(e, 'OBJECT_IS') + outdegree(e, 'SUBJECT_OF') AS links
-"""
+ENTITIES_LINK = part.each("e:Entity") + " RETURN id, indegree(e, 'OBJECT_IS') + outdegree(e, 'SUBJECT_OF') AS links"
 """The number of facts about an entity, past ones too."""
 
-EPISODES_LINK = """
-UNWIND $ids AS id
-MATCH (d:Episode {id: id})
+EPISODES_LINK = f"""{part.each("d:Episode")}
 OPTIONAL MATCH (d)-[:STATES]->(f:Fact)
 RETURN id, count(DISTINCT f) AS links
 """
@@ -75,39 +57,27 @@ RETURN id, count(DISTINCT f) AS links
 
 _TOGETHER = "string.join(collect(e.id), ' ') AS entities"
 
-FACTS_JOIN = f"""
-UNWIND $ids AS id
-MATCH (f:Fact {{id: id}})
+FACTS_JOIN = f"""{part.each("f:Fact")}
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 RETURN id, {_TOGETHER}
 """
 """The entities at the ends of facts."""
 
-ENTITIES_JOIN = """
-UNWIND $ids AS id
-MATCH (e:Entity {id: id})
-RETURN id, id AS entities
-"""
+ENTITIES_JOIN = part.each("e:Entity") + " RETURN id, id AS entities"
 
-COMMUNITIES_JOIN = f"""
-UNWIND $ids AS id
-MATCH (d:Community {{id: id}})
+COMMUNITIES_JOIN = f"""{part.each("d:Community")}
 OPTIONAL MATCH (d)-[:HAS_MEMBER]->(e:Entity)
 RETURN id, {_TOGETHER}
 """
 
-EPISODES_JOIN = f"""
-UNWIND $ids AS id
-MATCH (d:Episode {{id: id}})
+EPISODES_JOIN = f"""{part.each("d:Episode")}
 OPTIONAL MATCH (d)-[:MENTIONS]->(e:Entity)
 RETURN id, {_TOGETHER}
 """
 
 _COUNTED = "string.join(collect(id), ' ') AS entities, string.join(collect(toString(mentions)), ' ') AS mentions"
 
-MENTIONED = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
+MENTIONED = f"""{part.each("e:Entity")}
 WITH id, indegree(e, 'MENTIONS') AS mentions
 RETURN {_COUNTED}
 """
@@ -159,37 +129,21 @@ ENTITIES_ALIKE = _alike("Entity", "MATCH (d)-[:MEANS]->(v)")
 COMMUNITIES_ALIKE = _alike("Community")
 EPISODES_ALIKE = _alike("Episode")
 
-FACTS_READ = f"""
-UNWIND $ids AS id
-MATCH (f:Fact {{id: id}})
+FACTS_READ = f"""{part.each("f:Fact")}
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 RETURN id, {_TOGETHER}, collect(e.name) AS names, f.predicate AS predicate, f.sentence AS text
 """
 """The sentences and predicates of facts, and the entities at their ends."""
 
-FACTS_SAY = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
-RETURN id, f.sentence AS text, NULL AS name
-"""
+FACTS_SAY = part.each("f:Fact") + " RETURN id, f.sentence AS text, NULL AS name"
 
-EPISODES_SAY = f"""
-UNWIND $ids AS id
-MATCH (d:Episode {{id: id}})
+EPISODES_SAY = f"""{part.each("d:Episode")}
 RETURN id, {part.truncate("d.content")} AS text, d.speaker AS name, d.kind AS kind
 """
 
-ENTITIES_SAY = """
-UNWIND $ids AS id
-MATCH (e:Entity {id: id})
-RETURN id, e.summary AS text, e.name AS name
-"""
+ENTITIES_SAY = part.each("e:Entity") + " RETURN id, e.summary AS text, e.name AS name"
 
-COMMUNITIES_SAY = """
-UNWIND $ids AS id
-MATCH (d:Community {id: id})
-RETURN id, d.summary AS text, d.name AS name
-"""
+COMMUNITIES_SAY = part.each("d:Community") + " RETURN id, d.summary AS text, d.name AS name"
 
 SPREAD = """
 MATCH (d:Episode)
@@ -214,3 +168,158 @@ WHERE d.id >= '' AND d.embedding IS NOT NULL
 RETURN d.embedding AS vector LIMIT $sample
 """
 """The vectors of some episodes: ids are hashes, so the first by id are a random sample."""
+
+
+# Links around entities, facts and episodes
+
+LINKS = f"""
+UNWIND $ids AS id
+MATCH (n:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH DISTINCT id, f
+ORDER BY f.said_at DESC, f.id LIMIT $limit
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+WHERE e.id <> id
+WITH id, f, collect(DISTINCT e.id) AS ends
+ORDER BY f.said_at DESC, f.id, id
+RETURN id, f.id AS fact, ends
+"""
+"""The facts of some entities that hold, the latest first, each with its other entities."""
+
+_ENDS = """
+WITH DISTINCT d
+MATCH (s)-[:SUBJECT_OF]->(d)
+MATCH (d)-[:OBJECT_IS]->(o)"""
+
+
+def _links(ends: str) -> str:
+    """Return the text of the list *ends* of facts with their subjects and objects, a line for each.
+
+    One text takes both sides less time than rows and lists.
+    """
+    link = r"e[0].id + '\t' + coalesce(e[0].edge_type, 'semantic') + '\t' + e[1].id + '\t' + e[2].id"
+    return rf"string.join([e IN {ends} | {link}], '\n')"
+
+
+_STATEMENTS = r"""
+CALL {
+  WITH facts
+  UNWIND facts AS d
+  MATCH (x)-[:STATES]->(d)
+  WITH d.id + '\t' + x.id + '\t' + replace(coalesce(x.speaker, ''), '\n', ' ') AS statement
+  RETURN string.join(collect(DISTINCT statement), '\n') AS statements
+}"""
+"""The step that adds `statements`, the episodes that state the nodes in the list `facts`, with their speakers."""
+
+
+def _near(entity: str, hop: int, *, unreviewed: bool) -> str:
+    # Sorted for each entity separately, where a limit keeps it short: all at once takes three times as long at a hub.
+    # Facts that hold come in that order; sorting again would cost a third.
+    return f"""CALL {{
+  WITH {entity}
+  MATCH ({entity})-[:SUBJECT_OF|OBJECT_IS]-(d)
+  WITH d LIMIT $most
+  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth{hop}{part.match_believed(unreviewed=unreviewed)}
+  WITH DISTINCT d LIMIT $limit{hop}
+  RETURN d
+}}"""
+
+
+def walk(hops: int, *, unreviewed: bool = False) -> str:
+    """Return the query that walks so many *hops* from the entities ``$ids``: `links1`, `links2` ..., and `statements`.
+
+    A hop goes along the latest ``$limit1`` true facts of each entity, of the latest ``$depth1``; of an entity with more
+    than ``$most`` facts, of any ``$most``. Each further hop starts from the ``$neighbours`` entities that share most
+    facts with those before, without those that have more than ``$hub`` facts.
+    """
+    steps = f"""{part.each("e:Entity")}
+{_near("e", 1, unreviewed=unreviewed)}{_ENDS}
+WITH collect([d, s, o]) AS ends1, collect(DISTINCT d) AS facts, $ids AS reached"""
+    ends = "ends1"
+    for hop in range(2, hops + 1):
+        steps += f"""
+CALL {{
+  WITH ends{hop - 1}, reached
+  UNWIND ends{hop - 1} AS e
+  UNWIND [e[1], e[2]] AS n
+  WITH n, e[0] AS f
+  WHERE NOT n.id IN reached
+  WITH n, count(DISTINCT f) AS shared ORDER BY shared DESC, n.id LIMIT $neighbours
+  RETURN collect(n) AS next
+}}
+CALL {{
+  WITH next
+  UNWIND next AS n
+  WITH n
+  WHERE outdegree(n, 'SUBJECT_OF') + indegree(n, 'OBJECT_IS') <= $hub
+  {_near("n", hop, unreviewed=unreviewed)}{_ENDS}
+  RETURN collect([d, s, o]) AS ends{hop}, collect(DISTINCT d) AS more
+}}
+WITH {ends}, ends{hop}, facts + more AS facts, reached + [n IN next | n.id] AS reached"""
+        ends += f", ends{hop}"
+    links = ", ".join(f"{_links(f'ends{hop}')} AS links{hop}" for hop in range(1, hops + 1))
+    return f"{steps}{_STATEMENTS}\nRETURN {links}, statements\n"
+
+
+MENTIONED_BY = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+MATCH (d)-[:MENTIONS]->(e:Entity)
+RETURN id, collect(e.id) AS entities
+"""
+
+_NAMED_IN_FACTS = f"""
+CALL {{
+  UNWIND $things AS id
+  MATCH (e:Entity {{id: id}})
+  WHERE e.type <> 'Person' AND indegree(e, 'MENTIONS') <= $most
+  WITH e
+  MATCH (x:Episode)-[:MENTIONS]->(e)
+  MATCH (x)-[:STATES]->(d:Fact)
+  WHERE d.sentence CONTAINS e.name
+  WITH DISTINCT e, d
+  WHERE NOT (d)-[:OBJECT_IS]->(e) AND NOT (e)-[:SUBJECT_OF]->(d)
+  MATCH (d)-[h:HELD|PROPOSED]->(b)
+  WHERE {part.HOLDS}
+  WITH d, collect(DISTINCT e.id) AS entities
+  RETURN collect([d.id, entities]) AS named, collect(d) AS more
+}}
+WITH ends, facts + more AS facts, named"""
+"""The step that adds `named`, the facts whose sentences name places and things that are not among their ends."""
+
+
+def facts_with_links(*, things: bool = False) -> str:
+    """Return the query for `links` and `statements` of the facts ``$ids``, and with *things* for `named`."""
+    return f"""
+UNWIND $ids AS id
+MATCH (d:Fact {{id: id}}){_ENDS}
+WITH collect([d, s, o]) AS ends, collect(DISTINCT d) AS facts{_NAMED_IN_FACTS if things else ""}{_STATEMENTS}
+RETURN {_links("ends")} AS links, statements, {"named" if things else "[] AS named"}
+"""
+
+
+COMMUNITIES_OF = f"""{part.each("e:Entity")}
+MATCH (d:Community)-[:HAS_MEMBER]->(e)
+RETURN d.id AS id, collect(e.id) AS entities
+"""
+
+
+def episode_signs(*, mentions: bool, nearness: bool) -> str:
+    """Return the query for the speakers of the episodes ``$ids``, and whether they are not read yet.
+
+    With *mentions*, for whether they mention one of ``$entities``; with *nearness*, for the cosine similarity of those
+    of ``$nearest`` to ``$vector``.
+    """
+    mentioned = """
+OPTIONAL MATCH (d)-[:MENTIONS]->(e)
+WITH d, max(CASE WHEN e.id IN $entities THEN 1 ELSE 0 END) > 0 AS mentions"""
+    near = """CASE WHEN d.id IN $nearest AND d.embedding IS NOT NULL
+    THEN 1.0 - vec.cosineDistance(d.embedding, vecf32($vector)) END"""
+    return f"""
+UNWIND $ids AS id
+MATCH (d:Episode {{id: id}}){mentioned if mentions else ""}
+RETURN d.id AS id, d.speaker AS speaker, {"mentions" if mentions else "false AS mentions"},
+  d.embedding IS NULL AND NOT d.status IN ['done', 'skipped'] AND size(coalesce(d.flags, [])) = 0 AS unread,
+  {near if nearness else "NULL"} AS nearness
+"""

@@ -5,6 +5,11 @@ from __future__ import annotations
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
+def each(node: str) -> str:
+    """Return the beginning of a query: it matches the *node*, such as ``f:Fact``, with each of ``$ids`` as `id`."""
+    return f"\nUNWIND $ids AS id\nMATCH ({node} {{id: id}})"
+
+
 def truncate(text: str) -> str:
     """Return the first ``$length`` characters of the expression *text*.
 

@@ -11,9 +11,7 @@ from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.queries.fragments import for_each, replace_words
 from kg_memory.temporal.interval import OPEN_END
 
-WHOLE = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
+WHOLE = f"""{part.each("e:Entity")}
 OPTIONAL MATCH (x:Episode)-[:MENTIONS]->(e)
 WITH e, collect(x {{.id, .at}}) AS mentions
 OPTIONAL MATCH (e)-[:SUBJECT_OF]->(f:Fact)
@@ -125,9 +123,7 @@ RETURN id, f.predicate AS predicate, f.sentence AS sentence, reduce(all = [], ow
 """
 """The facts that are believed to hold now of some entities, the latest first, with all names of their objects."""
 
-SPEAKERS = """
-UNWIND $ids AS id
-MATCH (e:Entity {id: id})
+SPEAKERS = f"""{part.each("e:Entity")}
 WITH e
 MATCH (e)<-[:MENTIONS]-(x:Episode)
 WHERE x.speaker IN [e.name] + e.aliases

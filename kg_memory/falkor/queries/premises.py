@@ -28,9 +28,7 @@ RETURN f {.id, .kind, .sentence} AS fact, beliefs, tellings, rivals, premises
 """
 """Facts with all that was ever believed of them, who states them and their rivals, and what they rest on."""
 
-RESTING = """
-UNWIND $ids AS id
-MATCH (p:Fact {id: id})
+RESTING = f"""{part.each("p:Fact")}
 MATCH (f:Fact)-[:RESTS_ON]->(p)
 RETURN DISTINCT p.id AS premise, f.id AS id
 ORDER BY id, premise LIMIT $limit
@@ -47,11 +45,7 @@ ORDER BY id LIMIT $limit
 """
 """The facts with premises that episodes of that time state."""
 
-STORED = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})
-RETURN f.id AS id, f.sentence AS sentence
-"""
+STORED = part.each("f:Fact") + " RETURN f.id AS id, f.sentence AS sentence"
 
 ENDED_FACTS = f"""
 UNWIND $ids AS id

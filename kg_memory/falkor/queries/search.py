@@ -278,9 +278,7 @@ ORDER BY known_from, sentence
 """
 """The periods of facts about some entities, to resolve questions like "before she moved"."""
 
-FACTS_BY_ID = f"""
-UNWIND $ids AS id
-MATCH (f:Fact {{id: id}})
+FACTS_BY_ID = f"""{part.each("f:Fact")}
 WITH f
 MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
@@ -294,23 +292,15 @@ ORDER BY belief.known_from, belief.id
 """
 """Facts with each belief that fits, the latest last, without those that only expired episodes state."""
 
-ENTITIES_BY_ID = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
+ENTITIES_BY_ID = f"""{part.each("e:Entity")}
 WHERE e.evicted IS NULL
 RETURN {part.ENTITY_MAP} AS entity
 """
 
-EPISODES_BY_ID = f"""
-UNWIND $ids AS id
-MATCH (e:Episode {{id: id}})
+EPISODES_BY_ID = f"""{part.each("e:Episode")}
 WHERE e.expires_at IS NULL OR e.expires_at > timestamp() * 1000
 RETURN {part.EPISODE_MAP} AS episode
 """
 """Episodes without those that have expired, by the server's clock, but are not deleted yet."""
 
-COMMUNITIES_BY_ID = """
-UNWIND $ids AS id
-MATCH (c:Community {id: id})
-RETURN c {.id, .name, .summary, .level} AS community
-"""
+COMMUNITIES_BY_ID = part.each("c:Community") + " RETURN c {.id, .name, .summary, .level} AS community"

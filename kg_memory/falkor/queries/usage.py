@@ -45,9 +45,7 @@ WHERE s.day >= $spent_since
 RETURN {LEDGER}
 """
 
-EPISODES_WITH_STATUS = """
-UNWIND $ids AS id
-MATCH (e:Episode {id: id})
+EPISODES_WITH_STATUS = f"""{part.each("e:Episode")}
 WHERE e.status IN $statuses
 RETURN e.id AS id
 """

@@ -8,9 +8,7 @@ from __future__ import annotations
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.queries.fragments import for_each, replace_words
 
-EPISODES = """
-UNWIND $ids AS id
-MATCH (e:Episode {id: id})
+EPISODES = f"""{part.each("e:Episode")}
 OPTIONAL MATCH (before:Episode)-[:NEXT]->(e)
 WITH e, collect(before.id) AS before
 OPTIONAL MATCH (e)-[:NEXT]->(after:Episode)
@@ -83,9 +81,7 @@ MATCH (n:Entity {id: id})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 RETURN DISTINCT f.id AS id
 """
 
-ENTITIES = """
-UNWIND $ids AS id
-MATCH (n:Entity {id: id})
+ENTITIES = f"""{part.each("n:Entity")}
 OPTIONAL MATCH (x:Episode)-[:MENTIONS]->(n)
 WHERE NOT x.id IN $going
 RETURN n.id AS id, n.key AS key, n.name AS name, n.aliases AS aliases, coalesce(n.revision, 0) AS revision,
