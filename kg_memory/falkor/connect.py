@@ -21,13 +21,11 @@ from kg_memory.errors import (
     KGMemoryError,
 )
 from kg_memory.falkor.hosts import Host
-from kg_memory.falkor.replica import ANSWERED_IN, ReplicaFirst
 from kg_memory.falkor.servers import LOST_CONNECTION, Server, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
     FORMER_PRIMARY,
     Params,
     QueryBatch,
-    QueryRunner,
     Row,
     decode_rows,
     prepend_parameters,
@@ -50,6 +48,8 @@ OLDEST_MODULE = 4_22_01
 QUERY_PLANS = 64
 """The size of a server's cache of query plans, per graph. An agent that adds and searches in turns runs some 40
 different queries; with the default size of 25 each would be planned again every time."""
+ANSWERED_IN = 5.0
+"""Seconds in which a replica answers a read, else the primary does: it may be frozen."""
 ADVICE = "check that the server runs and the URL is right, then try again"
 
 
@@ -67,8 +67,7 @@ class Database:
     It asks *host* for the URL at the first query, and again after a server went away. Once closed, it stays closed.
     *advice* returns what to do when a server cannot be reached. *timeout* is how many seconds an answer may take.
     Each write waits for *wait_replicas* replicas, or for all where its server has fewer, but at least *min_replicas*.
-    Reads that may be some moments old go to *replica*, which must be a replica of *host*, as by ``REPLICAOF``; this is
-    not checked.
+    `GraphStore` reads from *replica*, which must be a replica of *host*, as by ``REPLICAOF``; this is not checked.
     """
 
     def __init__(
@@ -84,8 +83,6 @@ class Database:
     ) -> None:
         self._host = host
         self.replica = None if replica is None else Database(replica, allow_old=allow_old, timeout=ANSWERED_IN)
-        self.stale: QueryRunner = self if self.replica is None else ReplicaFirst(self, self.replica)
-        """Runs reads that may be some moments old."""
         self._timeout = timeout
         self.wait_replicas = wait_replicas
         self.min_replicas = wait_replicas if min_replicas is None else min_replicas

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,19 +12,57 @@ from typing import Any, Self
 
 import redis
 
-from kg_memory.errors import DatabaseError, EmbeddingMismatch, QueryError
+from kg_memory.errors import DatabaseError, DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.wire import QueryRunner
+from kg_memory.falkor.wire import Params, QueryBatch, QueryRunner, Row
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Query, Reads, in_thread
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.flow import Flow, T
+from kg_memory.runtime.telemetry import describe_error
 
 READY_SECONDS = 60.0
 """Seconds for which a graph counts as ready: another process may have embedded all of it with another model."""
 VECTOR_SEARCH = "db.idx.vector"
 REFUSALS = (QueryError, EmbeddingMismatch)
 """Errors of a query whose graph is not what it was when it was ready."""
+RETRY_AFTER = 30.0
+"""Seconds for which a replica that failed gets no queries."""
+REPLICA_ERRORS = (DatabaseUnavailable, QueryError, EmbeddingMismatch)
+"""The errors of a replica that is down, or behind in its indices or vectors: the primary answers then."""
+
+log = logging.getLogger("kg_memory")
+
+
+class ReplicaFirst:
+    """Runs reads on the replica, and on the primary those that the replica cannot answer or does not have yet."""
+
+    def __init__(self, primary: Database, replica: Database) -> None:
+        self._primary = primary
+        self._replica = replica
+        self._retry_at = 0.0
+        """When the replica gets queries again, by the monotonic clock."""
+
+    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool = False) -> Flow[list[Row]]:
+        rows = yield from self._try_replica(key, self._replica.query_flow(key, cypher, params, write=write))
+        return (yield from self._primary.query_flow(key, cypher, params, write=write)) if rows is None else rows
+
+    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
+        results = yield from self._try_replica(key, self._replica.read_all_flow(key, queries))
+        return (yield from self._primary.read_all_flow(key, queries)) if results is None else results
+
+    def _try_replica(self, key: str, flow: Flow[T]) -> Flow[T | None]:
+        """Return the result of *flow* on the replica; None if it fails, is not asked now, or lacks the graph *key*."""
+        if time.monotonic() < self._retry_at:
+            return None
+        _, absences = self._replica.state(key)
+        try:
+            result = yield from flow
+        except REPLICA_ERRORS as error:
+            self._retry_at = time.monotonic() + RETRY_AFTER
+            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))
+            return None
+        return result if self._replica.state(key)[1] == absences else None
 
 
 class GraphStore:
@@ -33,6 +72,8 @@ class GraphStore:
         self.database, self.vectors = database, vectors
         self.reads: QueryRunner = database
         """Runs the reads."""
+        self.stale = database if database.replica is None else ReplicaFirst(database, database.replica)
+        """Runs reads that may be some moments old."""
         self._ready: dict[str, tuple[tuple[int, ...], float]] = {}
         """The state of the database in which a graph was there and ready, and until when it counts."""
 
@@ -46,7 +87,7 @@ class GraphStore:
         if self.database.replica is None:
             return self
         store = copy(self)
-        store.reads = self.database.stale
+        store.reads = self.stale
         return store
 
     def key(self, namespace: str) -> str:

@@ -27,7 +27,7 @@ QueryBatch = Sequence[tuple[str, Params]]
 
 
 class QueryRunner(Protocol):
-    """Runs queries on graphs: a database, or its replica. See `kg_memory.falkor.connect.Database`."""
+    """Runs queries on graphs: a database, or its replica first. See `kg_memory.falkor.connect.Database`."""
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]: ...
 

@@ -16,7 +16,7 @@ import redis
 from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseClosed, QueryError
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.replica import RETRY_AFTER
+from kg_memory.falkor.graph_store import RETRY_AFTER
 from kg_memory.maintenance.forgetting import erase
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
@@ -219,7 +219,7 @@ def follow(replica: Node, primary: Node) -> None:
     until(lambda: replica.redis.info("replication")["master_link_status"] == "up")
 
 
-def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, database, primary, replica, namespace, caplog):
+def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, driver, primary, replica, namespace, caplog):
     [vector] = drive(embed(["x"]))
     drive(write("CREATE (:Episode {id: 'a', embedding: vecf32($v)})", v=vector))
     primary.redis.wait(1, 5000)
@@ -233,7 +233,7 @@ def test_a_replica_that_refuses_is_left_alone_for_a_while(drive, database, prima
         assert drive(in_step([read(NEAR, v=vector)])) == [[{"id": "a"}]]
         assert replica.calls()["RO_QUERY"] == sent + 1
         assert "the replica is not asked for 30 s" in caplog.text
-        database.stale._retry_at -= RETRY_AFTER
+        driver.store.stale._retry_at -= RETRY_AFTER
         drive(read(COUNT))
         assert replica.calls()["RO_QUERY"] > sent + 1
     finally:
