@@ -15,13 +15,9 @@ def tell_history(carried: str = "") -> str:
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
 WITH {carried}f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .refused_at, .edited, .edited_from,
     .edited_until, .edited_precision, .edited_end_precision, .kind, .decided}}) AS verdicts
-OPTIONAL MATCH (e:Episode)-[s:STATES]->(f)<-[:SUBJECT_OF]-(subject:Entity)
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)<-[:SUBJECT_OF]-(subject:Entity)
 WITH {carried}f, verdicts, collect({{
-    id: e.id, speaker: e.speaker, own: {part.of_speaker("e", "subject")},
-    said_at: e.at, arrived_at: coalesce(e.created_at, 0),
-    valid_at: s.valid_at, invalid_at: s.invalid_at, precision: s.precision, trust: e.trust, confidence: s.confidence,
-    corrects: s.corrects, refuted: s.refuted, end_precision: coalesce(s.end_precision, 'instant')
-  }}) AS said
+    speaker: x.speaker, own: {part.of_speaker("x", "subject")}, {part.STATEMENT}}}) AS said
 WITH {carried}f, verdicts, [one IN said WHERE one.id IS NOT NULL] AS statements
 OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}

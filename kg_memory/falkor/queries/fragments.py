@@ -47,6 +47,33 @@ def replace_words(label: str, node: str) -> str:
   SET q.f = CASE WHEN term.f <> 1 THEN term.f END"""
 
 
+def delete_nodes(label: str, name: str) -> str:
+    """Return the part of a query that deletes the nodes of *label* whose ids are in the parameter *name*."""
+    return for_each(name, f"MATCH (gone:{label} {{id: id}}) DELETE gone", "id")
+
+
+def delete_entities(name: str) -> str:
+    """Return the part of a query that deletes the entities in the parameter *name*, with their vectors."""
+    return for_each(name, "MATCH (:Entity {id: id})-[:MEANS]->(v) DELETE v", "id") + delete_nodes("Entity", name)
+
+
+SET_ENTITIES = for_each(
+    "entities",
+    f"""
+  MATCH (n:Entity {{id: row.id}})
+  SET n.name = row.name, n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen,
+    n.n = row.n, n.summary = '', n.worded = NULL, n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
+  {replace_words("Entity", "n")}""",
+)
+"""The fragment that sets the names and times of entities, and empties their summaries."""
+SET_EVIDENCE = for_each("evidence", "MATCH (f:Fact {id: row.id}) SET f += row")
+"""The fragment that sets the confidence of facts, and by whom and when they were stated."""
+
+STATEMENT = """id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), trust: x.trust,
+    valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision, confidence: st.confidence,
+    corrects: st.corrects, refuted: coalesce(st.refuted, false), end_precision: coalesce(st.end_precision, 'instant')"""
+"""The fields of the statement ``st`` of the episode ``x``, which `ingestion.revise.to_statement` reads."""
+
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
 ENTITY_MAP = f"e {{{_ENTITY}}}"
 """An entity ``e``."""

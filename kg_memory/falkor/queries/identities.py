@@ -8,7 +8,7 @@ no text of anybody's, so nothing that is forgotten stays in it.
 from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
-from kg_memory.falkor.queries.fragments import for_each, replace_words
+from kg_memory.falkor.queries.fragments import for_each
 from kg_memory.temporal.interval import OPEN_END
 
 WHOLE = f"""{part.each("e:Entity")}
@@ -35,23 +35,18 @@ RETURN {part.ENTITY_MAP} AS entity
 """
 """The entity with that id, or those with that name."""
 
-FACTS = """
+FACTS = f"""
 UNWIND $ids AS id
-MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {id: id})
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT o.id) AS objects, collect(DISTINCT o.key) AS object_keys
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WITH f, s, objects, object_keys, collect({
-    id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0),
-    valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
-    confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
-    end_precision: coalesce(st.end_precision, 'instant')
-  }) AS statements
+WITH f, s, objects, object_keys, collect({{{part.STATEMENT}}}) AS statements
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
-RETURN f {.id, .predicate, .wording, .family, .sentence, .confidence, .edge_type, .n, .told_by, .said_at} AS fact,
+RETURN f {{.id, .predicate, .wording, .family, .sentence, .confidence, .edge_type, .n, .told_by, .said_at}} AS fact,
   s.id AS subject, s.key AS subject_key, objects, object_keys,
   [one IN statements WHERE one.id IS NOT NULL] AS statements,
-  collect(DISTINCT v {.id, .new, .known, .ruling, .refused}) AS verdicts
+  collect(DISTINCT v {{.id, .new, .known, .ruling, .refused}}) AS verdicts
 """
 """Facts with their ends, statements and verdicts."""
 
@@ -170,14 +165,7 @@ _ENTITIES = (
   SET n = row.properties
   CREATE (n)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})""",
     )
-    + for_each(
-        "entities",
-        f"""
-  MATCH (n:Entity {{id: row.id}})
-  SET n.name = row.name, n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen,
-    n.n = row.n, n.summary = '', n.worded = NULL, n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
-  {replace_words("Entity", "n")}""",
-    )
+    + part.SET_ENTITIES
     + for_each("entities", "MATCH (n:Entity {id: row.id})-[old:SIMILAR_TO]-() DELETE old")
 )
 
@@ -229,7 +217,7 @@ _FACTS = (
             "(resting)-[{0}:RESTS_ON {{episode: row.episode}}]->({1})",
         )
     )
-    + for_each("evidence", "MATCH (f:Fact {id: row.id}) SET f += row")
+    + part.SET_EVIDENCE
 )
 
 
@@ -270,9 +258,8 @@ CALL {
     + part.SET_APART
     + for_each("verdicts", "MATCH (v:Verdict {id: row.id}) SET v.ruling = row.ruling, v.refused = row.refused")
     + for_each("gone_facts", "MATCH (:Fact {id: id})-[:HELD|PROPOSED]->(b:Belief) DELETE b", "id")
-    + for_each("gone_facts", "MATCH (f:Fact {id: id}) DELETE f", "id")
-    + for_each("gone", "MATCH (:Entity {id: id})-[:MEANS]->(v) DELETE v", "id")
-    + for_each("gone", "MATCH (n:Entity {id: id}) DELETE n", "id")
+    + part.delete_nodes("Fact", "gone_facts")
+    + part.delete_entities("gone")
     + "\n"
 )
 

@@ -104,11 +104,7 @@ WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
 RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording AS wording, f.told_by AS told_by,
   f.told_at AS told_at, f.told_end AS told_end, s.id AS subject, objects, collect({{
-    id: x.id, speaker: x.speaker, own: {part.of_speaker("x", "s")},
-    said_at: x.at, arrived_at: coalesce(x.created_at, 0), start: st.start, end: st.end,
-    valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
-    confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
-    end_precision: coalesce(st.end_precision, 'instant'),
+    {part.STATEMENT}, speaker: x.speaker, own: {part.of_speaker("x", "s")},
     quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
   }}) AS statements
 ORDER BY id
@@ -202,13 +198,7 @@ _CORRECT = "".join(
     (
         for_each("links", "MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after}) MERGE (p)-[:NEXT]->(n)"),
         for_each("places", f"MATCH (d:Episode {{id: row.id}}) SET d.n = row.n {replace_words('Episode', 'd')}"),
-        for_each(
-            "evidence",
-            """
-  MATCH (f:Fact {id: row.id})
-  SET f.wording = row.wording, f.confidence = row.confidence, f.said_at = row.said_at, f.told_at = row.told_at,
-    f.told_by = row.told_by, f.told_end = row.told_end""",
-        ),
+        part.SET_EVIDENCE,
         for_each(
             "retold",
             f"""
@@ -220,14 +210,7 @@ _CORRECT = "".join(
             "unrefuted",
             "MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact}) SET s.refuted = false",
         ),
-        for_each(
-            "entities",
-            f"""
-  MATCH (n:Entity {{key: row.key}})
-  SET n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen, n.summary = '',
-    n.stale = $now, n.revision = coalesce(n.revision, 0) + 1, n.n = row.n
-  {replace_words("Entity", "n")}""",
-        ),
+        part.SET_ENTITIES,
         part.rename_entities("renamed"),
         for_each("unnamed", "MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r"),
         for_each("scrubbed", "MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode"),
@@ -248,21 +231,20 @@ CALL {
 """The correction of what stays: it has no word of what goes."""
 
 
-def _delete_nodes(label: str, name: str) -> str:
-    """Return the part of a query that removes the nodes of *label* whose ids are in the parameter *name*."""
-    return for_each(name, f"MATCH (gone:{label} {{id: id}}) DELETE gone", "id")
-
-
 _REMOVE = "".join(
     (
-        _delete_nodes("Decision", "gone_decisions"),
-        _delete_nodes("Verdict", "gone_verdicts"),
-        _delete_nodes("Belief", "gone_beliefs"),
-        _delete_nodes("Fact", "gone_facts"),
-        _delete_nodes("Community", "gone_communities"),
-        for_each("gone_entities", "MATCH (:Entity {id: id})-[:MEANS]->(gone) DELETE gone", "id"),
-        _delete_nodes("Entity", "gone_entities"),
-        _delete_nodes("Episode", "gone_episodes"),
+        *(
+            part.delete_nodes(label, f"gone_{name}")
+            for label, name in (
+                ("Decision", "decisions"),
+                ("Verdict", "verdicts"),
+                ("Belief", "beliefs"),
+                ("Fact", "facts"),
+                ("Community", "communities"),
+                ("Episode", "episodes"),
+            )
+        ),
+        part.delete_entities("gone_entities"),
         """
 CALL {
   WITH e

@@ -15,7 +15,6 @@ from kg_memory.falkor.queries.identities import REASONS_ABOUT
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, to_belief, to_statement
-from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting.look import (
     Impact,
@@ -26,11 +25,12 @@ from kg_memory.maintenance.forgetting.look import (
     reword,
     split_name,
 )
+from kg_memory.maintenance.identities.move import entity_row, evidence_of
 from kg_memory.runtime.effects import embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import Belief, History
-from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, decision_id
@@ -144,18 +144,10 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
     """Return how sure *fact* is, and by whom and when it was told, by the statements that stay."""
-    remaining = [row for row in fact["statements"] if row["id"] not in impact.forgotten.ids]
-    confidence = max(row["confidence"] for row in remaining)
-    evidence = {"confidence": confidence, "said_at": max(row["said_at"] for row in remaining)}
+    evidence = evidence_of([row for row in fact["statements"] if row["id"] not in impact.forgotten.ids])
     if fact["told_by"] not in impact.forgotten.ids:
-        return evidence | pick(fact, "told_at", "told_by", "told_end")
-    # The words of a statement that only ends the fact come last.
-    ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in remaining)
-    return evidence | {"told_at": at, "told_by": by, "told_end": ends}
-
-
-def _only_ends(statement: Row) -> bool:
-    return bool(statement["valid_at"] == OPEN_START and statement["invalid_at"] <= statement["said_at"])
+        evidence |= pick(fact, "told_at", "told_by", "told_end")
+    return evidence
 
 
 def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
@@ -289,9 +281,8 @@ def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
     unnamed: list[Parameters] = []
     for id_ in sorted(touched - impact.gone_entities):
         entity, names = impact.entities[id_], impact.names[id_]
-        counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
-        row = pick(entity, "id", "key", "first_seen", "last_seen")
-        rows.append({**row, "aliases": names[1:], "n": counts.total(), "terms": to_terms(counts)})
+        seen = (at for at in (entity["first_seen"], entity["last_seen"]) if at is not None)
+        rows.append(entity_row(id_, names, seen))
         if names[0] != entity["name"]:
             renamed[entity["key"]] = names[0]
         aliases = set(map(alias_key, lost[id_])).difference(map(alias_key, names))

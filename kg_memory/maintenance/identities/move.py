@@ -14,6 +14,7 @@ from kg_memory.ingestion.revise import Revision
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.runtime.effects import Vector, read, write
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key
 
@@ -75,6 +76,21 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
     first, last = (seen[0], seen[-1]) if seen else (None, None)
     row = {"id": id_, "name": names[0], "aliases": list(names[1:]), "first_seen": first, "last_seen": last}
     return {**row, "n": counts.total(), "terms": to_terms(counts)}
+
+
+def evidence_of(statements: Sequence[Row]) -> Parameters:
+    """Return how sure a fact is, when it was stated last, and whose words it has, by its *statements*.
+
+    The words are those of the first statement; of one that only ends the fact, if no other has any.
+    """
+    ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
+    last = max(row["said_at"] for row in statements)
+    confidence = max(row["confidence"] for row in statements)
+    return {"told_at": at, "told_by": by, "told_end": ends, "said_at": last, "confidence": confidence}
+
+
+def _only_ends(statement: Row) -> bool:
+    return bool(statement["valid_at"] == OPEN_START and statement["invalid_at"] <= statement["said_at"])
 
 
 @dataclass(slots=True)

@@ -9,11 +9,18 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.revise import read_history, revise_beliefs
-from kg_memory.maintenance.identities.move import LINKS, Move, Parameters, Whole, entity_row, move_all, names_with
+from kg_memory.maintenance.identities.move import (
+    LINKS,
+    Move,
+    Whole,
+    entity_row,
+    evidence_of,
+    move_all,
+    names_with,
+)
 from kg_memory.runtime.effects import embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
-from kg_memory.temporal.interval import OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
 
@@ -143,10 +150,10 @@ def _copy_facts(
         copy = fact_id(namespace, subject, row["fact"]["predicate"], objects, row["fact"]["sentence"])
         stating, rest = divide_statements(row["statements"], episodes)
         properties = {name: value for name, value in row["fact"].items() if value is not None}
-        properties |= {**tell(stating), "id": copy, "created_at": move.now}
+        properties |= {**evidence_of(stating), "id": copy, "created_at": move.now}
         move.facts.append({"origin": fact, "properties": properties, "embedding": vector})
         move.statements += [{"episode": episode, "origin": fact, "fact": copy} for episode in sorted(episodes)]
-        move.evidence.append({"id": fact, **tell(rest)})
+        move.evidence.append({"id": fact, **evidence_of(rest)})
         for kind, role in (("subjects", "subject"), ("objects", "object")):
             if fact in getattr(whole, kind):
                 move.take(kind, copy, whole.id)
@@ -167,18 +174,6 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
     for statement in statements:
         (stating if statement["id"] in episodes else rest).append(statement)
     return stating, rest
-
-
-def tell(statements: Sequence[Row]) -> Parameters:
-    """Return by whom and when a fact was stated first, and last, by its *statements*."""
-    ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
-    last = max(row["said_at"] for row in statements)
-    confidence = max(row["confidence"] for row in statements)
-    return {"told_at": at, "told_by": by, "told_end": ends, "said_at": last, "confidence": confidence}
-
-
-def _only_ends(statement: Row) -> bool:
-    return bool(statement["valid_at"] == OPEN_START and statement["invalid_at"] <= statement["said_at"])
 
 
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
@@ -228,7 +223,9 @@ def plan_unsplit(
         if copy in rows and origin in rows:
             episodes = {statement["id"] for statement in rows[copy]["statements"]}
             move.statements += [{"episode": id_, "origin": copy, "fact": origin} for id_ in sorted(episodes)]
-            move.evidence.append({"id": origin, **tell((*rows[origin]["statements"], *rows[copy]["statements"]))})
+            move.evidence.append(
+                {"id": origin, **evidence_of((*rows[origin]["statements"], *rows[copy]["statements"]))}
+            )
             move.gone_facts.append(copy)
             move_statements(history, copy, origin, episodes)
             for record in (history.statements, history.beliefs, history.sentences):
