@@ -12,9 +12,9 @@ import logging
 import threading
 from contextlib import suppress
 
+from kg_memory.contrib.eviction import EvictionRequest, evict
 from kg_memory.contrib.leases import MAINTAINING, RENEWALS, Lease, Leases
 from kg_memory.falkor.queries import episodes as queries
-from kg_memory.maintenance.eviction import EvictionRequest, evict
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
@@ -121,9 +121,11 @@ class Maintainer:
     async def _work(self, namespace: str) -> None:
         """Forget what has expired, evict what is over, then find the communities of what is left."""
         chosen = self._maintenance
-        eviction = EvictionRequest(chosen.expired_days, chosen.orphans, chosen.max_entities, chosen.expired_episodes)
-        if not eviction.is_empty():
-            await self._engine.driver.arun(evict(eviction, self._engine.settings, namespace), namespace)
+        selected = {
+            name: getattr(chosen, name) for name in ("expired_days", "orphans", "max_entities", "expired_episodes")
+        }
+        if not EvictionRequest(**selected).is_empty():
+            await self._engine.driver.arun(evict(self._engine.settings, namespace, **selected), namespace)
         if chosen.communities:
             await Communities(self._engine).arefresh(namespace=namespace)
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from kg_memory.falkor.connect import graph_key
-from kg_memory.maintenance.eviction import EvictionRequest, evict
 from kg_memory.maintenance.forgetting import audit as log
 from kg_memory.maintenance.forgetting.erase import Checkpointer, delete_checkpoints
 from kg_memory.maintenance.forgetting.forget import OnProgress, forget, forget_everything, ignore_progress
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, select_threads
-from kg_memory.memory._verb import Group, verb
+from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.models.operations import AuditEntry, AuditReport, EvictionResult, ForgetReceipt
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE
@@ -110,8 +109,17 @@ class Privacy(Group):
         It may be interrupted and called again.
         Errors: `InputError`, `DatabaseError`.
         """
-        request = EvictionRequest(expired_days, orphans, max_entities, expired_episodes, dry_run, progress)
-        return evict(request, self._engine.settings, namespace)
+        return run_plugin(
+            "evict",
+            self._engine.settings,
+            namespace,
+            expired_days=expired_days,
+            orphans=orphans,
+            max_entities=max_entities,
+            expired_episodes=expired_episodes,
+            dry_run=dry_run,
+            on_progress=progress,
+        )
 
     evict, aevict = verb(_evict)
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kg_memory.contrib import eviction
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import ingestion
 from kg_memory.falkor.queries.ingestion import SAVE
-from kg_memory.maintenance import eviction
 from kg_memory.maintenance.forgetting.cypher import FORGET
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query

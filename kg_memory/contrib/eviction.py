@@ -10,10 +10,10 @@ step `save` indexes it again when it is stated or mentioned again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import chain
+from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row, list_pages, to_datetime
@@ -50,6 +50,13 @@ class EvictionRequest:
     expired_episodes: bool = False
     dry_run: bool = False
     on_progress: Callable[[EvictionResult], None] | None = None
+
+    def validate(self) -> None:
+        """Check the numbers. Errors: `InputError`."""
+        if self.expired_days is not None:
+            validate_number("expired_days", self.expired_days, 0, LONGEST_DAYS)
+        if self.max_entities is not None:
+            validate_count("max_entities", self.max_entities)
 
     def is_empty(self) -> bool:
         """Return whether no criterion is set. Zero days is a criterion."""
@@ -98,12 +105,13 @@ class Sweep:
         )
 
 
-def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[EvictionResult]:
-    """Evict what is requested, and return what went; evicted facts that hold again are indexed again at the end.
+def evict(settings: Settings, namespace: str, **arguments: Any) -> Flow[EvictionResult]:
+    """Evict what the *arguments*, those of an `EvictionRequest`, select, and return what went.
 
-    Errors: `InputError` for an invalid request.
+    Evicted facts that hold again are indexed again at the end. Errors: `InputError` for an invalid argument.
     """
-    _validate(request)
+    request = EvictionRequest(**arguments)
+    request.validate()
     sweep = Sweep(request, (yield from now()))
     if not (yield from read(LAST)):
         return sweep.result()  # nothing was ever stored here
@@ -117,23 +125,9 @@ def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[
         yield from _evict_orphans(sweep)
     if request.max_entities is not None:
         yield from _evict_surplus(sweep, request.max_entities)
-    if not request.dry_run:
-        yield from _index_returned(sweep.time)
-    return sweep.result()
-
-
-def _validate(request: EvictionRequest) -> None:
-    days = request.expired_days
-    if days is not None:
-        validate_number("expired_days", days, 0, LONGEST_DAYS)
-    if request.max_entities is not None:
-        validate_count("max_entities", request.max_entities)
-
-
-def _index_returned(time: int) -> Flow[None]:
-    """Let searches find evicted facts that hold again, as what had ended them is forgotten or undone."""
-    while returned := (yield from read(RETURNED, now=time, limit=AT_ONCE)):
+    while not request.dry_run and (returned := (yield from read(RETURNED, now=sweep.time, limit=AT_ONCE))):
         yield from index_again([row["id"] for row in returned])
+    return sweep.result()
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
@@ -157,24 +151,21 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
     if sweep.request.dry_run:
         sweep.beliefs = (yield from read(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
-    while True:
-        [deleted] = yield from write(EVICT_BELIEFS, before=sweep.before, limit=BELIEFS_AT_ONCE)
-        sweep.beliefs += deleted["n"]
+    deleted = BELIEFS_AT_ONCE
+    while deleted == BELIEFS_AT_ONCE:
+        deleted = (yield from write(EVICT_BELIEFS, before=sweep.before, limit=BELIEFS_AT_ONCE))[0]["n"]
+        sweep.beliefs += deleted
         sweep.report()
-        if deleted["n"] < BELIEFS_AT_ONCE:
-            return
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities that were last seen long ago, and have no facts but such as are over (C42)."""
+    """Evict entities that were last seen long ago, and have no facts but ended ones (C42)."""
     for page in list_pages((yield from read(LAST))[0]["entity"], PAGE):
         unseen = yield from read(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
         facts = yield from read(FACTS_OF, ids=[row["id"] for row in inactive], before=sweep.before)
         over = {row["id"] for row in facts if row["over"]}
-        orphans = [row for row in inactive if over.issuperset(row["facts"])]
-        yield from _evict_facts(sweep, _facts_of(orphans, facts))
-        yield from _evict_entities(sweep, orphans)
+        yield from _evict_entities(sweep, [row for row in inactive if over.issuperset(row["facts"])], facts)
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
@@ -186,49 +177,41 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
     for page in list_pages(last, PAGE):
         entities = yield from read(ENTITIES, **page, before=OPEN_END, now=sweep.time)
         candidates = [*least, *(row for row in entities if row["id"] not in evicted)]
-        least = nsmallest(surplus, candidates, key=lambda row: (row["active"], row["last_seen"], row["id"]))
+        least = nsmallest(surplus, candidates, key=lambda row: (row["active"], row["seen"], row["id"]))
     for part in _split(least):
         facts = yield from read(FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
         waiting = {row["id"] for row in facts if row["waits"]}
         going = [row for row in part if waiting.isdisjoint(row["facts"])]
-        yield from _evict_facts(sweep, _facts_of(going, facts), active=True)
-        yield from _evict_entities(sweep, going)
+        yield from _evict_entities(sweep, going, facts, active=True)
 
 
-def _facts_of(entities: Iterable[Row], facts: Iterable[Row]) -> list[Row]:
-    return _select(facts, set(chain.from_iterable(row["facts"] for row in entities)))
-
-
-def _select(rows: Iterable[Row], ids: Collection[str]) -> list[Row]:
-    return [row for row in rows if row["id"] in ids]
+def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
+    """Evict *entities*, after those of *facts* that are about them."""
+    ids = {fact for row in entities for fact in row["facts"]}
+    yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)
+    yield from _evict(sweep, sweep.entities, entities, EVICT_ENTITIES)
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict those of *facts* that are over; where *active* all that wait for nobody."""
+    """Evict those of *facts* that have ended; where *active*, all that wait for no decision."""
+    yield from _evict(sweep, sweep.facts, facts, EVICT_FACTS, before=sweep.before, active=active)
+
+
+def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
+    """Evict what *rows* are of, by *query*, and add it to those *evicted*; in a dry run only add it."""
     if sweep.request.dry_run:
-        counted_facts = set(sweep.facts)
-        sweep.add(sweep.facts, [row for row in facts if row["id"] not in counted_facts])
+        listed = set(evicted)
+        sweep.add(evicted, [row for row in rows if row["id"] not in listed])
         return
-    for part in _split(facts):
-        some = [{"id": row["id"], "said_at": row["said_at"]} for row in part]
-        time = yield from now()
-        evicted = yield from write(EVICT_FACTS, facts=some, before=sweep.before, active=active, now=time)
-        sweep.add(sweep.facts, _select(part, {row["id"] for row in evicted}))
+    for part in _split(rows):
+        some = [{"id": row["id"], "seen": row["seen"]} for row in part]
+        went = {row["id"] for row in (yield from write(query, rows=some, now=(yield from now()), **params))}
+        sweep.add(evicted, [row for row in part if row["id"] in went])
 
 
-def _evict_entities(sweep: Sweep, entities: Sequence[Row]) -> Flow[None]:
-    if sweep.request.dry_run:
-        sweep.add(sweep.entities, entities)
-        return
-    for part in _split(entities):
-        some = [{"id": row["id"], "last_seen": row["last_seen"]} for row in part]
-        evicted = yield from write(EVICT_ENTITIES, entities=some, now=(yield from now()))
-        sweep.add(sweep.entities, _select(part, {row["id"] for row in evicted}))
-
-
-def _split(evictable: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    for first in range(0, len(evictable), AT_ONCE):
-        yield evictable[first : first + AT_ONCE]
+def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    for first in range(0, len(rows), AT_ONCE):
+        yield rows[first : first + AT_ONCE]
 
 
 # Queries, for each kind one to find what may go, and one to evict it in small parts
@@ -259,7 +242,7 @@ MATCH (f:Fact)
 WHERE id(f) >= $first AND id(f) < $end AND f.evicted IS NULL
 WITH f{_WEIGHED}
 WHERE over
-RETURN f.id AS id, f.said_at AS said_at, f.sentence AS text
+RETURN f.id AS id, f.said_at AS seen, f.sentence AS text
 """
 
 FACTS_OF = f"""
@@ -270,7 +253,7 @@ MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f)
 WITH DISTINCT f
 WHERE f.evicted IS NULL
 WITH f{_WEIGHED}
-RETURN f.id AS id, f.said_at AS said_at, f.sentence AS text, over, waiting > 0 AS waits
+RETURN f.id AS id, f.said_at AS seen, f.sentence AS text, over, waiting > 0 AS waits
 """
 
 BELIEFS_OVER = """
@@ -289,7 +272,7 @@ OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
 WITH n, f, max(CASE
     WHEN b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now THEN 1 ELSE 0 END) AS holds
 WITH n, sum(holds) AS active, collect(CASE WHEN f.evicted IS NULL THEN f.id END) AS facts
-RETURN n.id AS id, n.last_seen AS last_seen, n.name AS text, active, facts
+RETURN n.id AS id, n.last_seen AS seen, n.name AS text, active, facts
 """
 """The entities of a page that were last seen by then, with how many facts hold of them and all that are not evicted."""
 
@@ -338,9 +321,9 @@ RETURN size(gone) AS n
 """
 
 EVICT_FACTS = f"""
-UNWIND $facts AS row
+UNWIND $rows AS row
 MATCH (f:Fact {{id: row.id}})
-WHERE f.evicted IS NULL AND f.said_at = row.said_at
+WHERE f.evicted IS NULL AND f.said_at = row.seen
 WITH f{_WEIGHED}
 WHERE over OR ($active AND waiting = 0)
 WITH collect(f) AS going
@@ -356,9 +339,9 @@ An episode that says something of the same entities meanwhile is judged anew.
 """
 
 EVICT_ENTITIES = f"""
-UNWIND $entities AS row
+UNWIND $rows AS row
 MATCH (n:Entity {{id: row.id}})
-WHERE n.evicted IS NULL AND n.last_seen = row.last_seen
+WHERE n.evicted IS NULL AND n.last_seen = row.seen
 OPTIONAL MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 WITH n, count(f) AS facts, sum(CASE WHEN f IS NULL OR f.evicted IS NOT NULL THEN 0 ELSE 1 END) AS held
 WHERE held = 0
