@@ -11,7 +11,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import ask_readings
@@ -27,6 +26,23 @@ from kg_memory.runtime.flow import Every, Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import iso, local_time
 from kg_memory.text.tokenise import estimate_tokens
+
+EPISODES_WITH_STATUS = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})
+WHERE e.status IN $statuses
+RETURN e.id AS id
+"""
+"""The episodes among some ids with one of these statuses."""
+
+AVERAGE_COST = """
+MATCH (e:Episode)
+WHERE e.status = 'done' AND e.plan = $plan AND e.took[0] > 0
+WITH e.took AS took ORDER BY e.created_at DESC LIMIT $limit
+RETURN count(took) AS episodes, avg(took[3]) AS seconds,
+  [avg(took[0]), avg(took[1]), avg(took[2])] AS all, [avg(took[4]), avg(took[5]), avg(took[6])] AS reading
+"""
+"""The average cost of the latest episodes that a plan read: calls, tokens in and out, seconds."""
 
 ENOUGH = 20
 """From how many episodes on the namespace's own past is taken for what is likely."""
@@ -92,7 +108,7 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 def _past(settings: Settings) -> Flow[Row | None]:
     """Return what reading an episode took so far by the plan that is set, if there were enough."""
-    averages = yield from read(queries.AVERAGE_COST, plan=settings.plan, limit=LATEST)
+    averages = yield from read(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
@@ -100,7 +116,7 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
     """Return those of *ids* that were read before."""
     finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
-        rows = yield from read(queries.EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
+        rows = yield from read(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
         finished |= {row["id"] for row in rows}
     return finished
 

@@ -14,7 +14,6 @@ from contextlib import suppress
 
 from kg_memory.contrib.eviction import EvictionRequest, evict
 from kg_memory.contrib.leases import MAINTAINING, RENEWALS, Lease, Leases
-from kg_memory.falkor.queries import episodes as queries
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
@@ -30,6 +29,16 @@ SOON = 1.0
 """Seconds after the memory was opened in which nothing is done: most commands are over by then."""
 STOPPING = 10.0
 """Seconds in which work under way must end: a server may answer nobody, and the process is to end all the same."""
+MAINTAINED = """
+MATCH (m:Meta {id: 'schema'})
+RETURN m.maintained_at AS at
+"""
+
+SET_MAINTAINED = """
+MATCH (m:Meta {id: 'schema'})
+SET m.maintained_at = $at
+RETURN m.maintained_at AS at
+"""
 
 
 class Maintainer:
@@ -99,7 +108,7 @@ class Maintainer:
 
     def _is_due(self, *, mark: bool = False) -> Flow[bool]:
         """Return whether maintenance is due; *mark* the namespace as maintained from now on if so."""
-        time, rows = (yield from now()), (yield from read(queries.MAINTAINED))
+        time, rows = (yield from now()), (yield from read(MAINTAINED))
         due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
         if due and mark:
             yield from _set_maintained(time)
@@ -132,5 +141,5 @@ class Maintainer:
 
 def _set_maintained(at: int) -> Flow[None]:
     """Set when the namespace was maintained, unless it is forgotten: a write would make its graph again."""
-    if (yield from read(queries.MAINTAINED)):
-        yield from write(queries.SET_MAINTAINED, at=at)
+    if (yield from read(MAINTAINED)):
+        yield from write(SET_MAINTAINED, at=at)

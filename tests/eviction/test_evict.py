@@ -318,8 +318,8 @@ def test_each_query_finds_what_it_needs_by_an_index_or_in_pages(memory, database
     memory.privacy.evict(expired_days=0, namespace=namespace)
     key, driver = graph_key(namespace), open_driver(Scripted(), HashEmbeddings(), database)
     every = {"expired_days": 0.0, "orphans": True, "max_entities": 1, "expired_episodes": True}
-    asked = [eviction.EvictionRequest(**every), eviction.EvictionRequest(**every, dry_run=True)]
-    flows = [*(eviction.evict(each, Settings(), namespace) for each in asked), eviction.index_again(["f"])]
+    flows = [eviction.evict(Settings(), namespace, **every, dry_run=dry) for dry in (False, True)]
+    flows.append(eviction.index_again(["f"]))
     found: dict[str, Query] = {}
     for flow in flows:
         found |= {QUERIES[each.cypher]: each for each in queries(flow, driver, key) if each.cypher in QUERIES}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kg_memory.contrib import estimate, maintainer
 from kg_memory.contrib.profile import queries as profiles
 from kg_memory.contrib.reports import queries as reports
 from kg_memory.contrib.watch import news
@@ -36,10 +37,12 @@ from tests.scripted import HashEmbeddings, Scripted
 MODULES = (
     communities,
     episodes,
+    estimate,
     facts,
     features,
     identities,
     ingestion,
+    maintainer,
     news,
     premises,
     profiles,

@@ -121,17 +121,6 @@ WHERE m.paused IS NOT NULL
 RETURN m.paused AS since
 """
 
-MAINTAINED = """
-MATCH (m:Meta {id: 'schema'})
-RETURN m.maintained_at AS at
-"""
-
-SET_MAINTAINED = """
-MATCH (m:Meta {id: 'schema'})
-SET m.maintained_at = $at
-RETURN m.maintained_at AS at
-"""
-
 KEEP_ANSWER = f"""{spent.ADD_USAGE}
 MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']

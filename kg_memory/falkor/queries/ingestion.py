@@ -293,34 +293,23 @@ WHERE e.evicted > {OPEN_START}
 RETURN 'Entity' AS label, e.id AS id, [e.name] + e.aliases AS names, NULL AS predicate
 """
 
-_MEANS = "\n  MERGE (d)-[:MEANS]->(v:Meaning)\n  SET v.embedding = vecf32(row.embedding)"
 
-
-def _with_words(label: str, name: str) -> str:
-    vector, later = ("", _MEANS) if label == "entity" else ("d.embedding = vecf32(row.embedding), ", "")
-    return f"""
-CALL {{
-  WITH m
-  UNWIND ${name} AS row
-  MATCH (d:{label.title()} {{id: row.id}})
-  UNWIND row.terms AS term
-  MERGE (t:Term {{s: term.term}})
-  MERGE (t)-[p:IN_{label.upper()}]->(d)
-  SET p.f = CASE WHEN term.f <> 1 THEN term.f END
-}}
-CALL {{
-  WITH m
-  UNWIND ${name} AS row
-  MATCH (d:{label.title()} {{id: row.id}})
+def _index_again(label: str, name: str, vector: str) -> str:
+    body = f"""
+  MATCH (d:{label} {{id: row.id}})
   WHERE d.evicted > {OPEN_START}
-  SET {vector}d.n = row.n, d.evicted = NULL{later}
-}}"""
+  {vector}
+  SET d.n = row.n, d.evicted = NULL
+  {part.replace_words(label, "d")}"""
+    return part.for_each(name, body, carried="m")
 
 
-INDEX_AGAIN = f"""
-MATCH (m:Meta {{id: 'schema'}}){_with_words("fact", "facts")}{_with_words("entity", "entities")}
-RETURN m.id AS id
-"""
+INDEX_AGAIN = (
+    "\nMATCH (m:Meta {id: 'schema'})"
+    + _index_again("Fact", "facts", "SET d.embedding = vecf32(row.embedding)")
+    + _index_again("Entity", "entities", "MERGE (d)-[:MEANS]->(v:Meaning) SET v.embedding = vecf32(row.embedding)")
+    + "\nRETURN m.id AS id\n"
+)
 """Let searches find evicted facts and entities again, by their words and vectors."""
 
 

@@ -45,21 +45,6 @@ WHERE s.day >= $spent_since
 RETURN {LEDGER}
 """
 
-EPISODES_WITH_STATUS = f"""{part.each("e:Episode")}
-WHERE e.status IN $statuses
-RETURN e.id AS id
-"""
-"""The episodes among some ids with one of these statuses."""
-
-AVERAGE_COST = """
-MATCH (e:Episode)
-WHERE e.status = 'done' AND e.plan = $plan AND e.took[0] > 0
-WITH e.took AS took ORDER BY e.created_at DESC LIMIT $limit
-RETURN count(took) AS episodes, avg(took[3]) AS seconds,
-  [avg(took[0]), avg(took[1]), avg(took[2])] AS all, [avg(took[4]), avg(took[5]), avg(took[6])] AS reading
-"""
-"""The average cost of the latest episodes that a plan read: calls, tokens in and out, seconds."""
-
 DAILY_USAGE = f"""
 MATCH (s:Spent)
 WHERE s.day >= $first AND s.day <= $last
