@@ -18,7 +18,7 @@ from kg_memory.settings import Settings
 from tests.queries import queries
 from tests.scripted import HashEmbeddings, Scripted
 
-ELSEWHERE = {"WHOLE_EPISODE", "EPISODE_ID", "EVERYTHING", "TERMS_LEFT"}
+ELSEWHERE = {"WHOLE_EPISODE", "EVERYTHING", "TERMS_LEFT"}
 QUERIES = {
     text: name
     for name, text in vars(cypher).items()

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
 
-_ENTITY = """CALL {
-  MATCH (:Alias {key: $alias})-[:NAMES]->(e:Entity)
-  RETURN e
-  UNION
-  MATCH (e:Entity {id: $about})
-  RETURN e
-}
-"""
 # Without the WITH, and with a label at the end of the relation, the plan would begin at all nodes.
-_FACTS = f"""{_ENTITY}WITH e
+_FACTS = f"""{part.NAMED}WITH e
 MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f)
 WITH DISTINCT f
 """
 
-STATES = rf"""{_ENTITY}CALL {{
+STATES = rf"""{part.NAMED}CALL {{
   WITH e
   MATCH (e)-[:SUBJECT_OF]->(f:Fact)
   RETURN f, true AS own

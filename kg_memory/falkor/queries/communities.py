@@ -17,15 +17,7 @@ from kg_memory.temporal.interval import OPEN_END
 _CURRENT = f"b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now"
 """The condition that the belief ``b`` is held, and true at ``$now``."""
 
-LAST_FACT = """
-MATCH (f:Fact)
-RETURN max(id(f)) AS last
-"""
-
-LAST_ENTITY = """
-MATCH (e:Entity)
-RETURN max(id(e)) AS last
-"""
+LAST_FACT, LAST_ENTITY = part.last_id("Fact"), part.last_id("Entity")
 
 FACTS = f"""
 MATCH (f:Fact)

@@ -211,14 +211,7 @@ SET p.canonical = $canonical, p.single_valued = $single_valued, p.origin = 'corr
 RETURN p.name AS name
 """
 
-ABOUT = """CALL {
-  MATCH (:Alias {key: $alias})-[:NAMES]->(e:Entity)
-  RETURN e
-  UNION
-  MATCH (e:Entity {id: $about})
-  RETURN e
-}
-CALL {
+ABOUT = f"""{part.NAMED}CALL {{
   WITH e
   MATCH (e)-[:SUBJECT_OF]->(f:Fact)
   RETURN f
@@ -226,7 +219,7 @@ CALL {
   WITH e
   MATCH (f:Fact)-[:OBJECT_IS]->(e)
   RETURN f
-}
+}}
 WITH DISTINCT f AS d
 WHERE $predicate IS NULL OR d.predicate = $predicate
 WITH d"""

@@ -10,6 +10,22 @@ def each(node: str) -> str:
     return f"\nUNWIND $ids AS id\nMATCH ({node} {{id: id}})"
 
 
+NAMED = """CALL {
+  MATCH (:Alias {key: $alias})-[:NAMES]->(e:Entity)
+  RETURN e
+  UNION
+  MATCH (e:Entity {id: $about})
+  RETURN e
+}
+"""
+"""The entities ``e`` with that id or that name."""
+
+
+def last_id(label: str) -> str:
+    """Return the query for the last internal id of the nodes of *label*."""
+    return f"MATCH (n:{label}) RETURN max(id(n)) AS last"
+
+
 def truncate(text: str) -> str:
     """Return the first ``$length`` characters of the expression *text*.
 

@@ -22,11 +22,6 @@ MATCH (e:Episode {id: $id})
 RETURN e {.id, .kind, .content, .speaker, .thread, .source, .source_id, .at, .trust, .created_at} AS episode
 """
 
-EPISODE_ID = """
-MATCH (e:Episode {id: $id})
-RETURN e.id AS id
-"""
-
 EVERYTHING = """
 MATCH (m:Meta {id: 'schema'})
 OPTIONAL MATCH (e:Episode)

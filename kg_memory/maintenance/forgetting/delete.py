@@ -166,8 +166,7 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
         redacted = validate_episode(state, settings, episode["created_at"])
     except InputError as error:
         raise InputError(f"without these characters {error}; of a JSON record give a span within one text") from error
-    same = yield from read(cypher.EPISODE_ID, id=redacted.id)
-    if same and redacted.id != id_:
+    if redacted.id != id_ and (yield from read(cypher.WHOLE_EPISODE, id=redacted.id)):
         return {}
     return {id_: {"new_id": redacted.id, "content": redacted.content, "flags": redacted.flags}}
 

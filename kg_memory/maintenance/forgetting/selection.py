@@ -9,6 +9,8 @@ from operator import itemgetter
 from typing import Any, Self
 
 from kg_memory.errors import InputError, NotFound
+from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.queries.identities import NAMED_OR_ID
 from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import is_block
 from kg_memory.models.graph import SESSION_SOURCE
@@ -130,7 +132,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
     is no such entity, blocks may still have the name, as nobody reads them into entities.
     Errors: `InputError` where several have the name.
     """
-    rows = yield from read(ENTITY, id=target, alias=alias_key(target))
+    rows = yield from read(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
         naming = yield from _find_naming([target], ())
         return [row for row in naming if is_block(row)]
@@ -205,15 +207,6 @@ WHERE e.speaker IS NOT NULL
 RETURN DISTINCT e.speaker AS speaker
 """
 
-ENTITY = """
-MATCH (n:Entity {id: $id})
-RETURN n {.id, .name, .type, .aliases} AS entity
-UNION
-MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)
-RETURN n {.id, .name, .type, .aliases} AS entity
-"""
-"""The entities that have this id, or this name."""
-
 EPISODES_MENTIONING = """
 MATCH (n:Entity {id: $id})
 MATCH (e:Episode)-[:MENTIONS]->(n)
@@ -232,10 +225,7 @@ RETURN DISTINCT e.id AS episode
 """
 """The messages that mention another entity of one of these names."""
 
-LAST_EPISODE = """
-MATCH (e:Episode)
-RETURN max(id(e)) AS last
-"""
+LAST_EPISODE = part.last_id("Episode")
 
 EPISODES_PAGE = """
 MATCH (e:Episode)

@@ -91,26 +91,28 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
     if not decided:
         verdicts = yield from _read_pending(**page)
         return (yield from to_reviews(verdicts))
-    stored = yield from read(queries.DECIDED_REVIEWS, rulings=list(get_args(Ruling)), **page)
-    return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
+    return (yield from _read_reviews(queries.DECIDED_REVIEWS, rulings=list(get_args(Ruling)), **page))
 
 
 def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
     """Return the facts that cannot both be true, settled by the strategy or waiting, earliest first (D15)."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-    stored = yield from read(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page)
-    return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
+    return (yield from _read_reviews(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page))
 
 
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
     """Return all verdicts about *fact*, or about any, the latest first: also those that took effect by themselves."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
-        stored = yield from read(queries.VERDICTS, rulings=list(get_args(Ruling)), **page)
-    else:
-        stored = yield from read(queries.VERDICTS_OF_FACT, fact=validate_fact(fact), **page)
-        if not stored:
-            yield from require_fact(fact)
+        return (yield from _read_reviews(queries.VERDICTS, rulings=list(get_args(Ruling)), **page))
+    found = yield from _read_reviews(queries.VERDICTS_OF_FACT, fact=validate_fact(fact), **page)
+    if not found:
+        yield from require_fact(fact)
+    return found
+
+
+def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
+    stored = yield from read(query, **params)
     return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
 
 
