@@ -247,3 +247,13 @@ def memory(server: embedded.Server, model: Scripted, embeddings: HashEmbeddings,
 
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def scripted(server: embedded.Server) -> Iterator[Any]:
+    """A memory on the shared server for all tests of a file, by the plan standard."""
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+
+    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as opened:
+        yield opened

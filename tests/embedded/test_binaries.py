@@ -17,6 +17,7 @@ import pytest
 from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.errors import DatabaseMissing
+from tests.embedded import small_disk
 
 CAN_SET_UP = sys.platform.startswith("linux") and platform.machine() == "x86_64"
 linux = pytest.mark.skipif(not CAN_SET_UP, reason="the prebuilt falkordb.so is for x86-64 Linux")
@@ -225,20 +226,10 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, archives: Path)
 
 @linux
 def test_a_full_disk_is_told(tmp_path: Path, archives: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    try:
-        if subprocess.run(mount, check=False, capture_output=True).returncode:
-            pytest.skip("needs the right to mount a small disk")
-    except FileNotFoundError:
-        pytest.skip("needs mount")
-    try:
+    with small_disk(tmp_path / "disk", "1m") as disk:
         with pytest.raises(DatabaseMissing, match=r"No space left.*400 MB"):
             binaries.fetch(disk)  # redis-server alone has 24 MB
         assert [path.name for path in (disk / "falkordb").iterdir()] == ["setup.lock"]
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_the_data_home_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:

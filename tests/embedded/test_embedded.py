@@ -11,19 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from kg_memory.contrib import embedded
-from kg_memory.contrib.embedded import Server, binaries, watchdog
+from kg_memory.contrib.embedded import binaries, watchdog
 from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersionError
+from tests.embedded import connected, kill, pid, run
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -47,40 +44,6 @@ for number in range(writes):
 if then == "stay":
     time.sleep(60)
 """
-
-
-@pytest.fixture(scope="module")
-def found() -> Binaries:
-    return binaries.fetch()
-
-
-@pytest.fixture
-def folder(tmp_path: Path, found: Binaries) -> Iterator[Path]:
-    """A data folder whose server, if any is left, is stopped afterwards the ordinary way."""
-    path = tmp_path / "db"
-    yield path
-    if path.is_dir() and embedded.is_running(path):
-        embedded.join(path, found, idle_seconds=0, allow_old=True).close()
-        until(lambda: not embedded.is_running(path))
-
-
-def connected(server: Server) -> redis.Redis:
-    return redis.Redis.from_url(server.url, retry=Retry(NoBackoff(), 0))
-
-
-def run(server: Server, cypher: str) -> list[list[Any]]:
-    with connected(server) as client:
-        reply = client.execute_command("GRAPH.QUERY", "g", cypher)
-        return reply[1] if len(reply) == 3 else []
-
-
-def pid(server: Server) -> int:
-    with connected(server) as client:
-        return int(client.info()["process_id"])
-
-
-def kill(server: Server) -> None:
-    os.kill(pid(server), signal.SIGKILL)
 
 
 def processes(columns: str) -> list[str]:
@@ -128,7 +91,9 @@ def test_who_comes_later_joins_the_same_server(folder: Path, found: Binaries) ->
         assert (first.started, second.started) == (True, False)
         assert pid(first) == pid(second)
         run(first, "CREATE (:N {v: 1})")
-        assert run(second, "MATCH (n:N) RETURN n.v") == [[1]]
+        second.close()
+        time.sleep(0.4)
+        assert run(first, "MATCH (n:N) RETURN n.v") == [[1]], "it stays while anyone uses it"
 
 
 def test_the_database_is_private_and_has_no_port(folder: Path, found: Binaries) -> None:
@@ -169,14 +134,6 @@ def test_the_server_lingers_for_the_idle_time_that_the_newest_client_wished(fold
     time.sleep(0.4)
     assert embedded.is_running(folder)
     until(lambda: not embedded.is_running(folder), 3)
-
-
-def test_the_server_stays_while_anyone_uses_it(folder: Path, found: Binaries) -> None:
-    with embedded.join(folder, found, idle_seconds=0) as server:
-        before = pid(server)
-        embedded.join(folder, found, idle_seconds=0).close()
-        time.sleep(0.4)
-        assert pid(server) == before
 
 
 def test_who_comes_while_the_server_stops_gets_one_all_the_same(folder: Path, found: Binaries) -> None:
@@ -223,13 +180,6 @@ def test_every_acknowledged_write_survives_a_kill_of_the_server(folder: Path, fo
         assert set(range(200)) <= kept
         assert second.started
     first.close()
-
-
-def test_a_killed_server_can_be_opened_again_at_once_many_times(folder: Path, found: Binaries) -> None:
-    for number in range(8):
-        with embedded.join(folder, found, idle_seconds=0) as server:
-            assert run(server, "MERGE (n:N) SET n.v = coalesce(n.v, 0) + 1 RETURN n.v") == [[number + 1]]
-            kill(server)
 
 
 def test_a_killed_keeper_is_replaced(folder: Path, found: Binaries) -> None:

@@ -4,39 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
 from kg_memory.contrib import embedded
-from kg_memory.contrib.embedded import Server, binaries
 from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.errors import DatabaseMissing, DatabaseStartError
+from tests.embedded import run, small_disk
 from tests.waiting import until
-
-
-@pytest.fixture(scope="module")
-def found() -> Binaries:
-    return binaries.fetch()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "db"
-    yield path
-    until(lambda: not (path.is_dir() and embedded.is_running(path)))
-
-
-def run(server: Server, cypher: str) -> list[list[Any]]:
-    with redis.Redis.from_url(server.url) as client:
-        reply = client.execute_command("GRAPH.QUERY", "g", cypher)
-        return reply[1] if len(reply) == 3 else []
 
 
 def test_a_file_is_no_data_folder(tmp_path: Path, found: Binaries) -> None:
@@ -143,16 +123,21 @@ def test_data_without_their_manifest_are_refused_and_one_that_is_put_back_mends_
         assert run(server, "MATCH (n:N) RETURN count(n)")[0][0] == 1
 
 
-def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: Path, found: Binaries) -> None:
+def damaged(folder: Path, found: Binaries, mark: bytes, change: Callable[[int], slice]) -> None:
+    """Write a hundred nodes, then damage the append-only file near *mark*."""
     with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(100):
             run(server, f"CREATE (:N {{v: {number}}})")
     until(lambda: not embedded.is_running(folder))
     (file,) = (folder / "aof").glob("*.incr.aof")
     data = bytearray(file.read_bytes())
-    at = data.index(b"*", len(data) // 2)
-    data[at : at + 2] = b"##"
+    place = change(data.index(mark, len(data) // 2))
+    data[place] = b"#" * len(data[place])
     file.write_bytes(data)
+
+
+def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: Path, found: Binaries) -> None:
+    damaged(folder, found, b"*", lambda at: slice(at, at + 2))
     with pytest.raises(DatabaseStartError, match="are damaged: put a backup") as refused:
         embedded.join(folder, found, idle_seconds=0)
     (advice,) = [line for line in str(refused.value).splitlines() if line.startswith("  bash -c")]
@@ -162,29 +147,15 @@ def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: P
 
 
 def test_a_damaged_value_is_refused_and_not_dropped(folder: Path, found: Binaries) -> None:
-    with embedded.join(folder, found, idle_seconds=0) as server:
-        for number in range(100):
-            run(server, f"CREATE (:N {{v: {number}}})")
-    until(lambda: not embedded.is_running(folder))
-    (file,) = (folder / "aof").glob("*.incr.aof")
-    data = bytearray(file.read_bytes())
-    at = data.index(b"GRAPH.EFFECT", len(data) // 2) + 30
-    data[at : at + 20] = b"#" * 20
-    file.write_bytes(data)
+    damaged(folder, found, b"GRAPH.EFFECT", lambda at: slice(at + 30, at + 50))
     with pytest.raises(DatabaseStartError, match="are damaged: put a backup"):
         embedded.join(folder, found, idle_seconds=0)
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1.6 MB."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1600k", "tmpfs", str(path)]
-    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("needs the right to mount a small disk")
-    yield path
-    until(lambda: subprocess.run(["umount", str(path)], check=False, capture_output=True).returncode == 0)
+    with small_disk(tmp_path / "disk", "1600k") as path:
+        yield path
 
 
 def test_a_full_disk_is_told(disk: Path, found: Binaries) -> None:

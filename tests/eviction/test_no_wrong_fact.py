@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
-from kg_memory.settings import Settings
 from tests.eviction import told
-from tests.scripted import HashEmbeddings, Scripted
 
 NAMES = ("Ann", "Bob", "Oslo", "Paris", "Rome")
 NUMBERS = itertools.count()
@@ -35,13 +29,6 @@ MESSAGES = st.builds(
 EVICTIONS = st.sampled_from(
     ({"expired_days": 0}, {"orphans": True, "expired_days": 0}, {"max_entities": 2}, {"max_entities": 4})
 )
-
-
-@pytest.fixture(scope="module")
-def scripted(server: Server) -> Iterator[GraphMemory]:
-    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        yield memory
 
 
 @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate])

@@ -56,19 +56,22 @@ def test_what_made_the_vectors_is_told_with_them(database: Database, namespace: 
     assert (text["kind"], text["entity"]) == ("meta", {"model": "three numbers", "dimension": 3, "predicates": None})
 
 
-def test_a_name_that_one_of_the_same_type_has_is_that_one_and_nobody_else_is_looked_for(similar: Similar) -> None:
-    assert similar("ann", "Person", ANN) == {"ann": 1.0}
+@pytest.mark.parametrize(
+    ("alias", "found"),
+    [
+        ("ann", {"ann"}),  # the only one of that name and type: nobody else is looked for
+        ("jordan", {"jordan", "ann", "anne"}),  # that one is a place
+        ("ben", {"ben berg", "ben dahl", "ann", "anne"}),  # two have the name
+    ],
+)
+def test_a_known_name_may_be_others_too_unless_one_of_that_type_has_it(
+    similar: Similar, alias: str, found: set[str]
+) -> None:
+    result = similar(alias, "Person", ANN)
+    assert (result.keys(), result["ann"]) == (found, pytest.approx(1.0))
 
 
 def test_a_name_that_nobody_has_may_be_whoever_means_the_same_or_has_a_word_of_it(similar: Similar) -> None:
     result = similar("annie berg", "Person", ANN)
     assert result.keys() == {"ann", "anne", "ben berg"}
     assert result["ann"] > result["anne"] > result["ben berg"] == 0
-
-
-def test_a_name_of_another_type_may_be_whoever_means_the_same_too(similar: Similar) -> None:
-    assert similar("jordan", "Person", ANN).keys() == {"jordan", "ann", "anne"}
-
-
-def test_a_name_that_two_of_the_same_type_have_may_be_whoever_means_the_same_too(similar: Similar) -> None:
-    assert similar("ben", "Person", ANN).keys() == {"ben berg", "ben dahl", "ann", "anne"}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.models.operations import ForgetReceipt
 from tests.bound import Verbs
 from tests.review import World
+from tests.scripted import Fields
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +48,25 @@ def world(memory: GraphMemory, namespace: str) -> World:
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
 def verbs(request: pytest.FixtureRequest, memory: GraphMemory, namespace: str) -> Verbs:
     return Verbs(memory, namespace, asynchronous=request.param)
+
+
+@pytest.fixture
+def guessing(model) -> Callable[[Fields], Any]:
+    """Have the model take "there" for the Oslo of the message before; return its rule for facts."""
+    told = dict(model.rules)
+
+    def means_oslo(fields: Fields) -> bool:
+        before = [each["content"] for each in fields["previous"]]
+        return "there" in fields["episode"]["content"] and "I moved to Oslo." in before
+
+    def extract(fields: Fields) -> Any:
+        found = told["extract_message"](fields)
+        return {"entities": found["entities"] + [{"name": "Oslo", "type": "Place"}] * means_oslo(fields)}
+
+    def facts(fields: Fields) -> Any:
+        episode = fields["episode"]
+        content = "Oslo" if means_oslo(fields) else episode["content"]
+        return told["facts"]({**fields, "episode": {**episode, "content": content}})
+
+    model.rules |= {"extract_message": extract, "facts": facts}
+    return facts

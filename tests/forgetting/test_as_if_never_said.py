@@ -8,17 +8,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting.delete import MARK
-from kg_memory.settings import Settings
 from tests.forgetting import Look, believed, carried, residue
-from tests.scripted import HashEmbeddings, Scripted
 
 PEOPLE, PLACES = ("Ann", "Bob"), ("Oslo", "Paris", "Rome")
 NUMBERS = itertools.count()
@@ -43,13 +39,6 @@ GRAPH = {
     "terms": "MATCH (t:Term)-[p:IN_FACT]->(f:Fact) RETURN t.s AS term, coalesce(p.f, 1) AS f, f.sentence AS sentence",
     "verdicts": "MATCH (v:Verdict) RETURN v.kind AS kind, v.ruling AS ruling",
 }
-
-
-@pytest.fixture(scope="module")
-def scripted(server: Server):
-    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        yield memory
 
 
 def looking(memory: GraphMemory, namespace: str) -> Look:

@@ -88,23 +88,7 @@ def test_a_sentence_that_only_a_forgotten_message_gave_is_told_in_other_words(wo
     assert world.search("Where does Ann live?").facts[0].id == fact.id
 
 
-def test_an_episode_that_is_known_only_together_with_what_went_is_read_again(world, rows, model):
-    told = dict(model.rules)
-
-    def extract(fields):
-        before = [each["content"] for each in fields["previous"]]
-        found = told["extract_message"](fields)
-        if "there" in fields["episode"]["content"] and "I moved to Oslo." in before:
-            found["entities"].append({"name": "Oslo", "type": "Place"})
-        return found
-
-    def facts(fields):
-        found = told["facts"](fields)
-        if "there" in fields["episode"]["content"] and len(fields["entities"]) > 1:
-            found["facts"] = told["facts"]({**fields, "episode": {**fields["episode"], "content": "Oslo"}})["facts"]
-        return found
-
-    model.rules |= {"extract_message": extract, "facts": facts}
+def test_an_episode_that_is_known_only_together_with_what_went_is_read_again(world, rows, guessing):
     first = world.moves("Oslo", "2024-01-01")
     second = world.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
     assert second.facts == ("Ann lives in Oslo",)

@@ -15,28 +15,6 @@ from tests.forgetting import residue
 Fields = dict[str, Any]
 
 
-@pytest.fixture
-def guessing(model) -> Callable[[Fields], Any]:
-    """Have the model take "there" for the Oslo of the message before; return its rule for facts."""
-    told = dict(model.rules)
-
-    def means_oslo(fields: Fields) -> bool:
-        before = [each["content"] for each in fields["previous"]]
-        return "there" in fields["episode"]["content"] and "I moved to Oslo." in before
-
-    def extract(fields: Fields) -> Any:
-        found = told["extract_message"](fields)
-        return {"entities": found["entities"] + [{"name": "Oslo", "type": "Place"}] * means_oslo(fields)}
-
-    def facts(fields: Fields) -> Any:
-        episode = fields["episode"]
-        content = "Oslo" if means_oslo(fields) else episode["content"]
-        return told["facts"]({**fields, "episode": {**episode, "content": content}})
-
-    model.rules |= {"extract_message": extract, "facts": facts}
-    return facts
-
-
 def once(action: Callable[[], Any], rule: Callable[[Fields], Any]) -> Callable[[Fields], Any]:
     """Return *rule*, which does *action* first when it is used for the first time."""
     left = [action]

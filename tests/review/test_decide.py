@@ -107,21 +107,6 @@ def test_several_decisions_are_undone_one_after_the_other(world, review):
     assert [each.at for each in kept] == sorted(each.at for each in kept)
 
 
-def test_a_verdict_that_took_effect_by_itself_can_be_decided_about(memory, namespace):
-    world = World(memory, namespace)
-    world.moves("Oslo", "2024-01-01")
-    world.moves("Paris", "2024-06-01")
-    assert (world.lived(), world.reviews.list(), world.reviews.conflicts()) == (AFTER, [], [])
-    [row] = memory.driver.store.database.query(
-        graph_key(namespace), "MATCH (v:Verdict) RETURN v.id AS id", {}, write=False
-    )
-    assert world.reviews.decide(row["id"], "reject").ruling == "refused"
-    assert world.lived() == BEFORE
-    assert world.lived(unreviewed=True) == BEFORE
-    assert world.reviews.undo(row["id"]).ruling == "supersedes"
-    assert world.lived() == AFTER
-
-
 def test_what_is_said_again_after_it_was_refused_waits_again(world, review):
     world.reviews.decide(review, "reject")
     world.moves("Paris", "2024-08-01")

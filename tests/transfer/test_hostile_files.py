@@ -12,30 +12,25 @@ from collections.abc import Callable
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.maintenance.transfer import file as files
 from kg_memory.maintenance.transfer.records import _TYPES, NODES, RELATIONS
-from kg_memory.settings import Settings
-from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole
 
 FROM, SMALL, TO = "a good one", "a small one", "nobody's yet"
 
 
 @pytest.fixture(scope="module")
-def scripted(server: Server):
-    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        for namespace in (FROM, SMALL):
-            memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
-            memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
-        memory.add("Bob knows Cem and Dora. Cem knows Dora.", speaker="Bob", at="2024-01-02", namespace=FROM)
-        memory.communities.refresh(namespace=FROM)
-        memory.predicates.update("KNOWS", single_valued=False, namespace=FROM)
-        [fact] = memory.facts.about("Cem", namespace=FROM)[:1]
-        memory.facts.retract(fact.id, by="Bob", namespace=FROM)
-        yield memory
+def scripted(scripted: GraphMemory) -> GraphMemory:
+    for namespace in (FROM, SMALL):
+        scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+        scripted.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
+    scripted.add("Bob knows Cem and Dora. Cem knows Dora.", speaker="Bob", at="2024-01-02", namespace=FROM)
+    scripted.communities.refresh(namespace=FROM)
+    scripted.predicates.update("KNOWS", single_valued=False, namespace=FROM)
+    [fact] = scripted.facts.about("Cem", namespace=FROM)[:1]
+    scripted.facts.retract(fact.id, by="Bob", namespace=FROM)
+    return scripted
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,8 @@ from kg_memory import GraphMemory
 from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.schema import LOCK
-from kg_memory.settings import Settings
 from tests.faults.nursery import Nursery
 from tests.faults.proxy import How, Plan, Proxy
-from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole
 from tests.transfer.lives import KEPT, NEW, SERVE
 
@@ -23,11 +21,9 @@ pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")
-def scripted(server: Server):
-    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=KEPT)
-        yield memory
+def scripted(scripted: GraphMemory) -> GraphMemory:
+    scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=KEPT)
+    return scripted
 
 
 def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: Path):

@@ -15,11 +15,8 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.settings import Settings
-from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole
 
 EXAMPLES = int(os.environ.get("KG_MEMORY_HISTORIES", "4"))
@@ -36,13 +33,6 @@ SAID = st.builds(
 )  # fmt: skip
 STEP = st.tuples(st.sampled_from(("add", "add", "add", "save", "forget", "communities", "search")), SAID)
 HISTORY = st.lists(st.tuples(STEP, st.sampled_from(("Ann", "Bob", None)), st.integers(0, 40)), min_size=1, max_size=7)
-
-
-@pytest.fixture(scope="module")
-def scripted(server: Server):
-    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        yield memory
 
 
 def live(memory: GraphMemory, namespace: str, history: list) -> None:
