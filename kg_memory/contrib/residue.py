@@ -18,7 +18,7 @@ from typing import Any
 from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import date_words, line
 from kg_memory.maintenance.forgetting import cypher
-from kg_memory.maintenance.forgetting.delete import find_gone_ids
+from kg_memory.maintenance.forgetting.forget import find_gone_ids
 from kg_memory.maintenance.forgetting.look import Impact, split_name
 from kg_memory.models.operations import Residue
 from kg_memory.runtime.effects import embed, in_step, now, read

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
-from kg_memory.maintenance.forgetting.delete import MARK
+from kg_memory.maintenance.forgetting.selection import MARK
 from tests.forgetting import Look, believed, carried, residue
 
 PEOPLE, PLACES = ("Ann", "Bob"), ("Oslo", "Paris", "Rome")

@@ -9,7 +9,8 @@ import pytest
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, EmbeddingMismatch, InputError
 from kg_memory.ingestion.receive import FORGOTTEN
-from kg_memory.maintenance.forgetting import cypher, delete
+from kg_memory.maintenance.forgetting import cypher
+from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory.open import open_driver
 from tests.forgetting import residue
@@ -87,7 +88,7 @@ def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, 
 
 def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, monkeypatch):
     added = world.moves("Oslo", "2024-01-01")
-    monkeypatch.setattr(delete, "ATTEMPTS", 2)
+    monkeypatch.setattr(forgetting, "ATTEMPTS", 2)
     driver, real = world.memory.driver, world.memory.driver.clock
     seen = iter(range(10))
 

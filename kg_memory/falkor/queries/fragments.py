@@ -23,7 +23,7 @@ NAMED = """CALL {
 
 def last_id(label: str) -> str:
     """Return the query for the last internal id of the nodes of *label*."""
-    return f"MATCH (n:{label}) RETURN max(id(n)) AS last"
+    return f"\nMATCH (n:{label})\nRETURN max(id(n)) AS last\n"
 
 
 def truncate(text: str) -> str:

@@ -7,42 +7,39 @@ traces found.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any, Protocol
 
-from kg_memory.errors import EmbeddingMismatch
+from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.rows import Row, to_datetime
+from kg_memory.ingestion.postings import is_block, line
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.forgetting import audit, cypher
-from kg_memory.maintenance.forgetting.delete import (
-    Batch,
-    Deleted,
-    Searcher,
-    check_model,
-    delete_batch,
-    describe,
-    plan_batch,
-    redact,
-)
 from kg_memory.maintenance.forgetting.erase import (
     ADVICE_FOR_STALE_REPLICAS,
     clear_process_caches,
     erase_leftovers,
     find_stale_replicas,
 )
-from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, select_episodes
+from kg_memory.maintenance.forgetting.look import Impact, read_impact
+from kg_memory.maintenance.forgetting.plan import Plan, plan_removal
+from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, redact, select_episodes
 from kg_memory.models.operations import ForgetReceipt, Residue
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import now, read, work
+from kg_memory.runtime.effects import embedding_model, now, read, work, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.tokenise import terms
 
+ATTEMPTS = 50
+"""The most tries to write while others write about the same things."""
 AT_ONCE = 50
 """The messages that go in one batch."""
 MOST_RESIDUE = 100
@@ -51,22 +48,68 @@ LEFT_OUT = "(left out: it has words of what was forgotten)"
 OnProgress = Callable[[int, int], None]
 
 
+class Searcher(Protocol):
+    """Searches a namespace for what is left of forgotten messages: a plug-in of the kind `searches`."""
+
+    def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
+        """Return the traces of what is about to be deleted by a query with *parameters*."""
+
+    def add(self, traces: Any) -> None:
+        """Add the *traces* of what was deleted."""
+
+    def search(self) -> Flow[tuple[list[Residue], int]]:
+        """Return the traces that are left, and the number of properties that were searched."""
+
+
 def ignore_progress(_: int, __: int) -> None:
     """Do nothing."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call: its receipt, and what was deleted, searched and found so far."""
+    """The progress of one call: its receipt, the ids of what went or changed, and what was searched and found so far.
+
+    `redactions` are the episodes of which only some characters go, as they read then, `words` those of the messages
+    that went, and `times` when each batch went.
+    """
 
     request: ForgetRequest
     settings: Settings
     namespace: str
     receipt: str = field(default_factory=lambda: secrets.token_hex(16))
     salt: str = ""
-    deleted: Deleted = field(default_factory=Deleted)
+    redactions: Mapping[str, Row] = field(default_factory=dict)
+    episodes: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    entities: list[str] = field(default_factory=list)
+    restored: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
+    redacted: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    times: list[int] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)
     residue: list[Residue] = field(default_factory=list)
     searched: int = 0
+
+    def add(self, impact: Impact, plan: Plan, time: int) -> None:
+        """Add what *plan* does at that *time*."""
+        parameters, beliefs = plan.parameters, plan.beliefs
+        new_ids = [row["new_id"] for row in parameters["redacted"]]
+        self.episodes += [episode["id"] for episode in impact.episodes]
+        self.facts += parameters["gone_facts"]
+        self.entities += parameters["gone_entities"]
+        self.restored.update(beliefs.restored)
+        self.changed.update(beliefs.changed, (row["id"] for row in parameters["retold"]))
+        self.unread.update(parameters["unread"])
+        if not all(map(is_block, impact.episodes)):
+            self.unread.update(new_ids)
+        self.redacted += new_ids
+        self.times.append(time)
+        self.words |= impact.forgotten.words
+        gone = {*self.facts, *self.entities, *(set(self.episodes) - set(new_ids))}
+        for ids in (self.restored, self.changed, self.unread):
+            ids.difference_update(gone)
 
     @property
     def key(self) -> str:
@@ -106,34 +149,104 @@ def forget(
     if not ids:
         raise not_found(request.kind, request.target)
     ids = yield from add_summaries(ids)
-    redactions = (yield from redact(ids[0], request.span, settings, namespace)) if request.span else {}
+    if request.span:
+        run.redactions = yield from redact(ids[0], request.span, settings, namespace)
     if request.dry_run:
-        planned = yield from plan_batch(Batch(ids, redactions), settings, namespace)
+        planned = yield from _plan_batch(ids, run)
         if planned is None:
             raise not_found(request.kind, request.target)
-        run.deleted.add(*planned)
-        run.deleted.texts = describe(*planned[:2])
+        run.add(*planned)
+        run.texts = _describe(*planned[:2])
         return _build_receipt(run)
-    yield from check_model()
+    yield from _check_model()
     yield from _begin(run, ids)
     searcher: Searcher | None = load_plugin("searches", "residue")() if request.search else None
     for start in range(0, len(ids), AT_ONCE):
-        batch = Batch(ids[start : start + AT_ONCE], redactions)
-        gone = yield from delete_batch(batch, settings, namespace, run.deleted, searcher)
+        gone = yield from _delete_batch(ids[start : start + AT_ONCE], run, searcher)
         if gone and searcher is None:
-            run.residue += yield from _find_left(gone, run.deleted.times[-1])
+            run.residue += yield from _find_left(gone, run.times[-1])
         on_progress(min(start + AT_ONCE, len(ids)), len(ids))
     if searcher:
         yield from clear_process_caches()
         with suppress(EmbeddingMismatch):  # not while the graph is being re-embedded
             run.residue, run.searched = yield from searcher.search()
     receipt = yield from _finish(run)
-    if not run.deleted.episodes:  # somebody else was first
+    if not run.episodes:  # somebody else was first
         raise not_found(request.kind, request.target)
     with suppress(EmbeddingMismatch):  # `resume` makes the summaries later
-        for time in run.deleted.times:
+        for time in run.times:
             yield from refresh(since=time, before=time - LEFT)
     return receipt
+
+
+def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
+    """Return the text of everything that goes or changes, by its id."""
+    episodes = {episode["id"]: line(episode) for episode in impact.episodes}
+    facts = {id_: impact.facts[id_]["sentence"] for id_ in plan.parameters["gone_facts"]}
+    entities = {id_: impact.entities[id_]["name"] for id_ in impact.gone_entities}
+    return {**episodes, **facts, **entities, **plan.beliefs.sentences}
+
+
+def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
+    """Return what deleting the messages *ids* affects and does, and the time; None if none of them is there."""
+    for _ in range(ATTEMPTS):
+        times = yield from read(cypher.FORGOTTEN)
+        try:
+            episodes = yield from read(cypher.EPISODES, ids=list(ids))
+            if not episodes:
+                return None
+            impact = yield from read_impact(episodes, run.settings, run.redactions)
+            time = yield from now()
+            plan = yield from plan_removal(impact, run.settings, run.namespace, time)
+        except KeyError:  # others forget too: one query returned what a later one no longer has
+            if (yield from read(cypher.FORGOTTEN)) == times:
+                raise
+            continue
+        return impact, plan, time
+    raise _gave_up()
+
+
+def _check_model() -> Flow[str]:
+    """Return the embedding model. Errors: `EmbeddingMismatch` for vectors of another, also during a re-embedding."""
+    model = yield from embedding_model()
+    for meta in (yield from read(schema.READ_META)):
+        schema.refuse_other_vectors(meta, model)
+    return model
+
+
+def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
+    """Delete the messages *ids*, and return all ids that went; add these to *run*, the traces to *searcher*.
+
+    It is planned again where others changed something of it meanwhile.
+    Errors: `EmbeddingMismatch` while the graph is being re-embedded, before anything is deleted.
+    """
+    for _ in range(ATTEMPTS):
+        model = yield from _check_model()
+        planned = yield from _plan_batch(ids, run)
+        if planned is None:
+            return set()
+        impact, plan, time = planned
+        traces = (yield from searcher.gather(impact, plan.parameters)) if searcher else None
+        if (yield from write(cypher.FORGET, **plan.parameters, model=model, now=time)):
+            run.add(impact, plan, time)
+            if searcher:
+                searcher.add(traces)
+            return find_gone_ids(impact, plan.parameters)
+    raise _gave_up()
+
+
+def _gave_up() -> DatabaseUnavailable:
+    return DatabaseUnavailable(f"gave up forgetting after {ATTEMPTS} write conflicts; retry later")
+
+
+def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
+    """Return the ids and keys of what is about to go."""
+    kinds = ("episodes", "facts", "entities", "beliefs", "verdicts", "decisions")
+    ids = set(chain.from_iterable(parameters[f"gone_{kind}"] for kind in kinds))
+    ids.update(row["id"] for row in parameters["redacted"])
+    ids.update(impact.entities[id_]["key"] for id_ in impact.gone_entities)
+    ids.difference_update(row["new_id"] for row in parameters["redacted"])
+    return ids
 
 
 def forget_everything(
@@ -147,9 +260,9 @@ def forget_everything(
     everything = yield from read(cypher.EVERYTHING)
     if not everything:
         raise not_found("everything", namespace)
-    run.deleted.times.append((yield from now()))
+    run.times.append((yield from now()))
     row = everything[0]
-    run.deleted.episodes, run.deleted.facts, run.deleted.entities = row["episodes"], row["facts"], row["entities"]
+    run.episodes, run.facts, run.entities = row["episodes"], row["facts"], row["entities"]
     if request.dry_run:
         return _build_receipt(run)
     yield from _begin(run, row["episodes"])
@@ -175,8 +288,8 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
 def _finish(run: Run) -> Flow[ForgetReceipt]:
     """Erase what else is kept, enter it all into the log, and return the receipt."""
     cleared = yield from clear_process_caches()
-    if not run.deleted.times:
-        run.deleted.times.append((yield from now()))
+    if not run.times:
+        run.times.append((yield from now()))
     erases = run.settings.url is None if run.request.erase is None else run.request.erase
     erasure = yield from erase_leftovers(run.key, run.receipt, rewrite=erases)
     receipt = _build_receipt(run).model_copy(
@@ -199,35 +312,35 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
 def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
     """Return the content of the last entry, with no word that nobody says any more."""
     texts = {"by": receipt.by, "reason": receipt.reason}
-    words = run.deleted.words.intersection(chain.from_iterable(map(terms, texts.values())))
+    words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
     if words:
         with suppress(EmbeddingMismatch):
             words -= {row["word"] for row in (yield from read(cypher.TERMS_LEFT, words=sorted(words)))}
     shown = {name: text if words.isdisjoint(terms(text)) else LEFT_OUT for name, text in texts.items()}
     counts = {"facts": len(receipt.facts), "entities": len(receipt.entities)}
     residue = {"residue": len(receipt.residue or ()), "searched": receipt.searched, "erased": receipt.erased}
-    entry = run.to_entry(receipt.episodes, run.deleted.times[-1])
+    entry = run.to_entry(receipt.episodes, run.times[-1])
     return {**entry, **counts, **shown, **residue, "complete": True}
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
     """Return the receipt of *run* as far as it came."""
-    request, deleted = run.request, run.deleted
+    request = run.request
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",
-        episodes=tuple(deleted.episodes),
-        facts=tuple(deleted.facts),
-        entities=tuple(deleted.entities),
-        restored=tuple(sorted(deleted.restored)),
-        changed=tuple(sorted(deleted.changed)),
-        unread=tuple(sorted(deleted.unread)),
-        redacted=tuple(deleted.redacted),
-        parts=len(deleted.times),
+        episodes=tuple(run.episodes),
+        facts=tuple(run.facts),
+        entities=tuple(run.entities),
+        restored=tuple(sorted(run.restored)),
+        changed=tuple(sorted(run.changed)),
+        unread=tuple(sorted(run.unread)),
+        redacted=tuple(run.redacted),
+        parts=len(run.times),
         dry_run=request.dry_run,
-        at=to_datetime(deleted.times[-1]),
+        at=to_datetime(run.times[-1]),
         by=replace_unstorable(request.by),
         reason=replace_unstorable(request.reason),
-        texts=deleted.texts,
+        texts=run.texts,
         residue=None if request.dry_run else tuple(run.residue[:MOST_RESIDUE]),
         searched=run.searched,
         receipt="" if request.dry_run else run.receipt,

@@ -56,10 +56,9 @@ class BeliefPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parameters of the query, the facts that go, and what is believed afterwards."""
+    """The parameters of the query, and what is believed afterwards."""
 
     parameters: Parameters
-    gone_facts: list[str]
     beliefs: BeliefPlan
 
 
@@ -100,7 +99,7 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
         "reopened": beliefs.reopened,
         **beliefs.revision.to_parameters(),
     }
-    return Plan(parameters, gone_facts, beliefs)
+    return Plan(parameters, beliefs)
 
 
 # Facts and verdicts

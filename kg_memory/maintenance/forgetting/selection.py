@@ -13,9 +13,13 @@ from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.queries.identities import NAMED_OR_ID
 from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import is_block
+from kg_memory.ingestion.receive import validate_episode
+from kg_memory.maintenance.forgetting import cypher
 from kg_memory.models.graph import SESSION_SOURCE
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
+from kg_memory.temporal.interval import instant
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, spoken_line, thread_key
 from kg_memory.validation import validate_author
 
@@ -29,6 +33,8 @@ IDS_FROM = {
 PAGE = 500
 """The messages that are read at once to look for a name in them."""
 THREADS_AT_ONCE = 1000
+MARK = "[forgotten]"
+"""The text in place of characters that were forgotten."""
 _ORDER = itemgetter("created_at", "id")
 
 
@@ -165,6 +171,32 @@ def _match_words(name: str) -> str:
     """Return the pattern of *name*; scripts without spaces have no ends of words."""
     before, after = ("(?<!\\w)" if name[0].isascii() else ""), ("(?!\\w)" if name[-1].isascii() else "")
     return f"{before}{re.escape(name)}{after}"
+
+
+def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
+    """Return, by its id, the episode without the characters of *span*, with a new id: an id may reveal the text.
+
+    Nothing, where another episode says just that already. Errors: `InputError` where it has no such characters.
+    """
+    rows = yield from read(cypher.WHOLE_EPISODE, id=id_)
+    if not rows:
+        return {}
+    episode = rows[0]["episode"]
+    start, end = span
+    if episode["content"].startswith(MARK, start):
+        raise InputError("the message has nothing left at this span: it is forgotten")
+    if end > len(episode["content"]):
+        raise InputError(f"span must end within the {len(episode['content'])} characters of the content, got {end}")
+    content = episode["content"][:start] + MARK + episode["content"][end:]
+    state = {**episode, "content": content, "at": instant(episode["at"]), "namespace": namespace}
+    settings = settings.with_(max_content=max(settings.max_content, len(content)))
+    try:
+        redacted = validate_episode(state, settings, episode["created_at"])
+    except InputError as error:
+        raise InputError(f"without these characters {error}; of a JSON record give a span within one text") from error
+    if redacted.id != id_ and (yield from read(cypher.WHOLE_EPISODE, id=redacted.id)):
+        return {}
+    return {id_: {"new_id": redacted.id, "content": redacted.content, "flags": redacted.flags}}
 
 
 EPISODES_BY_KIND = {
