@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from kg_memory.falkor.connect import Database
 from kg_memory.temporal.interval import OPEN_END
 
 Look = Callable[[str], list[dict[str, Any]]]
@@ -53,3 +56,27 @@ def whole(look: Look) -> dict[str, list[str]]:
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """Return *row* with its lists sorted: their order is that of recording."""
     return {name: sorted(value) if isinstance(value, list) else value for name, value in row.items()}
+
+
+def every_property(database: Database, key: str, *, vectors: bool = True) -> Counter[str]:
+    """Return every node, relation and property of the graph *key*; *vectors* to the last bit of a single."""
+
+    def told(properties: dict[str, Any]) -> str:
+        own = {
+            name: _vector(value, exact=vectors) if name == "embedding" else value for name, value in properties.items()
+        }
+        return repr(sorted(own.items()))
+
+    nodes = database.query(key, "MATCH (n) RETURN labels(n) AS labels, properties(n) AS p", {}, write=False)
+    found = Counter(f"{row['labels']} {told(row['p'])}" for row in nodes)
+    links = "MATCH (a)-[r]->(b) RETURN type(r) AS kind, properties(r) AS p, properties(a) AS a, properties(b) AS b"
+    for row in database.query(key, links, {}, write=False):
+        ends = [{**row[end], "embedding": None} for end in ("a", "b")]
+        found[f"{told(ends[0])} -{row['kind']} {told(row['p'])}-> {told(ends[1])}"] += 1
+    return found
+
+
+def _vector(value: Any, *, exact: bool) -> Any:
+    if value is None:
+        return None
+    return struct.pack(f"<{len(value)}f", *value).hex() if exact else [round(number, 4) for number in value]

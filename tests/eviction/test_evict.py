@@ -18,6 +18,7 @@ from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from tests.eviction import told
+from tests.meanwhile import once_before
 from tests.queries import queries
 from tests.scripted import HashEmbeddings, Scripted
 from tests.whole_graph import whole
@@ -48,25 +49,6 @@ def moved(world):
         world.moves(place, at)
     world.add("I know Bob.", speaker="Ann", at="2019-05-01")
     return world
-
-
-@pytest.fixture
-def sweep_before(monkeypatch):
-    """What has a world evict what is over once, right before a query; it returns what is left to be done."""
-
-    def begin(world, query):
-        database, ask, sweeps = world.memory._database, world.memory._database.query_flow, ["one"]
-
-        def sweeping(key, text, params, *, write):
-            if text == query and sweeps:
-                sweeps.clear()
-                world.privacy.evict(expired_days=0)
-            return ask(key, text, params, write=write)
-
-        monkeypatch.setattr(database, "query_flow", sweeping)
-        return sweeps
-
-    return begin
 
 
 def traces(rows):
@@ -243,11 +225,11 @@ def test_what_is_said_while_room_is_made_is_kept(moved):
     assert [each[0] for each in moved.lived(as_of="2024") if "lives" in each[0]] == ["Ann lives in Kyoto"]
 
 
-def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(world, sweep_before):
+def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(world, monkeypatch):
     world.moves("Oslo", "2020-01-01")
     world.moves("Paris", "2021-01-01")
     gone = world.moves("Rome", "2022-01-01")
-    sweeps = sweep_before(world, FORGET)
+    sweeps = once_before(monkeypatch, world.memory, FORGET, lambda: world.privacy.evict(expired_days=0))
     world.privacy.forget(episode=gone.episode)
     assert not sweeps
     assert world.lived()[-1] == ("Ann lives in Paris", "2021-01-01", None)
@@ -255,8 +237,8 @@ def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(w
     assert world.search("Paris", recipe="words").facts[0].sentence == "Ann lives in Paris"
 
 
-def test_what_is_evicted_while_it_is_said_again_is_found_with_its_past(moved, rows, sweep_before):
-    sweeps = sweep_before(moved, SAVE)
+def test_what_is_evicted_while_it_is_said_again_is_found_with_its_past(moved, rows, monkeypatch):
+    sweeps = once_before(monkeypatch, moved.memory, SAVE, lambda: moved.privacy.evict(expired_days=0))
     moved.moves("Oslo", "2023-01-01")
     assert not sweeps
     assert [each for each in moved.lived() if "Oslo" in each[0]] == [

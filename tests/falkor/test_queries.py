@@ -33,6 +33,7 @@ from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
+from tests.whole_graph import every_property
 
 MODULES = (
     communities,
@@ -155,14 +156,6 @@ def test_no_query_sends_an_embedding_back(name):
     assert not re.search(r"\bRETURN (DISTINCT )?[a-z]\b(?!\s*[.{(])", QUERIES[name].split("}")[-1])
 
 
-def everything(database: Database, key: str) -> list[list[str]]:
-    nodes = database.query(key, "MATCH (n) RETURN labels(n) AS l, properties(n) AS p", {}, write=False)
-    edges = database.query(
-        key, "MATCH (a)-[r]->(b) RETURN type(r) AS t, properties(r) AS p, id(a) AS a, id(b) AS b", {}, write=False
-    )
-    return [sorted(repr(sorted(row.items())) for row in result) for result in (nodes, edges)]
-
-
 @pytest.fixture
 def writes(driver, settings, namespace, monkeypatch):
     """The writing queries of one ingestion that has them all, as they were run."""
@@ -187,10 +180,10 @@ def test_writing_the_same_again_changes_nothing(database, namespace, writes):
     key = graph_key(namespace)
     names = {episodes.SAVE_EPISODE, episodes.KEEP_ANSWER, ingestion.SAVE, ingestion.SAVE_SUMMARIES}
     assert {each.cypher for each in writes} == names
-    before = everything(database, key)
+    before = every_property(database, key)
     for each in (*writes, *writes):
         database.query(key, each.cypher, each.params, write=True)
-    assert everything(database, key) == before
+    assert every_property(database, key) == before
 
 
 def save_params(**given: Any) -> dict[str, Any]:
@@ -219,7 +212,7 @@ def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database,
         "at": "2024-01-01",
     }
     graph.invoke(message)
-    before = everything(database, key)
+    before = every_property(database, key)
     # The last clause of each fails: a map is no property.
     broken = "WITH * CREATE (:Alias {key: $map}) RETURN 1 AS one"
     arguments = {
@@ -238,11 +231,11 @@ def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database,
     for query, params in arguments.items():
         if query == ingestion.SAVE:
             database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
-            before = everything(database, key)
+            before = every_property(database, key)
         text = query[: query.rindex("RETURN ")] + broken
         with pytest.raises(QueryError, match="Property values can only be of primitive types"):
             database.query(key, text, {**params, "map": {"a": 1}}, write=True)
-        assert everything(database, key) == before
+        assert every_property(database, key) == before
     database.query(key, ingestion.SAVE, arguments[ingestion.SAVE], write=True)
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.name AS name") == [{"name": "n"}]
 

@@ -23,6 +23,7 @@ from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
 from tests.scripted import At, HashEmbeddings, Scripted
 from tests.waiting import until
+from tests.whole_graph import every_property
 
 ROOT = Path(__file__).parents[2]
 INDICES = (
@@ -169,22 +170,6 @@ def test_a_server_starts_again_and_again_after_a_namespace_was_deleted(tmp_path)
         until(lambda: not embedded.is_running(tmp_path / "db"))
 
 
-def whole(database: Database, key: str) -> list[list[str]]:
-    """Return every node and every relationship with all their properties, in an order of their own."""
-    nodes = database.query(key, "MATCH (n) RETURN labels(n) AS labels, properties(n) AS all", {}, write=False)
-    edges = database.query(
-        key,
-        "MATCH (a)-[r]->(b) RETURN type(r) AS type, properties(r) AS all, coalesce(a.id, a.key, a.s) AS from,"
-        " coalesce(b.id, b.key, b.s) AS to",
-        {},
-        write=False,
-    )
-    return [
-        sorted(repr(sorted({**row, "all": sorted(row["all"].items())}.items())) for row in result)
-        for result in (nodes, edges)
-    ]
-
-
 def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_path, settings):
     result = binaries.fetch()
     server = embedded.join(tmp_path / "db", result, idle_seconds=0)
@@ -195,16 +180,15 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
         place = ("Oslo", "Paris", "Rome")[number % 3]
         message = {"content": f"I live in {place} with Friend{number}.", "speaker": "Ann", "thread": "t"}
         graph.invoke({**message, "at": f"2024-01-{number + 1:02}", "namespace": "a"})
-    before = whole(database, graph_key("a"))
-    assert len(before[0]) > 60
-    assert len(before[1]) > 200
+    before = every_property(database, graph_key("a"))
+    assert before.total() > 260
     os.kill(database.client().info()["process_id"], signal.SIGKILL)
     with pytest.raises(DatabaseUnavailable):
         database.query(graph_key("a"), "RETURN 1 AS n", {}, write=False)
     server.close()
     with embedded.join(tmp_path / "db", result, idle_seconds=0) as again:
         database = Database(At(again))
-        assert whole(database, graph_key("a")) == before
+        assert every_property(database, graph_key("a")) == before
         query = "CALL db.idx.vector.queryNodes('Fact', 'embedding', 1, vecf32($v)) YIELD node, score RETURN node.sentence AS s"
         vector = HashEmbeddings().embed_query("Ann lives in Rome")
         assert database.query(graph_key("a"), query, {"v": vector}, write=False) == [{"s": "Ann lives in Rome"}]

@@ -66,7 +66,7 @@ SCANNED = {
 """What is kept by no index, and looked through where somebody forgets."""
 PARAMETERS: dict[str, Any] = {
     "source": "session summary",
-    **dict.fromkeys(("id", "key", "alias", "target"), "a"),
+    **dict.fromkeys(("id", "key", "alias", "target", "name"), "a"),
     **{name: ["a"] for name in ("ids", "keys", "words", "facts", "entities", "gone", "coded")},
     "first": 0, "end": 10, "shortest": 32, "since": 0, "until": 1, "limit": 3, "same": 0.1, "vectors": [[0.1] * 64],
 }  # fmt: skip

@@ -11,6 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from kg_memory.falkor.queries import episodes
 from kg_memory.ingestion.graph import build
 from tests.forgetting import residue
+from tests.meanwhile import once_before
 
 Fields = dict[str, Any]
 
@@ -55,15 +56,7 @@ def test_a_run_that_waited_at_a_breakpoint_meanwhile_is_read_anew(world, rows, g
 
 def test_an_episode_that_is_saved_meanwhile_borrows_no_words(world, rows, monkeypatch):
     first = world.add("zebulon here", speaker="Ann", at="2024-01-01")
-    database = world.memory._database
-    ask, waiting = database.query_flow, [first.episode]
-
-    def query(key: str, text: str, params: Any, *, write: bool) -> Any:
-        if text == episodes.SAVE_EPISODE and waiting:
-            world.privacy.forget(episode=waiting.pop())
-        return ask(key, text, params, write=write)
-
-    monkeypatch.setattr(database, "query_flow", query)
+    once_before(monkeypatch, world.memory, episodes.SAVE_EPISODE, lambda: world.privacy.forget(episode=first.episode))
     world.add("hello all", speaker="Ann", at="2024-01-01T00:01")
     assert residue(rows, "zebulon", first.episode) == []
 

@@ -70,27 +70,25 @@ def test_a_merge_moves_all_and_its_undo_restores_the_graph(tell, rows, namespace
     ]
 
 
-def test_merging_twice_and_undoing_in_order_restores_the_graph(tell, rows, namespace):
-    for day, name in enumerate(("Ann", "Anna", "Annie"), 1):
-        tell(f"{name}|KNOWS|Bo", f"{name}|LIKES|{name} Labs", day=day)
+ANNS, HOSTILE = ("Ann", "Anna", "Annie"), ("王老师", 'O\'Brien "Bo"', "Ärger 🎉", "x" * 500)
+MERGES = {
+    "several": ([[f"{name}|KNOWS|Bo", f"{name}|LIKES|{name} Labs"] for name in ANNS], ANNS),
+    "two ends of one fact": ([["Bob|KNOWS|Robert Chen"]], ("Robert Chen", "Bob")),
+    "foreign and hostile names": ([[f"{name}|KNOWS|Eve"] for name in HOSTILE], HOSTILE),
+}
+
+
+@pytest.mark.parametrize(("told", "names"), MERGES.values(), ids=MERGES)
+def test_undoing_merges_in_order_restores_the_graph(tell, rows, namespace, told, names):
+    for day, lines in enumerate(told, 1):
+        tell(*lines, day=day)
     before = snapshot(rows)
-    decisions = tell.memory.entities.merge("Ann", "Anna", "Annie", namespace=namespace)
-    assert len(decisions) == 2
-    assert len(tell.named("Anna")) == 1
-    assert {fact.sentence for fact in tell.memory.facts.about("Bo", namespace=namespace)} == {
-        "Ann knows Bo", "Anna knows Bo", "Annie knows Bo",
-    }  # fmt: skip
+    decisions = tell.memory.entities.merge(*names, namespace=namespace)
+    assert (len(decisions), len(tell.named(names[-1]))) == (len(names) - 1, 1)
+    sentences = {line.replace("|KNOWS|", " knows ").replace("|LIKES|", " likes ") for lines in told for line in lines}
+    assert tell.now(names[0]) == sentences
     for decision in reversed(decisions):
         tell.memory.entities.undo(decision.id, namespace=namespace)
-    assert snapshot(rows) == before
-
-
-def test_two_ends_of_one_fact_can_be_merged_and_come_apart_again(tell, rows, namespace):
-    tell("Bob|KNOWS|Robert Chen")
-    before = snapshot(rows)
-    [decision] = tell.memory.entities.merge("Robert Chen", "Bob", namespace=namespace)
-    assert tell.now("Robert Chen") == {"Bob knows Robert Chen"}
-    tell.memory.entities.undo(decision.id, namespace=namespace)
     assert snapshot(rows) == before
 
 
@@ -216,18 +214,6 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tell, rows, namespace, ca
         call(tell.memory.entities, namespace)
     with pytest.raises(InputError, match="would be split off"):
         tell.memory.entities.split("Ann", episodes=[added.episode], namespace=namespace)
-    assert snapshot(rows) == before
-
-
-def test_foreign_and_hostile_names_are_merged_and_restored(tell, rows, namespace):
-    names = ["王老师", 'O\'Brien "Bo"', "Ärger 🎉", "x" * 500]
-    for day, name in enumerate(names, 1):
-        tell(f"{name}|KNOWS|Eve", day=day)
-    before = snapshot(rows)
-    decisions = tell.memory.entities.merge(names[0], *names[1:], namespace=namespace)
-    assert len(tell.named("王老师")) == 1
-    for decision in reversed(decisions):
-        tell.memory.entities.undo(decision.id, namespace=namespace)
     assert snapshot(rows) == before
 
 

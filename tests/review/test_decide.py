@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import facts, ingestion
 from kg_memory.runtime.effects import Query
 from kg_memory.temporal.interval import OPEN_END
+from tests.meanwhile import once_before
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
 
 
@@ -309,31 +309,18 @@ def test_whatever_is_said_decided_and_undone_the_history_of_beliefs_only_grows(m
 # While somebody else writes
 
 
-def between(world: World, monkeypatch: pytest.MonkeyPatch, cypher: str, happens: Callable[[], Any]) -> None:
-    """Have something happen once, right before *cypher* is written for the first time."""
-    driver = world.memory.driver
-    perform, left = driver._perform, [happens]
-
-    def with_it(key: str, effect: Any) -> Any:
-        if isinstance(effect, Query) and effect.cypher == cypher and left:
-            left.pop()()
-        return perform(key, effect)
-
-    monkeypatch.setattr(driver, "_perform", with_it)
-
-
 EXPECTED = [*AFTER[:1], (PARIS, "2024-06-01", "2024-09-01"), ("Ann lives in Rome", "2024-09-01", None)]
 
 
 def test_a_decision_while_an_episode_is_read_is_taken_into_account(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
-    between(world, monkeypatch, ingestion.SAVE, lambda: world.reviews.decide(review, "accept"))
+    once_before(monkeypatch, world.memory, ingestion.SAVE, lambda: world.reviews.decide(review, "accept"))
     world.moves("Rome", "2024-09-01")
     assert world.lived() == EXPECTED
 
 
 def test_an_episode_that_is_saved_while_it_is_decided_is_taken_into_account(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
-    between(world, monkeypatch, facts.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
+    once_before(monkeypatch, world.memory, facts.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
     assert len(world.reviews.decide(review, "accept").decisions) == 1
     assert world.lived() == EXPECTED
