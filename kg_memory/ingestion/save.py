@@ -113,7 +113,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         now=created_at,
         before=created_at - LEFT,
         **STALE,
-        named=[
+        renamed=[
             {**pick(entity, "key", "name"), "embedding": vectors[entity.name]} for entity in named if not entity.is_new
         ],
         entities=_entity_rows(draft, vectors),

@@ -8,8 +8,6 @@ vector anew.
 
 from __future__ import annotations
 
-from functools import partial
-
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.queries import usage as spent
 from kg_memory.temporal.interval import OPEN_END
@@ -98,7 +96,6 @@ ORDER BY belief.said_at DESC, fact.id
 """
 """The same facts as users get them, with their sources."""
 
-_for_each = partial(part.for_each, carried="m")
 SAVE = (
     spent.ADD_USAGE
     + """
@@ -109,61 +106,48 @@ MATCH (m:Meta {id: 'schema'})
 WHERE gone = 0 AND coalesce(m.communities, 0) = $revision
 SET m.communities = $revision + 1
 WITH m"""
-    + _for_each("removed", "MATCH (c:Community {id: id}) DELETE c", "id")
-    + _for_each(
-        "strayed",
-        """
+    + part.for_each(
+        "m",
+        removed="MATCH (c:Community {id: row}) DELETE c",
+        strayed="""
   MATCH (c:Community {id: row.community})
   MATCH (e:Entity {id: row.entity})
   WITH c, e
   MATCH (c)-[old:HAS_MEMBER]->(e)
   DELETE old""",
-    )
-    + _for_each(
-        "communities",
-        """
+        communities=(
+            """
   MERGE (c:Community {id: row.id})
   SET c.name = row.name, c.summary = row.summary, c.fingerprint = row.fingerprint, c.n = row.n, c.level = row.level,
     c.embedding = vecf32(row.embedding)""",
-    )
-    + _for_each(
-        "communities",
-        """
+            """
   UNWIND row.members AS id
   MATCH (e:Entity {id: id})
   WITH row, e
   MATCH (other:Community)-[old:HAS_MEMBER]->(e)
   WHERE other.id <> row.id
   DELETE old""",
-    )
-    + _for_each(
-        "communities",
-        """
+            """
   MATCH (c:Community {id: row.id})
   UNWIND row.members AS id
   MATCH (e:Entity {id: id})
   MERGE (c)-[member:HAS_MEMBER]->(e)
   SET member.joined_at = NULL""",
-    )
-    + _for_each("communities", "MATCH (:Community)-[old:PART_OF]->(c:Community {id: row.id}) DELETE old")
-    + _for_each(
-        "communities",
-        """
+            "MATCH (:Community)-[old:PART_OF]->(c:Community {id: row.id}) DELETE old",
+            """
   UNWIND row.parts AS id
   MATCH (part:Community {id: id})
   WITH part
   MATCH (part)-[old:PART_OF]->(:Community)
   DELETE old""",
-    )
-    + _for_each(
-        "communities",
-        """
+            """
   MATCH (c:Community {id: row.id})
   UNWIND row.parts AS id
   MATCH (part:Community {id: id})
   MERGE (part)-[:PART_OF]->(c)""",
+            f"MATCH (c:Community {{id: row.id}}) {part.replace_words('Community', 'c')}",
+        ),
     )
-    + _for_each("communities", f"MATCH (c:Community {{id: row.id}}) {part.replace_words('Community', 'c')}")
     + "\nRETURN m.communities AS revision\n"
 )
 """Replace the communities that changed; no row if others wrote communities since they were read, or a member is gone.

@@ -102,14 +102,8 @@ SET e.decided = true, e.ruling = $ruling, e.refused = $refused, e.refused_at = $
   e.edited_until = $edited_until, e.edited_precision = $edited_precision, e.edited_end_precision = $edited_end_precision
 CREATE (e)-[:DECIDED]->(d:Decision)
 SET d = $decision
-WITH e
-CALL {
-  WITH e
-  UNWIND $based_on AS row
-  MATCH (n:Entity {id: row.id})
-  SET n.revision = coalesce(n.revision, 0) + 1
-}
-"""
+WITH e"""
+    + part.for_each(based_on="MATCH (n:Entity {id: row.id}) SET n.revision = coalesce(n.revision, 0) + 1")
     + part.REVISE
     + """
 RETURN e.id AS id

@@ -40,14 +40,16 @@ def of_speaker(episode: str, subject: str) -> str:
     return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
 
 
-def for_each(name: str, body: str, row: str = "row", carried: str = "e") -> str:
-    """Return the fragment that does *body* for each *row* of the parameter *name*."""
-    return f"""
-CALL {{
-  WITH {carried}
-  UNWIND ${name} AS {row}
-  {body.strip()}
-}}"""
+def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
+    """Return the fragment that does each of *bodies* for each ``row`` of the parameter that it is named by.
+
+    A parameter may have several bodies, done one after the other; *carried* is the variable that all may use.
+    """
+    fragment = ""
+    for name, own in bodies.items():
+        for body in (own,) if isinstance(own, str) else own:
+            fragment += f"\nCALL {{\n  WITH {carried}\n  UNWIND ${name} AS row\n  {body.strip()}\n}}"
+    return fragment
 
 
 def replace_words(label: str, node: str) -> str:
@@ -65,24 +67,23 @@ def replace_words(label: str, node: str) -> str:
 
 def delete_nodes(label: str, name: str) -> str:
     """Return the part of a query that deletes the nodes of *label* whose ids are in the parameter *name*."""
-    return for_each(name, f"MATCH (gone:{label} {{id: id}}) DELETE gone", "id")
+    return for_each(**{name: f"MATCH (gone:{label} {{id: row}}) DELETE gone"})
 
 
 def delete_entities(name: str) -> str:
     """Return the part of a query that deletes the entities in the parameter *name*, with their vectors."""
-    return for_each(name, "MATCH (:Entity {id: id})-[:MEANS]->(v) DELETE v", "id") + delete_nodes("Entity", name)
+    return for_each(**{name: "MATCH (:Entity {id: row})-[:MEANS]->(v) DELETE v"}) + delete_nodes("Entity", name)
 
 
 SET_ENTITIES = for_each(
-    "entities",
-    f"""
+    entities=f"""
   MATCH (n:Entity {{id: row.id}})
   SET n.name = row.name, n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen,
     n.n = row.n, n.summary = '', n.worded = NULL, n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
   {replace_words("Entity", "n")}""",
 )
 """The fragment that sets the names and times of entities, and empties their summaries."""
-SET_EVIDENCE = for_each("evidence", "MATCH (f:Fact {id: row.id}) SET f += row")
+SET_EVIDENCE = for_each(evidence="MATCH (f:Fact {id: row.id}) SET f += row")
 """The fragment that sets the confidence of facts, and by whom and when they were stated."""
 
 STATEMENT = """id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), trust: x.trust,
@@ -203,11 +204,8 @@ TELL_FACTS = f"""{TOLD}{_LINKED}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP}
 """The rows of `falkor.rows.to_fact`."""
 
 
-def rename_entities(rows: str) -> str:
-    """Return the fragment that renames the entities in the parameter *rows*, with a new vector and no links."""
-    return for_each(
-        rows,
-        """
+RENAME_ENTITIES = for_each(
+    renamed="""
   MATCH (n:Entity {key: row.key})
   SET n.name = row.name
   WITH n, row
@@ -215,21 +213,13 @@ def rename_entities(rows: str) -> str:
   SET v.embedding = vecf32(row.embedding)
   WITH n
   MATCH (n)-[old:SIMILAR_TO]-()
-  DELETE old""",
-    )
+  DELETE old"""
+)
+"""The fragment that renames entities, which have a new vector and no links then."""
 
-
-REVISE = """
-CALL {
-  WITH e
-  UNWIND $closed AS id
-  MATCH (b:Belief {id: id})
-  WHERE b.expired_at > $now
-  SET b.expired_at = $now
-}
-CALL {
-  WITH e
-  UNWIND $beliefs AS row
+REVISE = for_each(
+    closed="MATCH (b:Belief {id: row}) WHERE b.expired_at > $now SET b.expired_at = $now",
+    beliefs="""
   MATCH (f:Fact {id: row.fact})
   OPTIONAL MATCH (f)-[:HELD]->(b:Belief {valid_at: row.belief.valid_at, invalid_at: row.belief.invalid_at})
   WHERE b.expired_at > $now AND NOT row.proposed
@@ -237,62 +227,45 @@ CALL {
   CREATE (new:Belief)
   SET new = row.belief, new.created_at = $now
   FOREACH (_ IN CASE WHEN row.proposed THEN [] ELSE [1] END | CREATE (f)-[:HELD]->(new))
-  FOREACH (_ IN CASE WHEN row.proposed THEN [1] ELSE [] END | CREATE (f)-[:PROPOSED]->(new))
-}
-CALL {
-  WITH e
-  UNWIND $touched AS id
-  MATCH (f:Fact {id: id})
+  FOREACH (_ IN CASE WHEN row.proposed THEN [1] ELSE [] END | CREATE (f)-[:PROPOSED]->(new))""",
+    touched="""
+  MATCH (f:Fact {id: row})
   WITH f
   MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
   WHERE coalesce(n.stale, 0) <> $now
-  SET n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
-}"""
+  SET n.stale = $now, n.revision = coalesce(n.revision, 0) + 1""",
+)
 """Close and create beliefs, and mark the entities whose summaries mention the facts; ``e`` is the cause."""
 
 
-SET_APART = """
-CALL {
-  WITH e
-  UNWIND $apart AS row
-  MATCH (a:Entity {id: row.one})
-  MATCH (b:Entity {id: row.other})
-  MERGE (b)-[:DISTINCT_FROM]->(a)
-}"""
+SET_APART = for_each(
+    apart="MATCH (a:Entity {id: row.one}) MATCH (b:Entity {id: row.other}) MERGE (b)-[:DISTINCT_FROM]->(a)"
+)
 """The fragment that marks pairs of entities as distinct."""
 
-KEEP_APART = (
-    SET_APART
-    + """
-CALL {
-  WITH e
-  UNWIND $doubts AS row
+KEEP_APART = SET_APART + for_each(
+    doubts="""
   MATCH (a:Entity {id: row.one})
   MATCH (b:Entity {id: row.other})
   MERGE (i:Identity {id: row.id})
   ON CREATE SET i.kind = 'doubt', i.state = 'waiting', i.confidence = row.confidence, i.created_at = $now
   MERGE (i)-[:ABOUT {role: 'one'}]->(a)
-  MERGE (i)-[:ABOUT {role: 'other'}]->(b)
-}
-"""
+  MERGE (i)-[:ABOUT {role: 'other'}]->(b)"""
 )
 """The fragment that keeps apart entities of one name, and lets those wait for review that may be one."""
 
 
-def _link(name: str, other: str) -> str:
-    """Return the fragment that lets facts rest on two others, where these and they are so at the same time.
+def _link(other: str) -> str:
+    """Return the body of a fragment that lets facts rest on two others, where these and they are so at the same time.
 
-    Each row of the parameter *name* has a stated fact, which may be any of the three, and the predicates of all; the
-    pattern *other* binds the second premise ``b``. ``e`` is the episode.
+    Each row has a stated fact, which may be any of the three, and the predicates of all; the pattern *other* binds the
+    second premise ``b``. ``e`` is the episode.
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"
         for one, two in (("held", "first"), ("held", "second"), ("first", "second"))
     )
     return f"""
-CALL {{
-  WITH e
-  UNWIND ${name} AS row
   MATCH (x:Fact {{id: row.fact}})
   MATCH (x)-[:SUBJECT_OF|OBJECT_IS]-(end:Entity)
   MATCH (end)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
@@ -312,20 +285,15 @@ CALL {{
     AND {overlap}
   WITH DISTINCT e, f, a, b
   MERGE (f)-[:RESTS_ON {{episode: e.id}}]->(a)
-  MERGE (f)-[:RESTS_ON {{episode: e.id}}]->(b)
-}}"""
+  MERGE (f)-[:RESTS_ON {{episode: e.id}}]->(b)"""
 
 
-LINK_PREMISES = (
-    """
-CALL {
-  WITH e
-  UNWIND $premises AS row
+LINK_PREMISES = for_each(
+    premises="""
   MATCH (f:Fact {id: row.fact}), (premise:Fact {id: row.premise})
   MERGE (f)-[r:RESTS_ON {episode: e.id}]->(premise)
-  SET r.stated = true
-}"""
-    + _link("placed", "(m)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(o)")
-    + _link("shared", "(o)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(m)")
+  SET r.stated = true""",
+    placed=_link("(m)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(o)"),
+    shared=_link("(o)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(m)"),
 )
 """The fragment that links facts to their premises: those that are stated, and those that the vocabulary knows of."""

@@ -8,7 +8,6 @@ no text of anybody's, so nothing that is forgotten stays in it.
 from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
-from kg_memory.falkor.queries.fragments import for_each
 from kg_memory.temporal.interval import OPEN_END
 
 WHOLE = f"""{part.each("e:Entity")}
@@ -158,64 +157,57 @@ WITH e
 """
 
 _ENTITIES = (
-    for_each(
-        "created",
-        """
+    part.for_each(
+        created="""
   CREATE (n:Entity)
   SET n = row.properties
-  CREATE (n)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})""",
+  CREATE (n)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})"""
     )
     + part.SET_ENTITIES
-    + for_each("entities", "MATCH (n:Entity {id: row.id})-[old:SIMILAR_TO]-() DELETE old")
+    + part.for_each(entities="MATCH (n:Entity {id: row.id})-[old:SIMILAR_TO]-() DELETE old")
 )
 
+_MOVE_PREMISE = """
+  MATCH {old}
+  MATCH (f:Fact {{id: row.fact}})
+  MERGE {new}
+  SET moved.stated = r.stated
+  DELETE r"""
+
 _FACTS = (
-    for_each(
-        "facts",
-        """
+    part.for_each(
+        facts=(
+            """
   MATCH (old:Fact {id: row.origin})
   CREATE (f:Fact)
   SET f = row.properties, f.embedding = vecf32(row.embedding)
   WITH f, old
   MATCH (t:Term)-[p:IN_FACT]->(old)
   CREATE (t)-[:IN_FACT {f: p.f}]->(f)""",
-    )
-    + for_each(
-        "facts",
-        """
+            """
   MATCH (s)-[:SUBJECT_OF]->(old:Fact {id: row.origin})
   MATCH (f:Fact {id: row.properties.id})
   MERGE (s)-[:SUBJECT_OF]->(f)
   WITH old, f
   MATCH (old)-[:OBJECT_IS]->(o)
   MERGE (f)-[:OBJECT_IS]->(o)""",
-    )
-    + for_each(
-        "statements",
-        """
+        ),
+        statements=(
+            """
   MATCH (x:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin})
   MATCH (f:Fact {id: row.fact})
   CREATE (x)-[new:STATES]->(f)
   SET new = properties(old)""",
-    )
-    + for_each(
-        "statements",
-        "MATCH (:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin}) DELETE old",
-    )
-    + "".join(
-        for_each(
-            "statements",
-            f"""
-  MATCH {pattern.format("r", "old:Fact {id: row.origin}")}
-  MATCH (f:Fact {{id: row.fact}})
-  MERGE {pattern.format("moved", "f")}
-  SET moved.stated = r.stated
-  DELETE r""",
-        )
-        for pattern in (
-            "({1})-[{0}:RESTS_ON {{episode: row.episode}}]->(premise)",
-            "(resting)-[{0}:RESTS_ON {{episode: row.episode}}]->({1})",
-        )
+            "MATCH (:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin}) DELETE old",
+            _MOVE_PREMISE.format(
+                old="(old:Fact {id: row.origin})-[r:RESTS_ON {episode: row.episode}]->(premise)",
+                new="(f)-[moved:RESTS_ON {episode: row.episode}]->(premise)",
+            ),
+            _MOVE_PREMISE.format(
+                old="(resting)-[r:RESTS_ON {episode: row.episode}]->(old:Fact {id: row.origin})",
+                new="(resting)-[moved:RESTS_ON {episode: row.episode}]->(f)",
+            ),
+        ),
     )
     + part.SET_EVIDENCE
 )
@@ -224,20 +216,23 @@ _FACTS = (
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
     """Return the fragment that takes what *name* says from one entity and gives it to another."""
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
-    taken = for_each(f"{name}_out", f"{ends} MATCH {pattern} DELETE old")
-    return taken + for_each(f"{name}_in", f"{ends} MERGE {create}")
+    return part.for_each(
+        **{
+            f"{name}_out": f"{ends} MATCH {pattern} DELETE old",
+            f"{name}_in": f"{ends} MERGE {create}",
+        }
+    )
 
 
-_MOVED = "".join(
-    for_each(
-        "moved",
+_MOVED = part.for_each(
+    moved=tuple(
         f"""
   MATCH (x:{label} {{{key}: row.id}})
   WHERE row.label = '{label}'
   CREATE (e)-[r:MOVED {{role: row.role, kept: row.kept}}]->(x)
-  SET r.origin = row.origin, r.ruling = row.ruling, r.refused = row.refused""",
+  SET r.origin = row.origin, r.ruling = row.ruling, r.refused = row.refused"""
+        for label, key in (("Fact", "id"), ("Episode", "id"), ("Alias", "key"), ("Verdict", "id"))
     )
-    for label, key in (("Fact", "id"), ("Episode", "id"), ("Alias", "key"), ("Verdict", "id"))
 )
 
 _REST = (
@@ -247,17 +242,18 @@ CALL {
   OPTIONAL MATCH (e)-[old:ABOUT]->(:Entity)
   DELETE old
 }"""
-    + for_each("about", "MATCH (n:Entity {id: row.id}) CREATE (e)-[:ABOUT {role: row.role}]->(n)")
-    + for_each(
-        "together",
-        """
+    + part.for_each(
+        about="MATCH (n:Entity {id: row.id}) CREATE (e)-[:ABOUT {role: row.role}]->(n)",
+        together="""
   MATCH (:Entity {id: row.one})-[old:DISTINCT_FROM]-(:Entity {id: row.other})
   WITH DISTINCT old
   DELETE old""",
     )
     + part.SET_APART
-    + for_each("verdicts", "MATCH (v:Verdict {id: row.id}) SET v.ruling = row.ruling, v.refused = row.refused")
-    + for_each("gone_facts", "MATCH (:Fact {id: id})-[:HELD|PROPOSED]->(b:Belief) DELETE b", "id")
+    + part.for_each(
+        verdicts="MATCH (v:Verdict {id: row.id}) SET v.ruling = row.ruling, v.refused = row.refused",
+        gone_facts="MATCH (:Fact {id: row})-[:HELD|PROPOSED]->(b:Belief) DELETE b",
+    )
     + part.delete_nodes("Fact", "gone_facts")
     + part.delete_entities("gone")
     + "\n"
@@ -270,9 +266,9 @@ MOVE = (
     + _moves("subjects", "Fact", "id", "(n)-[old:SUBJECT_OF]->(x)", "(n)-[:SUBJECT_OF]->(x)")
     + _moves("objects", "Fact", "id", "(x)-[old:OBJECT_IS]->(n)", "(x)-[:OBJECT_IS]->(n)")
     + _moves("mentions", "Episode", "id", "(x)-[old:MENTIONS]->(n)", "(x)-[:MENTIONS]->(n)")
-    + for_each("aliases_in", "MERGE (:Alias {key: row.id})")
+    + part.for_each(aliases_in="MERGE (:Alias {key: row.id})")
     + _moves("aliases", "Alias", "key", "(x)-[old:NAMES]->(n)", "(x)-[:NAMES]->(n)")
-    + for_each("aliases_out", "MATCH (a:Alias {key: row.id}) WHERE outdegree(a) = 0 DELETE a")
+    + part.for_each(aliases_out="MATCH (a:Alias {key: row.id}) WHERE outdegree(a) = 0 DELETE a")
     + """
 CALL {
   WITH e

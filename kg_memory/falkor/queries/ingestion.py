@@ -64,10 +64,10 @@ WHERE NOT e.status IN ['done', 'skipped'] AND changed + revised = 0 AND coalesce
 SET e.status = $status, e.reason = $reason, e.plan = $plan, e.took = $took, e.answers = NULL,
   e.reader = NULL, e.reading_since = NULL, e.interrupted = NULL,
   e.embedding = vecf32($embedding)
-WITH e
-CALL {
-  WITH e
-  UNWIND $entities AS row
+WITH e"""
+    + part.for_each(
+        entities=(
+            """
   OPTIONAL MATCH (known:Entity {key: row.key})
   WITH e, row, known IS NULL AS new, CASE WHEN known IS NULL THEN [] ELSE [known.name] + known.aliases END AS before
   WITH e, row, new, [each IN row.names WHERE NOT each.name IN before] AS fresh
@@ -91,22 +91,18 @@ CALL {
   MERGE (t:Term {s: term})
   MERGE (t)-[p:IN_ENTITY]->(n)
   ON CREATE SET p.f = CASE WHEN f <> 1 THEN f END
-  ON MATCH SET p.f = coalesce(p.f, 1) + f
-}
-CALL {
-  WITH e
-  UNWIND $entities AS row
+  ON MATCH SET p.f = coalesce(p.f, 1) + f""",
+            """
   MATCH (n:Entity {key: row.key})
   WITH n, row
   UNWIND row.alias_keys AS alias
   MERGE (a:Alias {key: alias})
-  MERGE (a)-[:NAMES]->(n)
-}"""
-    + part.rename_entities("named")
-    + """
-CALL {
-  WITH e
-  UNWIND $facts AS row
+  MERGE (a)-[:NAMES]->(n)""",
+        ),
+    )
+    + part.RENAME_ENTITIES
+    + part.for_each(
+        facts="""
   MATCH (s:Entity {key: row.subject})
   MERGE (f:Fact {id: row.id})
   ON CREATE SET f.kind = row.kind, f.predicate = row.predicate, f.wording = row.wording, f.family = row.family,
@@ -117,37 +113,26 @@ CALL {
   WITH f, row
   UNWIND row.objects AS key
   MATCH (o:Entity {key: key})
-  MERGE (f)-[:OBJECT_IS]->(o)
-}
-CALL {
-  WITH e
-  UNWIND $retold AS row
+  MERGE (f)-[:OBJECT_IS]->(o)""",
+        retold="""
   MATCH (f:Fact {id: row.id})
   OPTIONAL MATCH (:Term)-[old:IN_FACT]->(f)
   DELETE old
   WITH DISTINCT f, row
   SET f.predicate = row.predicate, f.wording = row.wording, f.family = row.family, f.sentence = row.sentence,
     f.edge_type = row.edge_type, f.embedding = vecf32(row.embedding), f.n = row.n,
-    f.told_at = $at, f.told_by = $episode, f.told_end = row.told_end
-}
-CALL {
-  WITH e
-  UNWIND $fact_terms AS row
+    f.told_at = $at, f.told_by = $episode, f.told_end = row.told_end""",
+        fact_terms="""
   MATCH (f:Fact {id: row.id})
   MERGE (t:Term {s: row.term})
   MERGE (t)-[p:IN_FACT]->(f)
-  ON CREATE SET p.f = CASE WHEN row.f <> 1 THEN row.f END
-}
-CALL {
-  WITH e
-  UNWIND $statements AS row
+  ON CREATE SET p.f = CASE WHEN row.f <> 1 THEN row.f END""",
+        statements=(
+            """
   MATCH (e)-[old:STATES]->(f:Fact {id: row.fact})
   WITH DISTINCT old
-  DELETE old
-}
-CALL {
-  WITH e
-  UNWIND $statements AS row
+  DELETE old""",
+            """
   MATCH (f:Fact {id: row.fact})
   MERGE (e)-[s:STATES {start: row.start, end: row.end, valid_at: row.valid_at, invalid_at: row.invalid_at}]->(f)
   ON CREATE SET s.latest = row.latest, s.precision = row.precision, s.confidence = row.confidence,
@@ -156,42 +141,30 @@ CALL {
   WITH f, row
   WHERE f.said_at < $at OR f.confidence < row.confidence
   SET f.said_at = CASE WHEN f.said_at < $at THEN $at ELSE f.said_at END,
-    f.confidence = CASE WHEN f.confidence < row.confidence THEN row.confidence ELSE f.confidence END
-}
-CALL {
-  WITH e
-  UNWIND $verdicts AS row
+    f.confidence = CASE WHEN f.confidence < row.confidence THEN row.confidence ELSE f.confidence END""",
+        ),
+        verdicts="""
   MATCH (f:Fact {id: row.new}), (other:Fact {id: row.known})
   MERGE (v:Verdict {id: row.id})
   ON CREATE SET v = row, v.created_at = $now, v.episode = e.id
   MERGE (f)-[:JUDGED]->(v)
-  MERGE (other)-[:JUDGED]->(v)
-}
-CALL {
-  WITH e
-  UNWIND $rejudged AS row
+  MERGE (other)-[:JUDGED]->(v)""",
+        rejudged="""
   MATCH (v:Verdict {id: row.id})
   WHERE v.decided IS NULL
   SET v.new = row.new, v.known = row.known, v.kind = row.kind, v.ruling = row.ruling, v.confidence = row.confidence,
-    v.holds = row.holds, v.reason = row.reason
-}
-CALL {
-  WITH e
-  UNWIND $reopened AS id
-  MATCH (v:Verdict {id: id})
-  SET v.ruling = 'waiting', v.refused = NULL, v.refused_at = NULL
-}
-CALL {
-  WITH e
-  UNWIND $predicates AS row
+    v.holds = row.holds, v.reason = row.reason""",
+        reopened="""
+  MATCH (v:Verdict {id: row})
+  SET v.ruling = 'waiting', v.refused = NULL, v.refused_at = NULL""",
+        predicates="""
   MERGE (p:Predicate {name: row.name})
   ON CREATE SET p = row
   WITH count(p) AS learned
   MATCH (m:Meta {id: 'schema'})
   WHERE learned > 0
-  SET m.predicates = $now
-}
-"""
+  SET m.predicates = $now""",
+    )
     + part.REVISE
     + part.LINK_PREMISES
     + part.KEEP_APART
@@ -301,7 +274,7 @@ def _index_again(label: str, name: str, vector: str) -> str:
   {vector}
   SET d.n = row.n, d.evicted = NULL
   {part.replace_words(label, "d")}"""
-    return part.for_each(name, body, carried="m")
+    return part.for_each("m", **{name: body})
 
 
 INDEX_AGAIN = (

@@ -6,7 +6,6 @@ Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and 
 from __future__ import annotations
 
 from kg_memory.falkor.queries import fragments as part
-from kg_memory.falkor.queries.fragments import for_each, replace_words
 
 EPISODES = f"""{part.each("e:Episode")}
 OPTIONAL MATCH (before:Episode)-[:NEXT]->(e)
@@ -176,71 +175,63 @@ goes.
 """
 
 
-def _unlink(name: str, row: str, id_: str) -> str:
-    """Return the part of a query that parts facts from their premises where the episodes *name* alone say so."""
-    states = f"MATCH (x:Episode {{id: {id_}}})-[:STATES]->(f:Fact) WITH DISTINCT {row}, f"
-    return for_each(name, f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r", row)
+def _unlink(id_: str) -> str:
+    """Return the body that parts facts from their premises where the episode with that id alone says so."""
+    states = f"MATCH (x:Episode {{id: {id_}}})-[:STATES]->(f:Fact) WITH DISTINCT row, f"
+    return f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r"
 
 
-_BLANK_PREMISE = """
-  MATCH (f:Fact)-[r:RESTS_ON]->(:Fact {id: id})
-  WITH DISTINCT id, r.episode AS episode
-  MATCH (x:Episode {id: episode})
-  SET x.content = replace(x.content, id, '00000000-0000-0000-0000-000000000000')"""
-"""The part of a query that takes the id of a fact, which is a hash of its text, from the episodes that declare it."""
-
-_CORRECT = "".join(
-    (
-        for_each("links", "MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after}) MERGE (p)-[:NEXT]->(n)"),
-        for_each("places", f"MATCH (d:Episode {{id: row.id}}) SET d.n = row.n {replace_words('Episode', 'd')}"),
-        part.SET_EVIDENCE,
-        for_each(
-            "retold",
-            f"""
+_CORRECT = (
+    part.for_each(
+        links="MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after}) MERGE (p)-[:NEXT]->(n)",
+        places=f"MATCH (d:Episode {{id: row.id}}) SET d.n = row.n {part.replace_words('Episode', 'd')}",
+    )
+    + part.SET_EVIDENCE
+    + part.for_each(
+        retold=f"""
   MATCH (f:Fact {{id: row.id}})
   SET f.sentence = row.sentence, f.embedding = vecf32(row.embedding), f.n = row.n
-  {replace_words("Fact", "f")}""",
-        ),
-        for_each(
-            "unrefuted",
-            "MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact}) SET s.refuted = false",
-        ),
-        part.SET_ENTITIES,
-        part.rename_entities("renamed"),
-        for_each("unnamed", "MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r"),
-        for_each("scrubbed", "MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode"),
-        for_each("scrubbed_identities", "MATCH (i:Identity {id: id}) SET i.reason = '', i.undone_reason = ''", "id"),
-        for_each("gone_facts", _BLANK_PREMISE, "id"),
-        _unlink("gone_episodes", "id", "id"),
-        _unlink("redacted", "row", "row.id"),
-        for_each("unread", "MATCH (x:Episode {id: id}) SET x.status = 'saved'", "id"),
-        """
+  {part.replace_words("Fact", "f")}""",
+        unrefuted="MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact}) SET s.refuted = false",
+    )
+    + part.SET_ENTITIES
+    + part.RENAME_ENTITIES
+    + part.for_each(
+        unnamed="MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r",
+        scrubbed="MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode",
+        scrubbed_identities="MATCH (i:Identity {id: row}) SET i.reason = '', i.undone_reason = ''",
+        # The id of a fact is a hash of its text: episodes that declare it as a premise have it in their content.
+        gone_facts="""
+  MATCH (f:Fact)-[r:RESTS_ON]->(:Fact {id: row})
+  WITH DISTINCT row, r.episode AS episode
+  MATCH (x:Episode {id: episode})
+  SET x.content = replace(x.content, row, '00000000-0000-0000-0000-000000000000')""",
+        gone_episodes=_unlink("row"),
+        redacted=_unlink("row.id"),
+        unread="MATCH (x:Episode {id: row}) SET x.status = 'saved'",
+    )
+    + """
 CALL {
   WITH e
   MATCH (x:Episode)
   WHERE x.status IN ['saved', 'waiting', 'working', 'failed']
   SET x.answers = NULL
-}""",
-    )
+}"""
 )
 """The correction of what stays: it has no word of what goes."""
 
-
-_REMOVE = "".join(
-    (
-        *(
-            part.delete_nodes(label, f"gone_{name}")
-            for label, name in (
-                ("Decision", "decisions"),
-                ("Verdict", "verdicts"),
-                ("Belief", "beliefs"),
-                ("Fact", "facts"),
-                ("Community", "communities"),
-                ("Episode", "episodes"),
-            )
-        ),
-        part.delete_entities("gone_entities"),
-        """
+_GONE = {
+    "decisions": "Decision",
+    "verdicts": "Verdict",
+    "beliefs": "Belief",
+    "facts": "Fact",
+    "communities": "Community",
+    "episodes": "Episode",
+}
+_REMOVE = (
+    "".join(part.delete_nodes(label, f"gone_{name}") for name, label in _GONE.items())
+    + part.delete_entities("gone_entities")
+    + """
 CALL {
   WITH e
   MATCH (i:Identity)-[moved:MOVED]->()
@@ -252,27 +243,23 @@ CALL {
   MATCH (gone:Identity)
   WHERE outdegree(gone, 'ABOUT') = 0 OR (gone.state IN ['done'] AND outdegree(gone, 'MOVED') = 0)
   DELETE gone
-}""",
-        for_each("gone_aliases", "MATCH (gone:Alias {key: key}) WHERE outdegree(gone) = 0 DELETE gone", "key"),
-        for_each(
-            "gone_predicates",
-            """
-  MATCH (gone:Predicate {name: name})
+}"""
+    + part.for_each(
+        gone_aliases="MATCH (gone:Alias {key: row}) WHERE outdegree(gone) = 0 DELETE gone",
+        gone_predicates="""
+  MATCH (gone:Predicate {name: row})
   OPTIONAL MATCH (f:Fact)
-  WHERE f.predicate = name OR f.wording = name
+  WHERE f.predicate = row OR f.wording = row
   WITH gone, count(f) AS uses
   WHERE uses = 0
   DELETE gone""",
-            "name",
-        ),
     )
 )
 
-_BELIEVE = for_each("reopened", "MATCH (b:Belief {id: row.id}) SET b.expired_at = row.until") + part.REVISE
+_BELIEVE = part.for_each(reopened="MATCH (b:Belief {id: row.id}) SET b.expired_at = row.until") + part.REVISE
 
-_REDACT = for_each(
-    "redacted",
-    """
+_REDACT = part.for_each(
+    redacted="""
   MATCH (x:Episode {id: row.id})
   OPTIONAL MATCH (x)-[link:MENTIONS|STATES]->()
   DELETE link
