@@ -241,12 +241,7 @@ def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:
     """Return whether the sentence of *fact* quotes a forgotten message, and no other that states it has the quote."""
     quotes = [row["quote"] for row in fact["statements"] if row["id"] in forgotten.ids]
     other_quotes = [row["quote"] for row in fact["statements"] if row["id"] not in forgotten.ids]
-    own = (quote for quote in quotes if quote in fact["sentence"])
-    return any(not _is_within(quote, other_quotes) for quote in own)
-
-
-def _is_within(quote: str, texts: Iterable[str]) -> bool:
-    return any(quote in text for text in texts)
+    return any(quote in fact["sentence"] and not any(quote in other for other in other_quotes) for quote in quotes)
 
 
 def split_name(name: str) -> list[str]:

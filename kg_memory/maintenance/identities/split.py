@@ -140,9 +140,8 @@ def _copy_facts(
 ) -> Flow[None]:
     """Let facts that only some episodes state of the new entity be stated of both, by their own episodes each."""
     whole, key, id_ = ends
-    sentences = [rows[fact]["fact"]["sentence"] for fact in parts]
-    vectors = yield from embed(sentences)
-    for (fact, episodes), vector in zip(sorted(parts.items()), _in_order(parts, vectors), strict=True):
+    vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
+    for (fact, episodes), vector in zip(sorted(parts.items()), vectors, strict=True):
         row = rows[fact]
         subject = key if row["subject"] == whole.id else row["subject_key"]
         pairs = zip(row["objects"], row["object_keys"], strict=True)
@@ -161,11 +160,6 @@ def _copy_facts(
                 move.note("Fact", role, copy)
         move.note("Fact", "copy", copy, origin=fact)
         move_statements(history, fact, copy, episodes)
-
-
-def _in_order(parts: Mapping[str, frozenset[str]], vectors: Sequence[object]) -> list[object]:
-    of_fact = dict(zip(parts, vectors, strict=True))
-    return [of_fact[fact] for fact in sorted(parts)]
 
 
 def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> tuple[list[Row], list[Row]]:
