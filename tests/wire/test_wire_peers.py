@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import socket
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from kg_memory.errors import AnswerError, ModelError, ModelUnavailable, SettingsError
+from kg_memory.errors import AnswerError, ModelError, SettingsError
 from kg_memory.llm import prompts
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.chat.wire import AnswerFormat
 from kg_memory.llm.embeddings import open_embedding_model
-from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask, Prompt
 from tests.all_prompts import ALL
@@ -100,22 +98,6 @@ def test_hostile_text_reaches_a_real_server_and_is_answered(chat_url):
     model = ChatModel(open_chat_model("smollm2", chat_url, max_tokens=200))
     answer = model.answer(about(prompts.EXTRACT_MESSAGE, episode=EPISODE | {"content": hostile}))
     assert isinstance(answer, prompts.EXTRACT_MESSAGE.answer)
-
-
-def test_a_server_that_is_not_there_is_told():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
-    with pytest.raises(ModelUnavailable, match="base_url"):
-        ChatModel(open_chat_model("m", url), retry_policy=RetryPolicy(attempts=2, first=0.01)).answer(
-            about(prompts.JUDGE)
-        )
-
-
-def test_a_model_that_is_too_slow_is_told(chat_url):
-    model = ChatModel(open_chat_model("smollm2", chat_url, timeout=0.05), retry_policy=RetryPolicy(timeouts=1))
-    with pytest.raises(ModelUnavailable, match="model_timeout"):
-        model.answer(about(prompts.SUMMARISE))
 
 
 # --- embeddings
