@@ -34,9 +34,6 @@ class LocalHost(Host, Protocol):
     def fetch(self) -> Any:
         """Return the same, after downloading them if they are not there. Errors: `DatabaseMissing`."""
 
-    def is_installed(self) -> bool:
-        """Return whether they are there."""
-
 
 def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
     """Return the embedded server of *settings*; *on_wait* is called with a message at each long wait."""

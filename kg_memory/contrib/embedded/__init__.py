@@ -7,7 +7,6 @@ from collections.abc import Callable
 from kg_memory.contrib.embedded import binaries, start_errors
 from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.contrib.embedded.server import Server, is_running, join
-from kg_memory.errors import DatabaseMissing
 from kg_memory.settings import Settings
 
 __all__ = ["EmbeddedServer", "Server", "is_running", "join"]
@@ -32,13 +31,6 @@ class EmbeddedServer:
     def fetch(self) -> Binaries:
         """Return the binaries, after downloading them if there are none and no folder is named that has them."""
         return self.find() if self._settings.bin_dir else binaries.fetch(self._home, on_wait=self._on_wait)
-
-    def is_installed(self) -> bool:
-        """Return whether the binaries are there."""
-        try:
-            return bool(self.find())
-        except DatabaseMissing:
-            return False
 
     def url(self) -> str:
         self.close()

@@ -18,7 +18,7 @@ from kg_memory.cli import env_file
 from kg_memory.cli.command import DONE, FAILED, INTERRUPTED
 from kg_memory.cli.output import Screen, ask_line, confirm
 from kg_memory.contrib.setup.doctor import Check, attempt, checks, fetch_database, print_checks
-from kg_memory.errors import InputError
+from kg_memory.errors import DatabaseMissing, InputError
 from kg_memory.falkor.hosts import local_host
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
@@ -136,10 +136,13 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
 
 def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> None:
     """Fetch FalkorDB if the embedded database needs it and it is not there."""
-    if settings.url is not None or settings.bin_dir is not None or local_host(settings, screen.note).is_installed():
+    if settings.url is not None or settings.bin_dir is not None:
         return
-    if arguments.yes or confirm("FalkorDB is not there yet. Download it (46 MB)?", default=True):
-        fetch_database(settings, screen)
+    try:
+        local_host(settings, screen.note).find()
+    except DatabaseMissing:
+        if arguments.yes or confirm("FalkorDB is not there yet. Download it (46 MB)?", default=True):
+            fetch_database(settings, screen)
 
 
 def _model_server(settings: Settings) -> Check:
