@@ -44,7 +44,7 @@ def test_only_what_is_new_is_embedded_and_each_gets_its_own_vector():
     _, written = saved(entities=[KNOWN, NEW], facts=[stated("one"), stated("two", same_as="old")])
     assert written.params["embedding"] == [0.0]
     assert [(each["name"], each["embedding"]) for each in written.params["entities"]] == [("Ann", None), ("Bob", [1.0])]
-    assert written.params["named"] == []
+    assert written.params["renamed"] == []
     assert [(each["id"], each["embedding"]) for each in written.params["facts"]] == [("one", [2.0])]
 
 
