@@ -59,46 +59,33 @@ ORDER BY belief.invalid_at DESC, fact.id
 """
 """The periods of facts that episodes state which have ended by then, the latest first."""
 
-SUPERSEDED = """
+_ENDED = """
 UNWIND $ended AS row
-MATCH (f:Fact {id: row.id})
-MATCH (f)-[:HELD]->(b:Belief)
+MATCH (f:Fact {id: row.id})"""
+_HOLDS_AFTER = """
+MATCH ({})-[:HELD]->(b:Belief)
 WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > row.until
   AND b.valid_at <= $as_of
 RETURN DISTINCT row.id AS id, row.until AS until
-UNION
-UNWIND $ended AS row
-MATCH (f:Fact {id: row.id})
+"""
+
+SUPERSEDED = f"""{_ENDED}{_HOLDS_AFTER.format("f")}UNION{_ENDED}
 MATCH (f)-[:JUDGED]->(v:Verdict)
 WHERE v.ruling = 'supersedes' AND v.created_at <= $believed_at
 MATCH (v)<-[:JUDGED]-(other:Fact)
-WHERE other.id <> f.id
-MATCH (other)-[:HELD]->(b:Belief)
-WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > row.until
-  AND b.valid_at <= $as_of
-RETURN DISTINCT row.id AS id, row.until AS until
-UNION
-UNWIND $ended AS row
-MATCH (f:Fact {id: row.id})
+WHERE other.id <> f.id{_HOLDS_AFTER.format("other")}UNION{_ENDED}
 MATCH (e:Episode)-[told:STATES]->(f)
 WHERE told.invalid_at <= $as_of
 MATCH (e)-[beside:STATES]->(other:Fact)
 WHERE other.id <> f.id AND other.predicate = f.predicate AND beside.start < told.end AND told.start < beside.end
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-MATCH (s)-[:SUBJECT_OF]->(other)
-MATCH (other)-[:HELD]->(b:Belief)
-WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > row.until
-  AND b.valid_at <= $as_of
-RETURN DISTINCT row.id AS id, row.until AS until
-"""
+MATCH (s)-[:SUBJECT_OF]->(other){_HOLDS_AFTER.format("other")}"""
 """The ended facts that were so again, or that another one took the place of.
 
 That one superseded it, or the words that told of the end told of it too: "I switched from coffee to tea".
 """
 
-SUCCESSORS = """
-UNWIND $ended AS row
-MATCH (f:Fact {id: row.id})
+SUCCESSORS = f"""{_ENDED}
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 MATCH (s)-[:SUBJECT_OF]->(other:Fact)
 WHERE (other.predicate = f.predicate OR (other.family = f.family AND other.predicate IN $single))

@@ -52,40 +52,21 @@ RETURN s.day AS day, {", ".join(f"coalesce(s.{count}, 0) AS {count}" for count i
 ORDER BY day DESC
 """
 
-STATS = f"""
-CALL db.meta.stats() YIELD labels
-CALL {{
-  MATCH (e:Episode)
-  WHERE e.status IN ['saved', 'waiting', 'working']
-  RETURN count(e) AS waiting
-}}
-CALL {{
-  MATCH (e:Episode {{status: 'failed'}})
-  RETURN count(e) AS failed
-}}
-CALL {{
-  MATCH (e:Episode {{status: 'skipped'}})
-  RETURN count(e) AS all_skipped, sum(CASE WHEN e.kind = 'block' THEN 1 ELSE 0 END) AS blocks
-}}
-CALL {{
-  MATCH (e:Episode)
-  WHERE e.kind = 'message'
-  RETURN count(e) AS messages
-}}
-CALL {{
-  MATCH (n:Entity)
-  WHERE n.evicted > {OPEN_START}
-  RETURN count(n) AS evicted_entities
-}}
-CALL {{
-  MATCH (b:Belief)
+_COUNTED = (
+    "MATCH (e:Episode) WHERE e.status IN ['saved', 'waiting', 'working'] RETURN count(e) AS waiting",
+    "MATCH (e:Episode {status: 'failed'}) RETURN count(e) AS failed",
+    """MATCH (e:Episode {status: 'skipped'})
+  RETURN count(e) AS all_skipped, sum(CASE WHEN e.kind = 'block' THEN 1 ELSE 0 END) AS blocks""",
+    "MATCH (e:Episode) WHERE e.kind = 'message' RETURN count(e) AS messages",
+    f"MATCH (n:Entity) WHERE n.evicted > {OPEN_START} RETURN count(n) AS evicted_entities",
+    f"""MATCH (b:Belief)
   WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
-  RETURN sum(indegree(b, 'HELD')) AS current_facts
-}}
-CALL {{
-  MATCH (v:Verdict {{ruling: 'waiting'}})
-  RETURN count(v) AS reviews
-}}
+  RETURN sum(indegree(b, 'HELD')) AS current_facts""",
+    "MATCH (v:Verdict {ruling: 'waiting'}) RETURN count(v) AS reviews",
+)
+_COUNT_ALL = "".join(f"\nCALL {{\n  {count}\n}}" for count in _COUNTED)
+STATS = f"""
+CALL db.meta.stats() YIELD labels{_COUNT_ALL}
 OPTIONAL MATCH (m:Meta {{id: 'schema'}})
 RETURN coalesce(labels.Episode, 0) - blocks AS episodes, messages, blocks, waiting, failed,
   all_skipped - blocks AS skipped, coalesce(labels.Entity, 0) - evicted_entities AS entities,
