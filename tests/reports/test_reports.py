@@ -12,8 +12,8 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.cli.command import main
+from kg_memory.contrib.variants.decay import decay_of
 from kg_memory.errors import InputError
-from kg_memory.temporal.decay import decay_of
 from tests.bound import Verbs
 from tests.review import AFTER, PARIS, World
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.contrib.variants.decay import DECAYS, DEFAULT_SPANS, DecaySpans, decay_of, find_decay
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact
-from kg_memory.temporal.decay import DECAYS, DEFAULT_SPANS, DecaySpans, decay_of, find_decay
 
 DAY = 24 * 3600 * 1_000_000
 TIMES = st.integers(-(10**17), 10**17)

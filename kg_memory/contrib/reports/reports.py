@@ -22,6 +22,7 @@ from kg_memory.contrib.reports.values import (
     describe_doubt,
     describe_review,
 )
+from kg_memory.contrib.variants.decay import DEFAULT_SPANS, decay_of
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.rows import Row, to_datetime
@@ -36,7 +37,6 @@ from kg_memory.models.graph import SOURCES, Entity, Episode, Fact, IdentityDecis
 from kg_memory.retrieval.time_window import Window, parse_moment
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow, every
-from kg_memory.temporal.decay import DEFAULT_SPANS, decay_of
 from kg_memory.temporal.interval import EVER, micros
 from kg_memory.text.identity import is_assistant
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
+from kg_memory.contrib.variants.decay import Decay
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Change, Entity, Episode, Fact, IdentityDecision, Review, Value
 from kg_memory.retrieval.context.lines import escape_line
-from kg_memory.temporal.decay import Decay
 from kg_memory.text.dated import day_in_figures, period_in_figures
 
 Form = Literal["text", "json", "markdown"]

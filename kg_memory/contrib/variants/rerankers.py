@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from kg_memory.contrib.variants.decay import DecaySpans, find_decay
 from kg_memory.retrieval.ranking import (
     Features,
     Needs,
@@ -22,7 +23,6 @@ from kg_memory.retrieval.ranking import (
 )
 from kg_memory.runtime.effects import now, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.decay import DecaySpans, find_decay
 from kg_memory.temporal.interval import DAY
 
 Days = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
@@ -49,7 +49,7 @@ class ByConfidence(Part):
 
 
 class ByDecay(Part):
-    """Leave out what is forgotten, also softly, and lower what is dim; see `temporal.decay`.
+    """Leave out what is forgotten, also softly, and lower what is dim; see `contrib.variants.decay`.
 
     Of a message only the time when it was said counts. The use of facts is noted by the reranker ``use``: with both, a
     fact that is served stays fresh.
