@@ -177,9 +177,10 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
     if named is None:
         return ModelCrossEncoder(model)
     if named.startswith(("http://", "https://")):
-        from kg_memory.llm.cross_encoders import RerankServer  # noqa: PLC0415 - its client takes 0.2 s to import
-
-        return RerankServer(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
+        server: CrossEncoder = load_plugin("scorers", "server")(
+            named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout
+        )
+        return server
     return ModelCrossEncoder(rules() if named == OFFLINE else _chat(named, settings))
 
 

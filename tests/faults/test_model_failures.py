@@ -24,6 +24,7 @@ from pydantic import SecretStr
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.embedded import Server
+from kg_memory.contrib.rerank_server import RerankServer
 from kg_memory.contrib.sessions import choose_new
 from kg_memory.errors import (
     AnswerError,
@@ -35,7 +36,6 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.llm.chat import ChatModel, open_chat_model
-from kg_memory.llm.cross_encoders import RerankServer
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus

@@ -1,0 +1,166 @@
+"""Scores by requests to a rerank endpoint (plug-in ``server`` of the kind ``scorers``, for `Settings.rerank_url`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
+from kg_memory.llm.cross_encoders import Scale
+from kg_memory.llm.embeddings import prepare_text
+from kg_memory.llm.rate_limit import RateLimiter, shared_limiter
+from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries, within
+from kg_memory.runtime.driver import to_number
+from kg_memory.runtime.effects import Call
+from kg_memory.runtime.flow import Flow, arun, every, run
+from kg_memory.settings import hide_password
+
+SERVER_BATCH = 32
+"""Texts per request to a server: by default TEI accepts no more."""
+WRONG_WIRE = frozenset({400, 422})
+"""The statuses of servers that do not understand a request."""
+
+
+class RerankServer:
+    """Scores by requests to *url*, which ends in ``/rerank``; *timeout* in seconds.
+
+    Cohere, Jina, vLLM, infinity and llama.cpp share one wire format, TEI has another. The right one, and whether the
+    scores are logits (see `Scale`), are learned from the server's responses.
+    Raises: `SettingsError` if *url* is not valid.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retry_policy: RetryPolicy | None = None,
+        sleeper: Sleeper | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
+        host = _host(url)
+        self.name = f"the reranker {model} at {host}" if model else f"the reranker at {host}"
+        self._url = url
+        self._model = model
+        self._keys = [api_key] if api_key else []
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._sleeper = sleeper or Sleeper()
+        self._limiter = limiter or shared_limiter(url, api_key, model)
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        # Created here, as it reads files: never on an event loop.
+        verify = httpx.create_ssl_context() if url.startswith("https") else False
+        self._client = partial(httpx.Client, headers=headers, timeout=timeout, verify=verify)
+        self._async_client = partial(httpx.AsyncClient, headers=headers, timeout=timeout, verify=verify)
+        self._timeout = timeout
+        self._is_tei: bool | None = None
+        self._scale = Scale()
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score *texts* for *question*, from 0 to 1.
+
+        Raises: `ModelUnavailable`, `ModelError`; `SettingsError` for a bad key, model or URL.
+        """
+        with self._client() as client:
+            return run(self._score(client, question, texts), Call.run)
+
+    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """`scores` on the running event loop."""
+        async with self._async_client() as client:
+            return await arun(self._score(client, question, texts), Call.arun)
+
+    def _score(
+        self, client: httpx.Client | httpx.AsyncClient, question: str, texts: Sequence[str]
+    ) -> Flow[list[float]]:
+        prepared = [prepare_text(text) for text in texts]
+        batches = [prepared[begin : begin + SERVER_BATCH] for begin in range(0, len(prepared), SERVER_BATCH)]
+        answers = yield from every(self._score_batch(client, prepare_text(question), batch) for batch in batches)
+        return self._scale(list(chain(*answers)))
+
+    def _score_batch(
+        self, client: httpx.Client | httpx.AsyncClient, question: str, texts: list[str]
+    ) -> Flow[list[float]]:
+        errors = []
+        for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
+            post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
+            request = within(self._timeout, Call(post, post, _read_json))
+            try:
+                answer = yield from with_retries(request, self._retry_policy, self._limiter, self._sleeper)
+            except Exception as error:  # noqa: BLE001 - the first is raised below
+                errors.append(error)
+                if diagnose(error).status not in WRONG_WIRE:
+                    break
+            else:
+                self._is_tei = is_tei
+                return _read_scores(answer, len(texts), self.name)
+        failure = diagnose(errors[0], self._keys)
+        raise self._to_error(failure) from failure.cause
+
+    def _body(self, question: str, texts: list[str], *, is_tei: bool) -> Mapping[str, object]:
+        if is_tei:
+            return {"query": question, "texts": texts, "truncate": True}
+        model = {"model": self._model} if self._model else {}
+        return {**model, "query": question, "documents": texts}
+
+    def _to_error(self, failure: Failure) -> Exception:
+        remedies = (
+            (failure.transient, ModelUnavailable, "try again later, or check its URL"),
+            (failure.redirected, SettingsError, "set rerank_url to the address that it redirects to"),
+            (failure.status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_RERANK_API_KEY)"),
+            (failure.status == 404, SettingsError, "check its URL, which ends in /rerank, and the model's name"),
+            (True, ModelError, "check the server's log, its URL and the model's name"),
+        )
+        return make_error(self.name, failure, remedies)
+
+
+class _HTTPError(Exception):
+    """An error response, in the server's own words."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(f"HTTP {response.status_code} {response.text}")
+        self.response = response
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname if parts.scheme in ("http", "https") else None
+    except ValueError:
+        host = None
+    if not host:
+        raise SettingsError(
+            f"the reranker's URL must be one such as http://localhost:8080/rerank, got {hide_password(url)!r}; "
+            "correct rerank_url"
+        )
+    return host
+
+
+def _read_json(response: httpx.Response) -> Any:
+    if not response.is_success:
+        raise _HTTPError(response)
+    return response.json()
+
+
+def _read_scores(answer: Any, count: int, name: str) -> list[float]:
+    """Return the scores of *count* texts in the order of the texts; servers return them in their own."""
+    advice = "check that its URL is that of a rerank endpoint"
+    items = answer.get("results") if isinstance(answer, dict) else answer
+    scores: dict[int, float] = {}
+    for item in items if isinstance(items, list) else ():
+        entry = item if isinstance(item, dict) else {}
+        place, score = entry.get("index"), to_number(entry.get("relevance_score", entry.get("score")))
+        if type(place) is not int or not 0 <= place < count or place in scores:
+            raise ModelError(f"{name} scored text {place!r:.50} of {count}, or scored it twice: {advice}")
+        if not math.isfinite(score):
+            raise ModelError(f"{name} gave text {place} no finite score: {advice}")
+        scores[place] = score
+    if len(scores) != count:
+        raise ModelError(f"{name} gave {len(scores)} scores for {count} texts: {advice}")
+    return [scores[place] for place in range(count)]
