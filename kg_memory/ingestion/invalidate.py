@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kg_memory.ingestion.admission import admit
 from kg_memory.ingestion.candidates import ends_of, surest_first
 from kg_memory.ingestion.records import (
     JSON,
@@ -25,6 +24,7 @@ from kg_memory.ingestion.records import (
 )
 from kg_memory.ingestion.revise import Revision, find_teller, read_history, revise_beliefs, to_verdict
 from kg_memory.ingestion.state import Draft, Update
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import History
@@ -38,10 +38,11 @@ from kg_memory.text.message_fields import USER
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     """Apply the verdicts that `dedupe` asked for, and revise the beliefs about all facts that they link."""
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
-    admission = yield from admit(draft, settings)
-    draft = admission.draft
+    waiting: tuple[NewVerdict, ...] = ()
+    if settings.admission and not episode.is_declared and not settings.read_all:
+        draft, waiting = yield from load_plugin("admission", settings.admission)(draft, settings)
     facts = apply_corrections(draft.facts, draft.comparisons, policy)
-    verdicts = find_verdicts(facts, draft.comparisons, draft.namespace, policy) + admission.waiting
+    verdicts = find_verdicts(facts, draft.comparisons, draft.namespace, policy) + waiting
     rejudged = find_rejudged(facts, draft.comparisons, verdicts, draft.namespace)
     linked = {id_ for verdict in verdicts for id_ in (verdict.new, verdict.existing)}
     new = {fact.id for fact in facts if not fact.same_as}

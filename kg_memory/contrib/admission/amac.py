@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from kg_memory.contrib.admission.dura import accuracy_of, ask_worths, count_known
-from kg_memory.ingestion.admission import Gate, Worth
+from kg_memory.contrib.admission.gate import Gate, Worth
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.models.graph import EpisodeKind
@@ -49,7 +49,7 @@ def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[
     return [Worth(weigh(own), own) for own in factors]
 
 
-AMAC = Gate(rate, in_review=THRESHOLD, at_once=THRESHOLD)
+AMAC = Gate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
 
 
 def weigh(factors: Mapping[str, float]) -> float:

@@ -1,7 +1,6 @@
-"""Admission: which facts of a message are stored at once, wait for review, or are not stored (`Settings.admission`).
+"""The gate of `Settings.admission`: which facts of a message are stored at once, wait for review, or are not stored.
 
-The message itself is always kept. What is known already, what an application declares and what a person has read
-although it would be skipped passes without being rated.
+The message itself is always kept. Facts that are stored already are not rated.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from statistics import fmean
 
 from kg_memory.ingestion.records import Loss, NewVerdict, StatedFact
 from kg_memory.ingestion.state import Draft
-from kg_memory.plugins import load_plugin
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import verdict_id
@@ -39,39 +37,27 @@ def mean_worth(parts: Mapping[str, float]) -> Worth:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A rule of admission: `rate` returns the worth of each of the facts that a draft states.
+    """A rule of admission called *name*: `rate` returns the worth of each of the facts that a draft states.
 
     A fact worth `at_once` or more is stored and believed, one worth `in_review` or more waits for a person, and one
     worth less is not stored.
     """
 
+    name: str
     rate: Callable[[Draft, Sequence[StatedFact], Settings], Flow[Sequence[Worth]]]
     in_review: float
     at_once: float
 
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """A draft without the facts that are not stored, and the verdicts by which others wait for review."""
-
-    draft: Draft
-    waiting: tuple[NewVerdict, ...] = ()
-
-
-def admit(draft: Draft, settings: Settings) -> Flow[Admission]:
-    """Rate the new facts of *draft*, and return what is left of it."""
-    gate: Gate | None = load_plugin("admission", settings.admission) if settings.admission else None
-    if gate is None or draft.episode.is_declared or settings.read_all:
-        return Admission(draft)
-    new = [fact for fact in draft.facts if fact.same_as is None]
-    if not new:
-        return Admission(draft)
-    rated = dict(zip((fact.id for fact in new), (yield from gate.rate(draft, new, settings)), strict=True))
-    worthless = {id_ for id_, worth in rated.items() if worth.score < gate.in_review}
-    middling = {id_: worth for id_, worth in rated.items() if gate.in_review <= worth.score < gate.at_once}
-    waiting = [_wait(draft.namespace, id_, worth) for id_, worth in middling.items()]
-    reason = WORTHLESS.format(gate.in_review, settings.admission)
-    return Admission(_without(draft, worthless, reason), tuple(waiting))
+    def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
+        """Return *draft* without the facts that are not stored, and the verdicts by which others wait for review."""
+        new = [fact for fact in draft.facts if fact.same_as is None]
+        if not new:
+            return draft, ()
+        rated = dict(zip((fact.id for fact in new), (yield from self.rate(draft, new, settings)), strict=True))
+        worthless = {id_ for id_, worth in rated.items() if worth.score < self.in_review}
+        middling = {id_: worth for id_, worth in rated.items() if self.in_review <= worth.score < self.at_once}
+        waiting = tuple(_wait(draft.namespace, id_, worth) for id_, worth in middling.items())
+        return _without(draft, worthless, WORTHLESS.format(self.in_review, self.name)), waiting
 
 
 def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
