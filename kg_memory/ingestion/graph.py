@@ -16,7 +16,6 @@ from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.invalidate import invalidate
-from kg_memory.ingestion.link import link
 from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.save import save
@@ -30,6 +29,7 @@ from kg_memory.ingestion.state import (
     on_values,
 )
 from kg_memory.ingestion.summarise import summarise
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
@@ -46,16 +46,16 @@ def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False)
     """Return the steps, and which follows which.
 
     *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last
-    step, `link`, exists only if the settings enable it.
+    step, the plug-in `link`, exists only if the settings enable it.
     """
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
     for step in STEPS:
         graph.add_node(step.__name__, make_node(on_values(step), driver, settings, on_failure=note_failure, **how))
-    last = link.__name__ if settings.note_linking else END
+    last = "link" if settings.note_linking else END
     if settings.note_linking:
-        graph.add_node(last, make_node(on_values(link), driver, settings, **how))
+        graph.add_node(last, make_node(on_values(load_plugin("steps", last)), driver, settings, **how))
         graph.add_edge(last, END)
     unless_done: dict[Hashable, str] = {"extract": "extract", "done": END}
     if received:

@@ -210,7 +210,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
     Of declared facts the model is not asked.
     """
 
-    @wraps(step)
+    @wraps(step, assigned=("__name__", "__doc__"))  # the module, by which spans are named, is this one
     def run(values: Row, settings: Settings) -> Flow[Update]:
         draft = Draft.of(values)
         flow = step(draft, settings)

@@ -13,8 +13,8 @@ from kg_memory import GraphMemory
 from kg_memory.contrib.embedded import Server
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.queries import facts
-from kg_memory.ingestion.link import link
+from kg_memory.contrib.variants.link import LINK_ENTITIES, NEAR_ENTITIES, link
+from kg_memory.falkor.queries.facts import SIMILAR_TO
 from kg_memory.ingestion.state import Draft, decode
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered
@@ -77,7 +77,7 @@ def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, 
     database, ask = linking._database, linking._database.query_flow
 
     def refusing(key, text, params, *, write):
-        if text == facts.NEAR_ENTITIES:
+        if text == NEAR_ENTITIES:
             raise DatabaseUnavailable("no")
         return ask(key, text, params, write=write)
 
@@ -98,7 +98,7 @@ def test_no_more_is_linked_than_there_is_time_for(caplog):
     flow = link(Draft.of(decode({"entities": NEW})), Settings(), lambda: next(ticks))
     update, effects = answered(flow, found, [{"n": 1}], [])
     assert update == {"linked": 1, "unlinked": 5}
-    assert [len(each.params["ids"]) for each in effects if each.cypher == facts.NEAR_ENTITIES] == [10, 10]
+    assert [len(each.params["ids"]) for each in effects if each.cypher == NEAR_ENTITIES] == [10, 10]
     assert effects[1].params["links"] == [{"one": "e0", "other": "e1", "similarity": 0.9}]
     assert "raise note_link_seconds" in caplog.text
 
@@ -115,7 +115,7 @@ def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, name
     monkeypatch.setattr(memory._database, "query_flow", note)
     memory.add("I know Bob.", speaker="Ann", namespace=namespace)
     assert texts
-    assert not set(texts) & {facts.NEAR_ENTITIES, facts.LINK_ENTITIES}
+    assert not set(texts) & {NEAR_ENTITIES, LINK_ENTITIES}
 
 
 def test_each_query_finds_what_it_needs_by_an_index(linking, namespace):
@@ -123,9 +123,9 @@ def test_each_query_finds_what_it_needs_by_an_index(linking, namespace):
     [entity] = linking.entities.list(namespace=namespace)
     pair = {"one": entity.id, "other": entity.id, "similarity": 1.0}
     asked = {
-        facts.NEAR_ENTITIES: {"ids": [entity.id], "limit": 2, "threshold": 0.5},
-        facts.LINK_ENTITIES: {"links": [pair]},
-        facts.SIMILAR_TO: {"alias": "a", "limit": 1},
+        NEAR_ENTITIES: {"ids": [entity.id], "limit": 2, "threshold": 0.5},
+        LINK_ENTITIES: {"links": [pair]},
+        SIMILAR_TO: {"alias": "a", "limit": 1},
     }
     for query, params in asked.items():
         plan = linking._database.explain(graph_key(namespace), query, params)

@@ -266,24 +266,3 @@ WITH e, max(s.similarity) AS similarity
 ORDER BY similarity DESC, e.name, e.id LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity, similarity
 """
-
-NEAR_ENTITIES = f"""{part.each("n:Entity")}
-MATCH (n)-[:MEANS]->(v)
-WITH n, v
-CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, v.embedding) YIELD node AS near, score AS distance
-WITH n, near, 1.0 - distance AS similarity
-WHERE similarity >= $threshold
-MATCH (other)-[:MEANS]->(near)
-WHERE other.id <> n.id
-RETURN n.id AS one, other.id AS other, similarity
-"""
-
-LINK_ENTITIES = """
-UNWIND $links AS row
-MATCH (a:Entity {id: row.one})
-MATCH (b:Entity {id: row.other})
-MERGE (a)-[s:SIMILAR_TO]->(b)
-SET s.similarity = row.similarity
-RETURN count(s) AS n
-"""
-"""A relation for each pair; readers follow it both ways."""

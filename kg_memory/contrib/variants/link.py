@@ -1,4 +1,4 @@
-"""Step 11, link: entities that are new, with those that have names of near meaning (C50); off unless it is set."""
+"""The step `link`: link new entities with those that have names of near meaning (`Settings.note_linking`, C50)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable
 
 from kg_memory.errors import DatabaseError
-from kg_memory.falkor.queries import facts
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, Update
@@ -20,6 +19,28 @@ AT_ONCE = 10
 """For how many entities one query looks: the time is looked at in between."""
 UNSET = 1.0
 """The threshold where none is set: an opened memory has one that suits its embedding model."""
+NEAR_ENTITIES = """
+UNWIND $ids AS id
+MATCH (n:Entity {id: id})
+MATCH (n)-[:MEANS]->(v)
+WITH n, v
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, v.embedding) YIELD node AS near, score AS distance
+WITH n, near, 1.0 - distance AS similarity
+WHERE similarity >= $threshold
+MATCH (other)-[:MEANS]->(near)
+WHERE other.id <> n.id
+RETURN n.id AS one, other.id AS other, similarity
+"""
+
+LINK_ENTITIES = """
+UNWIND $links AS row
+MATCH (a:Entity {id: row.one})
+MATCH (b:Entity {id: row.other})
+MERGE (a)-[s:SIMILAR_TO]->(b)
+SET s.similarity = row.similarity
+RETURN count(s) AS n
+"""
+"""A relation for each pair; readers follow it both ways."""
 log = logging.getLogger("kg_memory.ingestion")
 
 
@@ -45,10 +66,10 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
 
 def _link(ids: list[str], settings: Settings) -> Flow[int]:
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
-    near = yield from read(facts.NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
+    near = yield from read(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
     if not near:
         return 0
-    rows = yield from write(facts.LINK_ENTITIES, links=_pairs(near))
+    rows = yield from write(LINK_ENTITIES, links=_pairs(near))
     return int(rows[0]["n"])
 
 
