@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact
 from kg_memory.ingestion.state import Draft, Update
-from kg_memory.ingestion.stating import put_dates
 from kg_memory.runtime.effects import work_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_START, WIDTH, Interval, local_time
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, local_time, micros
 from kg_memory.text.dates import DateMention, find_dates, parse_period
 from kg_memory.text.predicates import is_past_state
 
@@ -100,6 +99,32 @@ def _date_fact(
     went_on = _BEGINS.search(words) is not None or _SINCE.search(words) is not None
     start, end = (_find_precision(time, within, everywhere) for time in (first, last))
     return put_dates(fact, start, end, went_on=went_on)
+
+
+def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
+    """Return *fact* with the times in which it began and ended; a former state ended when it was stated, at the latest.
+
+    One that was so in a month ended with it, unless it *went_on*: "I had a car since 2019".
+    An interval that ends before it begins tells only when it begins.
+    """
+    first, last = start or Interval(), end or Interval()
+    valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)
+    end_precision = last.precision
+    window_end = micros(first.end, default=OPEN_END) if WIDTH[first.precision] else OPEN_END
+    if fact.kind == "former" and invalid_at == OPEN_END:
+        is_open = went_on or first.precision == "about"
+        invalid_at = fact.stated_at if is_open else min(window_end, fact.stated_at)
+        end_precision = "by"
+    if invalid_at <= valid_at:
+        invalid_at = OPEN_END
+    return replace(
+        fact,
+        valid_at=valid_at,
+        invalid_at=invalid_at,
+        precision=first.precision,
+        end_precision=end_precision if invalid_at != OPEN_END else "instant",
+        window_end=window_end,
+    )
 
 
 def _without_invented_dates(

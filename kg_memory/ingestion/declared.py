@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.predicates import Meaning, find_meanings
+from kg_memory.ingestion.date import put_dates
+from kg_memory.ingestion.predicates import Meaning, find_meanings, state_fact
 from kg_memory.ingestion.records import (
     DECLARED,
     JSON,
@@ -25,7 +26,6 @@ from kg_memory.ingestion.records import (
     NewPredicate,
     StatedFact,
 )
-from kg_memory.ingestion.stating import put_dates, state_fact
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.dates import parse_period
 from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, replace_unstorable

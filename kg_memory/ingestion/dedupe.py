@@ -15,10 +15,9 @@ from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 
-from kg_memory.ingestion.asking import ask_in_batches
 from kg_memory.ingestion.candidates import Candidates, as_candidate, ends_of, find_related, surest_first
 from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, PairVerdict, StatedFact
-from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings

@@ -13,13 +13,12 @@ from itertools import chain
 from typing import Literal, TypeVar
 
 from kg_memory.errors import BudgetSpent, ModelRefusal
-from kg_memory.ingestion.asking import ask_about
 from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
 from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.owners import name_owners, name_speaker
 from kg_memory.ingestion.records import LIMIT_OF_EPISODE, MOST_IN_EPISODE, Loss, Mention, NamedFact, Piece
-from kg_memory.ingestion.state import Draft, Update, type_fields
+from kg_memory.ingestion.state import Draft, Update, ask_about, type_fields
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ, REFLECT
 from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity, Reflection
 from kg_memory.llm.prompts.lenient import Reading

@@ -7,10 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from kg_memory.ingestion.asking import ask_about
 from kg_memory.ingestion.declared import state_declared
 from kg_memory.ingestion.extract import list_surplus
-from kg_memory.ingestion.predicates import Meaning, find_meanings
+from kg_memory.ingestion.predicates import Meaning, find_meanings, state_fact
 from kg_memory.ingestion.records import (
     LIMIT_OF_EPISODE,
     MOST_IN_EPISODE,
@@ -20,8 +19,7 @@ from kg_memory.ingestion.records import (
     ResolvedEntity,
     StatedFact,
 )
-from kg_memory.ingestion.state import Draft, Update, type_fields
-from kg_memory.ingestion.stating import state_fact
+from kg_memory.ingestion.state import Draft, Update, ask_about, type_fields
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.runtime.effects import Ask, work_if

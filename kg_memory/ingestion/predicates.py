@@ -1,4 +1,4 @@
-"""Part of step 5: each predicate under its one canonical name, the wording kept (C55).
+"""Part of step 5: facts by the canonical names of their predicates, the wording kept (C55).
 
 A person's correction counts first, then the declared fact types, what was learned in this namespace, the rules; the
 model is asked only about predicates that none of them knows, once for all of an episode, and its answer is stored.
@@ -6,24 +6,32 @@ model is asked only about predicates that none of them knows, once for all of an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.asking import ask_in_batches
-from kg_memory.ingestion.records import JSON, NewPredicate
+from kg_memory.ingestion.records import JSON, NewPredicate, StatedFact
+from kg_memory.ingestion.state import Draft, ask_in_batches
 from kg_memory.llm.prompts import PREDICATES
 from kg_memory.llm.prompts.answers import CanonicalPredicate
 from kg_memory.runtime.effects import read, read_once
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text import predicates as vocabulary
+from kg_memory.text.identity import fact_id
 
 MOST_CACHED = 4096
 """The most learned predicates that are cached (C55); where there are more, the database is asked each time."""
 MOST_SHOWN = 100
 """The most names in use that the model is shown."""
+_REPLACES = re.compile(
+    r"\b(?:now|instead|no longer|any ?more|switch\w*|swap\w*|replac\w*|changed)\b|换|改|现在|如今|不再|替",
+    re.IGNORECASE,
+)
+"""Words that tell that something is otherwise now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,29 @@ class Meaning:
     single_valued: bool | None = None
     family: str | None = None
     declared: bool = False
+
+
+def state_fact(
+    draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
+) -> StatedFact:
+    """Return the fact that *draft* states between entities, which are given by their places; not dated yet."""
+    words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
+    ends = [draft.entities[place] for place in objects]
+    keys = [entity.key for entity in ends]
+    return StatedFact(
+        id=fact_id(draft.namespace, draft.entities[subject].key, meaning.name, keys, sentence),
+        subject=subject,
+        subject_id=draft.entities[subject].id,
+        predicate=meaning.name,
+        single_valued=meaning.single_valued,
+        family=meaning.family,
+        objects=tuple(objects),
+        object_ids=tuple(entity.id for entity in ends),
+        sentence=sentence,
+        stated_at=draft.episode.at,
+        replaces=_REPLACES.search(words) is not None,
+        **{"declared": meaning.declared, **fields},
+    )
 
 
 def find_meanings(

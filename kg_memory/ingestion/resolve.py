@@ -10,7 +10,6 @@ from itertools import chain
 from kg_memory.falkor.queries import ingestion as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import refuse_other_vectors
-from kg_memory.ingestion.asking import ask_in_batches
 from kg_memory.ingestion.namesakes import (
     Candidate,
     alias_keys,
@@ -22,13 +21,13 @@ from kg_memory.ingestion.namesakes import (
 )
 from kg_memory.ingestion.owners import SHARED_TYPES, is_bare_noun, split_owner
 from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
-from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import RESOLVE
 from kg_memory.runtime.effects import Vector, embed, embedding_model, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
+from kg_memory.text.tokenise import terms
 
 ByPlace = Mapping[int, list[Candidate]]
 """The known entities that each mention may be, best first, by its place."""
@@ -72,7 +71,7 @@ def find_candidates(
             "alias": alias_key(mention.name),
             "type": mention.type,
             "embedding": vector,
-            "terms": sorted(set(tokenise.terms(mention.name))),
+            "terms": sorted(set(terms(mention.name))),
         }
         for new, (mention, vector) in enumerate(zip(mentions, vectors, strict=True))
     ]

@@ -6,16 +6,17 @@ the same records as JSON; no embedding is ever in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
 from operator import add
-from typing import Annotated, Any, Literal, Required, get_type_hints
+from typing import Annotated, Any, Literal, Required, TypeVar, get_type_hints
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
+from kg_memory.errors import ModelRefusal
 from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
@@ -44,11 +45,15 @@ from kg_memory.models.ontology import FactType
 from kg_memory.runtime import config
 from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.config import describe_key, setting_field
-from kg_memory.runtime.effects import without_model, write
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.effects import Ask, Prompt, ask, without_model, write
+from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import restore_open_ends, weekday
 from kg_memory.validation import DEFAULT_NAMESPACE
+
+Answer = TypeVar("Answer", bound=BaseModel)
+BATCH = 25
+"""The most items of a question about many: an answer cannot cover more."""
 
 
 class IngestionInput(TypedDict, total=False):
@@ -247,6 +252,36 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
     if "episode" not in state:
         return None
     return cache_in_episode(state["episode"].id, model, state.get("answers") or {}, done=bool(state.get("done")))
+
+
+# Questions
+
+
+def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
+    """Return the answer to the question that *make* asks about *draft*.
+
+    Where the model declines, it is asked once more without the messages before: one of them may be why.
+    """
+    try:
+        return (yield make(draft))
+    except ModelRefusal:
+        if not draft.previous:
+            raise
+    return (yield make(replace(draft, previous=())))
+
+
+def ask_in_batches(
+    prompt: Prompt[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
+) -> Flow[list[Answer]]:
+    """Ask *prompt* about *items*, which are its field *key*, in parallel batches, and return the answer to each batch.
+
+    No items: no question, and no answers.
+    """
+    if not items:
+        return []
+    batches = (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+    answers: list[Answer] = yield from every(ask(prompt, **{key: batch, **(fields or {})}) for batch in batches)
+    return answers
 
 
 _READING = (

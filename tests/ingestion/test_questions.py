@@ -10,7 +10,7 @@ import pytest
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.falkor.queries.ingestion import RELATED_FACTS
-from kg_memory.ingestion.asking import BATCH, ask_in_batches
+from kg_memory.ingestion.state import BATCH, ask_in_batches
 from kg_memory.llm.prompts import PREDICATES
 from kg_memory.runtime.flow import run
 from tests.ingestion.conftest import Open
