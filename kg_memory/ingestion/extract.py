@@ -16,7 +16,7 @@ from kg_memory.errors import BudgetSpent, ModelRefusal
 from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
 from kg_memory.ingestion.interrupted import REFUSED
-from kg_memory.ingestion.owners import name_owners, name_speaker
+from kg_memory.ingestion.namesakes import name_owners, name_speaker
 from kg_memory.ingestion.records import LIMIT_OF_EPISODE, MOST_IN_EPISODE, Loss, Mention, NamedFact, Piece
 from kg_memory.ingestion.state import Draft, Update, ask_about, type_fields
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ, REFLECT

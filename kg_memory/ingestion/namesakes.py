@@ -1,29 +1,27 @@
-"""Tell who is meant by a name that is known: the known one, somebody else of that name, or nobody can tell.
+"""Part of step 4: who is meant by a known name, who owns a bare noun, and by which name speakers introduce themselves.
 
 A known name is doubted where the episode says so ("a different Anna"), introduces somebody ("Anna, a surgeon"), or
-states what disagrees with what is known. Only then is anything read or asked.
+states what disagrees with what is known. Only then is anything read or asked. "My pendant" is "Ann's pendant" when Ann
+says it, and nobody else's. A "user" who says "I'm Ann" is Ann.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.owners import passages
 from kg_memory.ingestion.records import Identity, Mention, NamedFact
 from kg_memory.ingestion.state import Draft
-from kg_memory.runtime.effects import read
+from kg_memory.runtime.effects import read, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.text import tokenise
-from kg_memory.text.identity import alias_key, canonical_name
+from kg_memory.text.identity import alias_key, canonical_name, display_name, is_pronoun
 from kg_memory.text.predicates import canonical_predicate, predicate_name
-from kg_memory.text.sentences import content_words
+from kg_memory.text.tokenise import terms
 
 Candidate = dict[str, Any]
 """The row of a known entity, with its `score`; `apart` where the mention is not it, `doubted` where it may not be.
@@ -32,9 +30,22 @@ One that `speaks` has spoken under another name than the speaker of the episode.
 PERSON = "person"
 DISJOINT_TYPES = frozenset({"person", "place", "organization", "event"})
 """The types, case-folded, of which nothing has two."""
+SHARED_TYPES = frozenset({"topic"})
+"""The types, case-folded, of things that nobody owns alone: "yoga" is one thing, whoever does it."""
+ROLES = frozenset("user human person customer client me 用户 客户".split())
+"""The speakers, case-folded, who have no name of their own."""
 MOST_KNOWN = 12
 """The most facts about a known entity that are compared with what is stated."""
+LONGEST_NOUN = 3
+"""The most words of a bare noun."""
+SHORT, MOST_PASSAGES, AROUND = 2000, 20, 100
+"""Longer contents are looked at around so many places of a name, and so many characters before and after each."""
+_NAME = "\ue000"
+"""Stands for a name in the texts that the patterns are for."""
+_EDGES = r"(?<![^\W\u4e00-\u9fff]){}(?![^\W\u4e00-\u9fff])"
+"""A name that is no part of a longer word; Chinese writes no spaces."""
 _WORD = r"[\w'’-]+"
+_HAN = r"[\u4e00-\u9fff]"
 _CHANGE = re.compile(
     r"\b(?:now|mov(?:ed?|es|ing)|relocat\w*|no longer|anymore|used to|since|recently|just|new|chang\w+|switch\w+|"
     r"left|quit|join\w*|start\w*|beg[au]n|bec[ao]m\w*|got|divorc\w+|promot\w+|transferr\w+|retir\w+|"
@@ -43,31 +54,67 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 """Words by which a sentence tells of a change: what was so before does not disagree with it."""
-_APART = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?:different|another|other|second|separate)\s",
-        r"\bnot\s+(?:the|that|our|my|your|his|her)\s",
-        r"not\s+(?:the|my|our|your)\s",
-        r"namesake|same\s+name|no\s+relation",
-        r"另|别的|不同的|第二个",
-        r"不是",
-        r"同名|不是同一个人",
-    )
+_APART = re.compile(
+    rf"\b(?:different|another|other|second|separate)\s+(?:{_WORD}\s+){{0,2}}?{_NAME}|"
+    rf"\bnot\s+(?:the|that|our|my|your|his|her)\s+(?:same\s+|usual\s+|other\s+)?(?:{_WORD}\s+)?{_NAME}|"
+    rf"{_NAME}\s*[,(–—-]?\s*(?:who\s+is\s+)?not\s+(?:the|my|our|your)\s+(?:same|one|{_WORD}\s+(?:one|{_NAME}))|"
+    rf"{_NAME}[^.!?\n]{{0,40}}\b(?:namesake|(?:the|by\s+the)\s+same\s+name|no\s+relation\s+to)\b|"
+    rf"(?:另一个|另外一个|另一位|另外一位|别的|不同的|第二个|不是(?:那个|那位|同一个|我们的|我的|之前的)){_HAN}{{0,4}}?{_NAME}|"
+    rf"{_NAME}[^。！？\n]{{0,10}}(?:同名|不是同一个人)",
+    re.IGNORECASE,
 )
 _INTRODUCED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"[,(–—]\s*an?\s",
-        r"named|called|name\s+of",
-        r"\s+new\s",
-        r"叫|名字是",
-        r"\b(?:my|our|his|her|their)\s",
+        rf"{_NAME}\s*[,(–—]\s*an?\s+(?P<who>[^,;.!?()\n–—]{{2,60}})",
+        rf"\b(?:an?|some)\s+(?P<who>(?:{_WORD}\s+){{1,5}}?)(?:named|called|by\s+the\s+name\s+of)\s+{_NAME}",
+        rf"\b(?:my|our|his|her|their)\s+new\s+(?P<who>(?:{_WORD}\s+){{0,2}}?{_WORD})\s*,?\s*{_NAME}",
+        rf"(?:一个|一位|有个|有位|新来的)(?P<who>{_HAN}{{0,8}}?)(?:名叫|叫做|叫|名字是){_NAME}",
     )
 )
-"""Signs without which the patterns at the same places cannot match: compiling one takes a millisecond."""
+_WHOSE = re.compile(
+    rf"\b(?:my|our|his|her|their)\s+(?P<who>(?:[a-z'’-]+\s+){{0,2}}?[a-z'’-]+)\s*,?\s+{_NAME}", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s|[。！？\n]")
 _PREPOSITION = re.compile(r"\b(?:in|at|from|of|who|whom|that|with|for|on|to|by|near)\b|[,;:.!?()]", re.IGNORECASE)
+_DETERMINER = re.compile(r"(?:my|our|his|her|their|your|its|the|a|an|this|that|these|those)\s+", re.IGNORECASE)
+_OWNED = re.compile(r"(?P<owner>.+?)(?:['’]s|(?<=s)['’])\s+(?P<noun>\S.*)|(?P<chinese>[^的]+)的(?P<thing>[^的]+)")
+_CHINESE = re.compile(rf"{_HAN}+")
+_BETWEEN = r"(?:[\w'’-]+\s+){0,2}?"
+"""Words between an owner and the noun: "my old silver pendant"."""
+_MINE = re.compile(rf"\b(?:my|our)\s+{_BETWEEN}{_NAME}|我的?{_NAME}", re.IGNORECASE)
+_HIS = re.compile(rf"(?<![\w.-])(?P<owner>[^\W_][\w.-]{{0,60}})['’]s?\s+{_BETWEEN}{_NAME}", re.IGNORECASE)
+_ONE = re.compile(rf"\b(?:a|an|this|that|these|those|the|his|her|their)\s+{_BETWEEN}{_NAME}", re.IGNORECASE)
+_HAS = re.compile(
+    r"(?:HAS|OWNS|POSSESSES|WEARS|KEEPS|BOUGHT|BUYS|GOT|RECEIVED|ADOPTED|INHERITED|LOST|拥有|有|买)(?:_.*)?"
+)
+"""The predicates by which a subject owns an object."""
+_GIVES_NAME = re.compile(
+    r"(?:\b(?i:my (?:full |real |first |own )?name(?:['’]s| is)|call me|I(?:['’]m| am) called|I go by)\s+"
+    r"(?P<name>[^\W\d_][\w'-]*(?:\s[A-Z][\w'-]*){0,2}))|(?:我的?名字(?:叫|是)|我叫|叫我)(?P<chinese>[\u4e00-\u9fff]{2,4})"
+)
+_IS_NAMED = re.compile(
+    rf"(?:^|[.!?,:]\s*|\b(?i:hi|hello|hey)\b[,!. ]*)(?:I['’]m|I am|[Tt]his is)\s+{_NAME}(?!['’])|我是{_NAME}(?!的)"
+)
+
+
+def _find_passages(name: str, content: str) -> str:
+    """Return the text around the first places of *name* in *content*, so that patterns take no longer in a long one."""
+    if len(content) <= SHORT or not name:
+        return content
+    low, key, parts, start = content.lower(), name.lower(), list[str](), 0
+    while len(parts) < MOST_PASSAGES and (place := low.find(key, start)) >= 0:
+        parts.append(content[max(0, place - AROUND) : place + len(key) + AROUND])
+        start = place + len(key)
+    return "\n".join(parts)
+
+
+def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
+    """Return *content* with `_NAME` for each *name* in it, *exact* or in any case."""
+    return re.sub(_EDGES.format(re.escape(name)), _NAME, content, flags=re.NOFLAG if exact else re.IGNORECASE)
+
+
+# Namesakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +124,9 @@ class Signs:
     `facts` are those stated of the name that can be so of one thing at a time.
     """
 
-    apart: bool = False
-    nouns: frozenset[str] = frozenset()
-    facts: tuple[NamedFact, ...] = ()
+    apart: bool
+    nouns: frozenset[str]
+    facts: tuple[NamedFact, ...]
 
     def __bool__(self) -> bool:
         return bool(self.apart or self.nouns or self.facts)
@@ -87,15 +134,15 @@ class Signs:
 
 def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
     """Return the signs in *draft* that *mention*, which has a name of *same*, is somebody else."""
-    name = mention.called
-    content = passages(name, draft.episode.text)
-    is_nickname = canonical_name(name) != canonical_name(same["name"])
-    facts = tuple(
-        fact
-        for fact in draft.stated or ()
-        if canonical_name(fact.subject) == canonical_name(name) and _holds_one(fact, content)
-    )
-    return Signs(_says_apart(name, content), frozenset(_introduce(name, content, nickname=is_nickname)), facts)
+    name, key = mention.called, canonical_name(mention.called)
+    is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
+    content = _put_mark(name, passages, exact=is_nickname)
+    nouns = set[str]()
+    for pattern in (*_INTRODUCED, _WHOSE) if is_nickname else _INTRODUCED:
+        for match in pattern.finditer(content):
+            nouns |= _nouns(_PREPOSITION.split(match["who"], maxsplit=1)[0])
+    facts = [fact for fact in draft.stated or () if canonical_name(fact.subject) == key and _holds_one(fact, passages)]
+    return Signs(_APART.search(content) is not None, frozenset(nouns - set(terms(name))), tuple(facts))
 
 
 def doubt_namesakes(
@@ -106,26 +153,18 @@ def doubt_namesakes(
     *same* has the one that each mention would be without. Who speaks under a name is always the same one.
     """
     marked = {place: list(own) for place, own in candidates.items()}
+    homonyms = (PERSON, settings.entity_types[0].name.casefold())
     signs: dict[int, Signs] = {}
-    speaker = canonical_name(draft.episode.speaker or "")
     for place, candidate in same.items():
         mention = draft.mentions[place]
-        if canonical_name(mention.called) != speaker and _can_be_homonym(candidate, settings):
-            sign = find_signs(mention, candidate, draft)
-            if sign:
-                signs[place] = sign
-    if not signs:
-        return marked
+        if candidate["type"].casefold() in homonyms and not speaks(mention, draft):
+            signs[place] = find_signs(mention, candidate, draft)
+    signs = {place: sign for place, sign in signs.items() if sign}
     needed = sorted({same[place]["id"] for place, sign in signs.items() if not sign.apart})
-    rows: list[Row] = []
-    if needed:
-        rows += yield from read(queries.KNOWN_FACTS, ids=needed, limit=MOST_KNOWN)
-    facts_of: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        facts_of[row["id"]].append(row)
+    rows = yield from read_if(needed, queries.KNOWN_FACTS, ids=needed, limit=MOST_KNOWN)
     for place, sign in signs.items():
         candidate = same[place]
-        mark = _mark(sign, candidate, facts_of[candidate["id"]])
+        mark = _mark(sign, candidate, [row for row in rows if row["id"] == candidate["id"]])
         marked[place] = [{**own, **mark} if own["id"] == candidate["id"] else own for own in marked[place]]
     return marked
 
@@ -148,9 +187,9 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
 
 def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
     """Return which other speaker a new one may be, by a name that has all words of the other."""
-    own = set(tokenise.terms(mention.name))
+    own = set(terms(mention.name))
     for candidate in candidates:
-        names = (set(tokenise.terms(name)) for name in (candidate["name"], *candidate["aliases"]))
+        names = (set(terms(name)) for name in (candidate["name"], *candidate["aliases"]))
         if candidate.get("speaks") and any(name and (name <= own or own <= name) for name in names):
             return Identity(candidate["id"], "", settings.review_threshold)
     return None
@@ -176,15 +215,11 @@ def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate
         return {"apart": True} if candidate["type"].casefold() == PERSON else {"doubted": True}
     sentences = " ".join(row["sentence"] for row in stored)
     disagrees = any(_disagrees(fact, stored) for fact in sign.facts)
-    words = set(tokenise.terms(f"{candidate['name']} {candidate['summary']} {sentences}"))
+    words = set(terms(f"{candidate['name']} {candidate['summary']} {sentences}"))
     is_strange = bool(sign.nouns) and bool(stored or candidate["summary"]) and sign.nouns.isdisjoint(words)
     if not disagrees and not is_strange:
         return {}
     return {"doubted": True, "summary": candidate["summary"] or sentences}
-
-
-def _can_be_homonym(candidate: Candidate, settings: Settings) -> bool:
-    return candidate["type"].casefold() in (PERSON, settings.entity_types[0].name.casefold())
 
 
 def _holds_one(fact: NamedFact, content: str) -> bool:
@@ -192,13 +227,9 @@ def _holds_one(fact: NamedFact, content: str) -> bool:
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
         return False
-    marks = [words for words in (fact.quote, *fact.objects) if words]
-    sentences = [sentence for sentence in _SENTENCE.split(content) if _has_any(sentence, marks)]
+    words = [word for word in (fact.quote, *fact.objects) if word]
+    sentences = [each for each in _SENTENCE.split(content) if any(word in each for word in words)]
     return not _CHANGE.search(" ".join((fact.predicate.replace("_", " "), fact.sentence, fact.quote, *sentences)))
-
-
-def _has_any(sentence: str, marks: Iterable[str]) -> bool:
-    return any(mark in sentence for mark in marks)
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
@@ -210,55 +241,112 @@ def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
     return bool(rivals) and all(keys.isdisjoint(map(alias_key, row["names"])) for row in rivals)
 
 
-# What an episode says of a name
-
-
-def _says_apart(name: str, content: str) -> bool:
-    """Return whether *content* says that *name* is not the one who is known by it: "a different Anna"."""
-    escaped = re.escape(name)
-    patterns = (
-        rf"\b(?:different|another|other|second|separate)\s+(?:{_WORD}\s+){{0,2}}?{escaped}\b",
-        rf"\bnot\s+(?:the|that|our|my|your|his|her)\s+(?:same\s+|usual\s+|other\s+)?(?:{_WORD}\s+)?{escaped}\b",
-        rf"\b{escaped}\b\s*[,(–—-]?\s*(?:who\s+is\s+)?not\s+(?:the|my|our|your)\s+(?:same|one|{_WORD}\s+(?:one|{escaped}))",
-        rf"\b{escaped}\b[^.!?\n]{{0,40}}\b(?:namesake|(?:the|by\s+the)\s+same\s+name|no\s+relation\s+to)\b",
-        rf"(?:另一个|另外一个|另一位|另外一位|别的|不同的|第二个){_CHINESE_GAP}{escaped}",
-        rf"不是(?:那个|那位|同一个|我们的|我的|之前的){_CHINESE_GAP}{escaped}",
-        rf"{escaped}[^。！？\n]{{0,10}}(?:同名|不是同一个人)",
-    )
-    possible = [pattern for sign, pattern in zip(_APART, patterns, strict=True) if sign.search(content)]
-    return any(re.search(pattern, content, re.IGNORECASE) for pattern in possible)
-
-
-_CHINESE_GAP = r"[\u4e00-\u9fff]{0,4}?"
-
-
-def _introduce(name: str, content: str, *, nickname: bool) -> set[str]:
-    """Return the nouns by which *content* introduces *name*: "surgeon" of "Anna, a surgeon in Oslo".
-
-    A *nickname* is introduced by whose it is too: "my neighbour Bob".
-    """
-    escaped = re.escape(name)
-    patterns = [
-        rf"\b{escaped}\s*[,(–—]\s*(?:an?)\s+(?P<who>[^,;.!?()\n–—]{{2,60}})",
-        rf"\b(?:an?|some)\s+(?P<who>(?:{_WORD}\s+){{1,5}}?)(?:named|called|by\s+the\s+name\s+of)\s+{escaped}\b",
-        rf"\b(?:my|our|his|her|their)\s+new\s+(?P<who>(?:{_WORD}\s+){{0,2}}?{_WORD})\s*,?\s*{escaped}\b",
-        rf"(?:一个|一位|有个|有位|新来的)(?P<who>[\u4e00-\u9fff]{{0,8}}?)(?:名叫|叫做|叫|名字是){escaped}",
-    ]
-    if nickname:
-        patterns.append(
-            rf"\b(?:my|our|his|her|their)\s+(?P<who>(?:[a-z'’-]+\s+){{0,2}}?[a-z'’-]+)\s*,?\s+(?-i:{escaped})\b"
-        )
-    nouns: set[str] = set()
-    for sign, pattern in zip(_INTRODUCED, patterns, strict=False):
-        for match in re.finditer(pattern, content, re.IGNORECASE) if sign.search(content) else ():
-            head = _PREPOSITION.split(match["who"], maxsplit=1)[0]
-            nouns |= _nouns(head) - set(tokenise.terms(name))
-    return nouns
-
-
 def _nouns(words: str) -> set[str]:
     """Return the last word of *words* with content, in English; in Chinese, all of them."""
     if not words.isascii():
-        return set(tokenise.terms(words))
-    content = [word for word in words.split() if content_words(word)]
-    return set(tokenise.terms(content[-1])) if content else set()
+        return set(terms(words))
+    return set(next((stems for word in reversed(words.split()) if (stems := terms(word))), ()))
+
+
+# Owners
+
+
+def split_owner(name: str) -> tuple[str, str] | None:
+    """Return the canonical names of the owner and of the thing in "Ann's pendant"; ``None`` for all else."""
+    match = _OWNED.fullmatch(name)
+    if match is None or not is_bare_noun(noun := match["noun"] or match["thing"]):
+        return None
+    return canonical_name(match["owner"] or match["chinese"]), canonical_name(noun)
+
+
+def is_bare_noun(name: str) -> bool:
+    """Return whether *name* is a common noun such as "pendant" or "吊坠", with nothing that tells whose it is."""
+    if _CHINESE.fullmatch(name):
+        return "的" not in name
+    words = name.split()
+    return len(words) <= LONGEST_NOUN and name.islower() and all(word.replace("-", "").isalpha() for word in words)
+
+
+def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
+    """Return *mentions* with the owners of bare nouns in their names, where the episode says whose they are."""
+    by_name = {canonical_name(mention.called): mention for mention in mentions}
+    named: list[Mention] = []
+    for mention in mentions:
+        noun = _DETERMINER.sub("", mention.name, count=1)
+        owner = None
+        if not mention.words and mention.type.casefold() not in SHARED_TYPES and is_bare_noun(noun):
+            owner = _find_owner(noun, mention, by_name, draft)
+        if owner is None or owner is mention:
+            named.append(mention)
+        else:
+            name = f"{owner.name}的{noun}" if _CHINESE.fullmatch(noun) else f"{owner.name}'s {noun}"
+            named.append(replace(mention, name=name, words=mention.name))
+    return tuple(named)
+
+
+def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
+    """Return whom *noun* belongs to: by the words around it, else by a fact that somebody has it."""
+    content = _put_mark(noun, _find_passages(noun, draft.episode.text))
+    speaker = by_name.get(canonical_name(draft.episode.speaker or ""))
+    if speaker is not None and _MINE.search(content):
+        return speaker
+    for match in _HIS.finditer(content):
+        person = _find_named(match["owner"], by_name)
+        if person is not None and f"{canonical_name(person.called)}'s {canonical_name(noun)}" not in by_name:
+            return person
+    for key, person in by_name.items():
+        if _CHINESE.fullmatch(noun) and f"{person.called}的{_NAME}" in content and key != canonical_name(noun):
+            return person
+    return _find_subject(mention, by_name, draft) if _ONE.search(content) else None
+
+
+def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
+    """Return the mention called *name*, or the only one of whose name it is a part."""
+    key = canonical_name(name)
+    if key in by_name:
+        return by_name[key]
+    partial = [mention for full, mention in by_name.items() if key in full.split()]
+    return partial[0] if len(partial) == 1 else None
+
+
+def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
+    """Return the one that the reading says has the *mention*, which is one thing: "a pendant", not "coffee"."""
+    key = canonical_name(mention.name)
+    for fact in draft.stated or ():
+        if _HAS.fullmatch(predicate_name(fact.predicate)) and key in map(canonical_name, fact.objects):
+            owner = by_name.get(canonical_name(fact.subject))
+            if owner is not None and not is_pronoun(owner.name) and not is_bare_noun(owner.called):
+                return owner
+    return None
+
+
+# Names that speakers give
+
+
+def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
+    """Return *mentions* with a mark on the name by which the speaker introduces themselves, if they do."""
+    key = canonical_name(draft.episode.speaker or "")
+    speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)
+    name = _find_own_name(mentions, speaker, draft.episode.text[:SHORT]) if speaker else None
+    if speaker is None or name is None or canonical_name(name) == key:
+        return tuple(mentions)
+    named = [
+        replace(mention, introduces=speaker.name) if canonical_name(mention.name) == canonical_name(name) else mention
+        for mention in mentions
+    ]
+    if not any(mention.introduces for mention in named):
+        named.append(Mention(display_name(name), speaker.type, introduces=speaker.name))
+    return tuple(named)
+
+
+def _find_own_name(mentions: Sequence[Mention], speaker: Mention, content: str) -> str | None:
+    match = _GIVES_NAME.search(content)
+    if match is not None:
+        name = match["name"] or match["chinese"]
+        # "My name is on the list": a name has a capital, or the reading has it as one.
+        listed = canonical_name(name) in {canonical_name(mention.name) for mention in mentions}
+        return name if listed or match["chinese"] or name[0].isupper() else None
+    if canonical_name(speaker.name) not in ROLES:
+        return None
+    people = (mention.name for mention in mentions if mention.type == speaker.type and mention is not speaker)
+    return next((name for name in people if _IS_NAMED.search(_put_mark(name, content, exact=True))), None)

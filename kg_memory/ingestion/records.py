@@ -115,7 +115,6 @@ class Mention:
     name: str
     type: str
     words: str = ""
-    owner: str = ""
     introduces: str = ""
 
     @property

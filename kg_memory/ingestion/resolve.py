@@ -11,15 +11,17 @@ from kg_memory.falkor.queries import ingestion as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import refuse_other_vectors
 from kg_memory.ingestion.namesakes import (
+    SHARED_TYPES,
     Candidate,
     alias_keys,
     doubt_namesakes,
     doubt_speaker,
+    is_bare_noun,
     mark_other_speakers,
     may_be_of_type,
     speaks,
+    split_owner,
 )
-from kg_memory.ingestion.owners import SHARED_TYPES, is_bare_noun, split_owner
 from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
 from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import RESOLVE
