@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import periods
-from kg_memory.text.dates.periods import Rule
+from kg_memory.text.dates.periods import Rule, add_rule
 
 _DIGITS = dict(zip("〇零一二两三四五六七八九", (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _N = r"(?:\d{1,3}|[一二两三四五六七八九十]{1,3}|好?几|半)"
@@ -16,39 +17,33 @@ _SMALL = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _YEAR = r"(?:\d{4}|[一二][〇零一二三四五六七八九]{3})"
 _WEEK = r"(?:周|星期|礼拜)"
 _UNITS = {
-    "分钟": "minute",
-    "小时": "hour",
-    "钟头": "hour",
-    "天": "day",
-    "日": "day",
-    "周": "week",
-    "星期": "week",
-    "礼拜": "week",
-    "月": "month",
-    "年": "year",
-    "季度": "season",
+    words: unit
+    for unit, names in {
+        "minute": "分钟",
+        "hour": "小时 钟头",
+        "day": "天 日",
+        "week": "周 星期 礼拜",
+        "month": "月",
+        "season": "季度",
+        "year": "年",
+    }.items()
+    for words in names.split()
 }
 _UNIT = r"(?:个半?)?(?:分钟|小时|钟头|天|日|周|星期|礼拜|月|年)"
 _SEASONS = {"春": periods.SPRING, "夏": periods.SUMMER, "秋": periods.AUTUMN, "冬": periods.WINTER}
 _YEARS = {"大前年": -3, "前年": -2, "去年": -1, "上一年": -1, "今年": 0, "本年": 0, "明年": 1, "后年": 2}
 _DAYS = {
-    "大前天": -3,
-    "前天": -2,
-    "前晚": -2,
-    "昨天": -1,
-    "昨日": -1,
-    "昨晚": -1,
-    "昨夜": -1,
-    "今天": 0,
-    "今日": 0,
-    "今早": 0,
-    "今晚": 0,
-    "明天": 1,
-    "明日": 1,
-    "明早": 1,
-    "明晚": 1,
-    "后天": 2,
-    "大后天": 3,
+    words: offset
+    for offset, names in {
+        -3: "大前天",
+        -2: "前天 前晚",
+        -1: "昨天 昨日 昨晚 昨夜",
+        0: "今天 今日 今早 今晚",
+        1: "明天 明日 明早 明晚",
+        2: "后天",
+        3: "大后天",
+    }.items()
+    for words in names.split()
 }
 _WHICH = r"(?:上上个?|上个?|前一?个|这个?|本|下下个?|下个?)"
 _AHEAD = re.compile(r"要|会|将|打算|计划|准备|想去|下|快|即将|截止|预定|希望")
@@ -56,6 +51,12 @@ _BACK = re.compile(r"了|过|曾|以前|已经|刚")
 _SINCE = re.compile("以来|至今|到现在")
 _ONWARDS = re.compile("开始|起")
 _SENTENCE_END = re.compile(r"[。！？；\n!?;]")
+_YEAR_WORD = "|".join(sorted(_YEARS, key=len, reverse=True))
+_DAY_WORD = "|".join(sorted(_DAYS, key=len, reverse=True))
+
+RULES: list[Rule] = []
+"""The expressions and the functions that resolve them; of two that are equally long the first one counts."""
+_rule = partial(add_rule, RULES)
 
 
 def _tense(match: re.Match[str]) -> int:
@@ -68,7 +69,7 @@ def _tense(match: re.Match[str]) -> int:
 
 
 def _number(text: str) -> int:
-    """Return the whole number below 100 that *text* spells in digits or characters."""
+    """Return the whole number that *text* spells: in digits, their characters, or with a ten."""
     if text.isdigit():
         return int(text)
     tens, ten, ones = text.rpartition("十")
@@ -77,36 +78,16 @@ def _number(text: str) -> int:
     return (_DIGITS[tens] if tens else 1) * 10 + (_DIGITS[ones] if ones else 0)
 
 
-def _year_number(text: str) -> int:
-    return int(text) if text.isdigit() else int("".join(str(_DIGITS[character]) for character in text))
-
-
 def _offset(which: str) -> int:
     if which.startswith(("上上", "下下")):
         return -2 if which[0] == "上" else 2
     return {"上": -1, "前": -1, "下": 1}.get(which[0], 0)
 
 
-def _date(match: re.Match[str], now: datetime) -> Interval:
-    """Read a year, perhaps with a month and a day; the year may be a word such as 去年."""
-    year_, month_, day_ = match["year"], match["month"], match["day"]
-    whole = now.year + _YEARS[year_] if year_ in _YEARS else _year_number(year_.rstrip("年"))
-    if match["season"]:
-        return periods.season(whole, _SEASONS[match["season"]], now)
-    if match["part"]:
-        return periods.month(whole, 1 if match["part"] == "初" else 12, now)
-    if month_ is None:
-        return periods.year(whole, now)
-    if day_:
-        return periods.date(whole, _number(month_), _number(day_), now)
-    return _calendar_month(whole, _number(month_), now)
-
-
-def _month_day(match: re.Match[str], now: datetime) -> Interval:
-    month_, day_ = _number(match["month"]), match["day"]
-    if day_:
-        return _yearly(match, now, lambda year_: periods.date(year_, month_, _number(day_), now))
-    return _yearly(match, now, lambda year_: _calendar_month(year_, month_, now))
+def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:
+    if not 1 <= month_ <= 12:
+        raise ValueError("no such month")
+    return periods.month(year_, month_, now)
 
 
 def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
@@ -118,12 +99,40 @@ def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]
     return periods.started(now, make) if onwards else periods.yearly(now, make, which)
 
 
-def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:
-    if not 1 <= month_ <= 12:
-        raise ValueError("no such month")
-    return periods.month(year_, month_, now)
+@_rule(
+    rf"(?<![\d〇零一二三四五六七八九十])(?P<year>{_YEAR}年|{_YEAR_WORD})(?!前|后|来|级)(?:的|\s)?"
+    rf"(?:(?P<month>{_SMALL})月份?(?:(?P<day>{_SMALL})[日号])?|(?P<season>[春夏秋冬])[天季]?|年?(?P<part>[初底末]))?"
+)
+def _date(match: re.Match[str], now: datetime) -> Interval:
+    """Read a year, perhaps with a month and a day; the year may be a word such as 去年."""
+    year_, month_, day_ = match["year"], match["month"], match["day"]
+    whole = now.year + _YEARS[year_] if year_ in _YEARS else _number(year_.rstrip("年"))
+    if match["season"]:
+        return periods.season(whole, _SEASONS[match["season"]], now)
+    if match["part"]:
+        return periods.month(whole, 1 if match["part"] == "初" else 12, now)
+    if month_ is None:
+        return periods.year(whole, now)
+    if day_:
+        return periods.date(whole, _number(month_), _number(day_), now)
+    return _calendar_month(whole, _number(month_), now)
 
 
+@_rule(rf"(?<![\d个年〇零一二三四五六七八九十])(?P<month>{_SMALL})月(?:份|(?P<day>{_SMALL})[日号])?(?![个前后])")
+def _month_day(match: re.Match[str], now: datetime) -> Interval:
+    month_, day_ = _number(match["month"]), match["day"]
+    if day_:
+        return _yearly(match, now, lambda year_: periods.date(year_, month_, _number(day_), now))
+    return _yearly(match, now, lambda year_: _calendar_month(year_, month_, now))
+
+
+@_rule(_DAY_WORD)
+def _day(match: re.Match[str], now: datetime) -> Interval:
+    return periods.day(now, _DAYS[match[0]])
+
+
+@_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>年)(?P<half>半)(?P<direction>之?以?前|之?以?后)")
+@_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>{_UNIT})(?P<direction>之?以?前|之?以?后)")
 def _steps(match: re.Match[str], now: datetime) -> Interval:
     back = "前" in match["direction"]
     unit = _UNITS[match["unit"].removeprefix("个").removeprefix("半")]
@@ -138,6 +147,14 @@ def _steps(match: re.Match[str], now: datetime) -> Interval:
     return periods.steps_away(now, -count_ if back else count_, unit, vague=vague)
 
 
+@_rule(r"前(?P<n>几|两|些)(?P<unit>天|个月|周|年|日)")
+def _recent(match: re.Match[str], now: datetime) -> Interval:
+    unit = _UNITS[match["unit"].removeprefix("个")]
+    return periods.steps_away(now, -2 if match["n"] == "两" else -3, unit, vague=True)
+
+
+@_rule(rf"(?<!\d)(?P<n>{_N})(?P<unit>年)(?:以|多)?来")
+@_rule(rf"(?:已经?|快|都)有?(?P<n>{_N})(?P<unit>个?(?:年|月|星期|礼拜|周))多?了")
 def _since(match: re.Match[str], now: datetime) -> Interval:
     unit = _UNITS[match["unit"].removeprefix("个")]
     vague = "几" in match["n"]
@@ -146,6 +163,14 @@ def _since(match: re.Match[str], now: datetime) -> Interval:
     return Interval(began.start, None, began.precision)
 
 
+@_rule(rf"(?P<which>{_WHICH})?(?:周末)")
+def _weekend(match: re.Match[str], now: datetime) -> Interval:
+    if match["which"]:
+        return periods.weekend(now, _offset(match["which"]))
+    return periods.weekend(now, 0 if _tense(match) > 0 or now.weekday() >= 5 else -1)
+
+
+@_rule(rf"(?P<which>{_WHICH})?{_WEEK}(?P<weekday>[一二三四五六日天])(?![个年月周])")
 def _weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = "一二三四五六日".index(match["weekday"].replace("天", "日"))
     if match["which"]:
@@ -153,57 +178,15 @@ def _weekday(match: re.Match[str], now: datetime) -> Interval:
     return periods.next_weekday(now, day_) if _tense(match) > 0 else periods.last_weekday(now, day_, today_counts=True)
 
 
-def _weekend(match: re.Match[str], now: datetime) -> Interval:
-    if match["which"]:
-        return periods.weekend(now, _offset(match["which"]))
-    return periods.weekend(now, 0 if _tense(match) > 0 or now.weekday() >= 5 else -1)
+@_rule(rf"(?P<which>{_WHICH}){_WEEK}(?![一二三四五六日天末])")
+def _week(match: re.Match[str], now: datetime) -> Interval:
+    return periods.week(now, _offset(match["which"]))
 
 
+@_rule(rf"(?P<which>{_WHICH})月(?:(?P<day>{_SMALL})[日号]|(?P<part>[初中底末]))?")
 def _which_month(match: re.Match[str], now: datetime) -> Interval:
     whole = periods.month(now.year, now.month + _offset(match["which"]), now)
     if match["day"] and whole.start:
         return periods.day(whole.start.replace(day=_number(match["day"])))
     part = {"初": 0, "中": 1, "底": 2, "末": 2}.get(match["part"] or "")
     return whole if part is None else periods.third(whole, part)
-
-
-def _recent(match: re.Match[str], now: datetime) -> Interval:
-    unit = _UNITS[match["unit"].removeprefix("个")]
-    return periods.steps_away(now, -2 if match["n"] == "两" else -3, unit, vague=True)
-
-
-def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-_YEAR_WORD = "|".join(sorted(_YEARS, key=len, reverse=True))
-_DAY_WORD = "|".join(sorted(_DAYS, key=len, reverse=True))
-
-RULES: tuple[Rule, ...] = (
-    (
-        _rule(
-            rf"(?<![\d〇零一二三四五六七八九十])(?P<year>{_YEAR}年|{_YEAR_WORD})(?!前|后|来|级)(?:的|\s)?"
-            rf"(?:(?P<month>{_SMALL})月份?(?:(?P<day>{_SMALL})[日号])?|(?P<season>[春夏秋冬])[天季]?|年?(?P<part>[初底末]))?"
-        ),
-        _date,
-    ),
-    (
-        _rule(
-            rf"(?<![\d个年〇零一二三四五六七八九十])(?P<month>{_SMALL})月(?:份|(?P<day>{_SMALL})[日号])?(?![个前后])"
-        ),
-        _month_day,
-    ),
-    (_rule(_DAY_WORD), lambda match, now: periods.day(now, _DAYS[match[0]])),
-    (_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>{_UNIT})(?P<direction>之?以?前|之?以?后)"), _steps),
-    (_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>年)(?P<half>半)(?P<direction>之?以?前|之?以?后)"), _steps),
-    (_rule(r"前(?P<n>几|两|些)(?P<unit>天|个月|周|年|日)"), _recent),
-    (_rule(rf"(?:已经?|快|都)有?(?P<n>{_N})(?P<unit>个?(?:年|月|星期|礼拜|周))多?了"), _since),
-    (_rule(rf"(?<!\d)(?P<n>{_N})(?P<unit>年)(?:以|多)?来"), _since),
-    (_rule(rf"(?P<which>{_WHICH})?(?:周末)"), _weekend),
-    (_rule(rf"(?P<which>{_WHICH})?{_WEEK}(?P<weekday>[一二三四五六日天])(?![个年月周])"), _weekday),
-    (
-        _rule(rf"(?P<which>{_WHICH}){_WEEK}(?![一二三四五六日天末])"),
-        lambda match, now: periods.week(now, _offset(match["which"])),
-    ),
-    (_rule(rf"(?P<which>{_WHICH})月(?:(?P<day>{_SMALL})[日号]|(?P<part>[初中底末]))?"), _which_month),
-)

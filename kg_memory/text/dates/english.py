@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import periods
@@ -12,6 +13,7 @@ from kg_memory.text.dates.periods import (
     BACK,
     PERFECT,
     Rule,
+    add_rule,
     instant_of,
     sentence_around,
     tense_of,
@@ -20,13 +22,6 @@ from kg_memory.text.dates.periods import (
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-SEASONS = {
-    "spring": periods.SPRING,
-    "summer": periods.SUMMER,
-    "fall": periods.AUTUMN,
-    "autumn": periods.AUTUMN,
-    "winter": periods.WINTER,
-}
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen twenty"
@@ -61,6 +56,39 @@ YEAR = r"(?:1[5-9]\d\d|20\d\d)"
 NTH = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 
 _ = r"\s{1,3}"
+_DAYS = {
+    words: offset
+    for offset, names in {
+        -2: "the day before yesterday|day before yesterday",
+        -1: "yesterday|last night",
+        0: "today|tonight|this morning|this afternoon|this evening|earlier today",
+        1: "tomorrow",
+        2: "the day after tomorrow|day after tomorrow",
+    }.items()
+    for words in names.split("|")
+}
+_HOLIDAYS = {
+    words: date
+    for date, names in {
+        (12, 24): "christmas eve",
+        (12, 25): "christmas|christmas day|xmas",
+        (12, 31): "new year's eve",
+        (1, 1): "new year|new year's|new year's day",
+        (10, 31): "halloween",
+    }.items()
+    for words in names.split("|")
+}
+"""The month and the day of holidays, but for Easter."""
+_HOLIDAY = "|".join(("easter", *sorted(_HOLIDAYS, reverse=True))).replace("'", "['’]")
+_LEAD = (
+    r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|"
+    r"starting)"
+)
+_IT_WAS = rf"(?:it{_}was(?:{_}actually|{_}really)?|I{_}meant)"
+
+RULES: list[Rule] = []
+"""The expressions and the functions that resolve them; of two that are equally long the first one counts."""
+_rule = partial(add_rule, RULES)
 
 
 def number(text: str) -> tuple[float, bool]:
@@ -95,15 +123,47 @@ def _month(text: str) -> int:
     return MONTHS.index(text.casefold()[:3]) + 1
 
 
+def _offset(which: str) -> int:
+    return {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0}.get(which.casefold(), 1)
+
+
+def _period(name: str, now: datetime, offset: int) -> Interval:
+    """Return the week, weekend, month, year or season *offset* of them after the present one."""
+    match name:
+        case "week":
+            return periods.week(now, offset)
+        case "weekend":
+            # On Monday "last weekend" is two days ago; on Sunday it is a week ago, which is the same rule.
+            return periods.weekend(now, offset)
+        case "month":
+            return periods.month(now.year, now.month + offset, now)
+        case "year":
+            return periods.year(now.year + offset, now)
+    return periods.season_near(now, periods.SEASONS[name], offset)
+
+
+def _amount(match: re.Match[str]) -> tuple[float, str, bool]:
+    """Return the number of units that *match* names, the unit, and whether the number is vague."""
+    count, vague = number(match["n"] or "one")
+    name, count = unit(match["unit"], count)
+    return count + 0.5 * bool((match.groupdict().get("half") or "").strip()), name, vague
+
+
+@_rule(
+    r"(?<!\d)(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})[T ](?P<hour>\d{1,2}):(?P<minute>\d{2})"
+    r"(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?(?P<zone>Z|[+-]\d{2}(?::?\d{2})?)?(?!\d)"
+)
 def _instant(match: re.Match[str], now: datetime) -> Interval:
     start = instant_of(match, now.tzinfo or UTC)
     return Interval(start, start + timedelta(seconds=1 if match["second"] else 60), "instant")
 
 
+@_rule(r"(?<![\d-])(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?![\d-])")
 def _iso_day(match: re.Match[str], now: datetime) -> Interval:
     return periods.date(int(match["year"]), int(match["month"]), int(match["day"]), now)
 
 
+@_rule(r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?![\d/])")
 def _numeric_date(match: re.Match[str], now: datetime) -> Interval:
     first, second, year_ = int(match["a"]), int(match["b"]), int(match["year"])
     # 6/9/2023 is read as in the US, 09.06.2023 as in Europe, and 25/12/2023 can be read in one way only.
@@ -111,6 +171,8 @@ def _numeric_date(match: re.Match[str], now: datetime) -> Interval:
     return periods.date(year_, second if day_first else first, first if day_first else second, now)
 
 
+@_rule(rf"(?<![\d.:-])(?P<day>{NTH})\s{{0,2}}(?:of\s)?(?P<month>{ANY_MONTH})(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?")
+@_rule(rf"\b(?P<month>{ANY_MONTH})\s{{0,2}}(?:the\s)?(?P<day>{NTH})(?![\d:])(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?")
 def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
     if match["year"]:
@@ -118,6 +180,7 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
     return yearly_by_words(match, now, lambda year_: periods.date(year_, month_, day_, now))
 
 
+@_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)")
 def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
     day_ = int(match["day"])
     offsets = (0, 1, 2) if tense_of(match) > 0 else (0, -1, -2)
@@ -132,24 +195,11 @@ def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
     raise ValueError("no such day")
 
 
-def _month_year(match: re.Match[str], now: datetime) -> Interval:
-    return periods.month(int(match["year"]), _month(match["month"]), now)
-
-
-def _bare_month(match: re.Match[str], now: datetime) -> Interval:
-    month_ = _month(match["month"])
-    return yearly_by_words(match, now, lambda year_: periods.month(year_, month_, now))
-
-
-def _which_month(match: re.Match[str], now: datetime) -> Interval:
-    month_, offset = _month(match["month"]), _offset(match["which"])
-    if offset == 0:
-        return periods.month(now.year, month_, now)
-    if offset < 0:
-        return periods.month(now.year - (month_ >= now.month), month_, now)
-    return periods.month(now.year + (month_ <= now.month), month_, now)
-
-
+# As an edge only: "at Christmas" is as long as one likes, and "by Christmas I had a job" tells of any year.
+@_rule(
+    rf"\b(?:since|until|till|before){_}(?P<span>(?P<holiday>{_HOLIDAY})"
+    rf"(?:{_}(?P<year>{YEAR}))?)(?=\s?$|\s?[,.!?;:)\n]|{_}(?:and|or|but|so|because|when|while|in|at|on|to|I|we)\b)"
+)
 def _holiday(match: re.Match[str], now: datetime) -> Interval:
     name = match["holiday"].casefold().replace("’", "'")
 
@@ -159,37 +209,46 @@ def _holiday(match: re.Match[str], now: datetime) -> Interval:
     return of(int(match["year"])) if match["year"] else yearly_by_words(match, now, of)
 
 
+@_rule(rf"(?<!\d )\b(?P<month>{ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{YEAR})\b")
+def _month_year(match: re.Match[str], now: datetime) -> Interval:
+    return periods.month(int(match["year"]), _month(match["month"]), now)
+
+
+@_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b")
 def _season_year(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season(int(match["year"]), SEASONS[match["season"].casefold()], now)
+    return periods.season(int(match["year"]), periods.SEASONS[match["season"].casefold()], now)
 
 
+@_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})")
 def _bare_season(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if tense_of(match) > 0 else -1)
+    return periods.season_near(now, periods.SEASONS[match["season"].casefold()], 0 if tense_of(match) > 0 else -1)
 
 
-def _offset(which: str) -> int:
-    return {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0}.get(which.casefold(), 1)
+@_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)")
+def _which_month(match: re.Match[str], now: datetime) -> Interval:
+    month_, offset = _month(match["month"]), _offset(match["which"])
+    if offset == 0:
+        return periods.month(now.year, month_, now)
+    if offset < 0:
+        return periods.month(now.year - (month_ >= now.month), month_, now)
+    return periods.month(now.year + (month_ <= now.month), month_, now)
 
 
+@_rule(rf"\b(?:{_LEAD}|{_IT_WAS})[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)")
+def _bare_month(match: re.Match[str], now: datetime) -> Interval:
+    month_ = _month(match["month"])
+    return yearly_by_words(match, now, lambda year_: periods.month(year_, month_, now))
+
+
+@_rule(
+    rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<period>week|month|year|weekend|"
+    rf"{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"
+)
 def _which_period(match: re.Match[str], now: datetime) -> Interval:
-    offset, name = _offset(match["which"]), match["period"].casefold()
-    if name in SEASONS:
-        return periods.season_near(now, SEASONS[name], offset)
-    if name == "week":
-        return periods.week(now, offset)
-    if name == "month":
-        return periods.month(now.year, now.month + offset, now)
-    if name == "year":
-        return periods.year(now.year + offset, now)
-    # On Monday "last weekend" is two days ago; on Sunday it is a week ago, which is the same rule.
-    return periods.weekend(now, offset)
+    return _period(match["period"].casefold(), now, _offset(match["which"]))
 
 
-def _weekend(match: re.Match[str], now: datetime) -> Interval:
-    back = 0 if tense_of(match) > 0 or now.weekday() >= 5 else -1
-    return periods.weekend(now, back)
-
-
+@_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b")
 def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
     which, day_ = _offset(match["which"]), weekday(match["weekday"])
     if which < 0:
@@ -201,6 +260,7 @@ def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
     return periods.next_weekday(now, day_)
 
 
+@_rule(rf"(?<!\bevery )(?<!\beach )\b(?P<weekday>{WEEKDAY})\b(?!s|{_}(?:mornings|afternoons|evenings|nights)\b)")
 def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = weekday(match["weekday"])
     if tense_of(match) > 0:
@@ -208,42 +268,43 @@ def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
     return periods.last_weekday(now, day_, today_counts=True)
 
 
+@_rule(r"\b(?:over|on|at|during) the weekend\b")
+def _weekend(match: re.Match[str], now: datetime) -> Interval:
+    back = 0 if tense_of(match) > 0 or now.weekday() >= 5 else -1
+    return periods.weekend(now, back)
+
+
+@_rule(rf"\bin{_}(?:about{_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!{_}of\b)")
+@_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?{_}from{_}now\b")
+@_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?(?P<half>{_}and a half)?{_}(?P<back>ago|back|earlier)\b")
 def _steps(match: re.Match[str], now: datetime) -> Interval | None:
-    parts = match.groupdict()
-    count, vague = number(parts["n"])
-    name, count = unit(parts["unit"], count)
-    if (parts.get("half") or "").strip():
-        count += 0.5
-    back = parts.get("back")
+    count, name, vague = _amount(match)
+    back = match.groupdict().get("back")
     if back is None and tense_of(match) < 0:
         return None  # "I read it in two days" is a duration
     return periods.steps_away(now, -count if back else count, name, vague=vague)
 
 
-def _weekends_ago(match: re.Match[str], now: datetime) -> Interval:
-    count = -int(number(match["n"])[0])
-    name = match["unit"].casefold()
-    if name in WEEKDAYS:
-        last = periods.last_weekday(now, weekday(name)).start
-        return periods.day(last or now, 7 * (count + 1))
-    return periods.weekend(now, count)
+@_rule(
+    rf"\b(?:the{_})?(?P<unit>week|month|year|weekend|{WEEKDAY}){_}before{_}last\b(?!{_}(?:week|month|"
+    rf"year|{WEEKDAY}))"
+)
+@_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b")
+def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
+    """Read "two weekends ago", and "the weekend before last", which is the same."""
+    count, name = int(number(match.groupdict().get("n") or "two")[0]), match["unit"].casefold()
+    if name not in WEEKDAYS:
+        return _period(name, now, -count)
+    return periods.day(periods.last_weekday(now, weekday(name)).start or now, 7 * (1 - count))
 
 
-def _before_last(match: re.Match[str], now: datetime) -> Interval:
-    name = match["unit"].casefold()
-    if name in WEEKDAYS:
-        return periods.day(periods.last_weekday(now, weekday(name)).start or now, -7)
-    if name == "weekend":
-        return periods.weekend(now, -2)
-    if name == "week":
-        return periods.week(now, -2)
-    return periods.month(now.year, now.month - 2, now) if name == "month" else periods.year(now.year - 2, now)
-
-
+@_rule(
+    rf"\bfor{_}(?:about{_}|over{_}|almost{_}|nearly{_}|around{_})?(?P<past>the{_}(?:past|"
+    rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
+)
 def _since(match: re.Match[str], now: datetime) -> Interval | None:
     """Read "for 4 years" as "since then", unless the sentence is about the past or the future."""
-    count, vague = number(match["n"])
-    name, count = unit(match["unit"], count)
+    count, name, vague = _amount(match)
     sentence = sentence_around(match).replace("’", "'")
     over = BACK.search(sentence) or AHEAD.search(sentence)
     if over and not PERFECT.search(sentence) and not match["past"]:
@@ -253,145 +314,33 @@ def _since(match: re.Match[str], now: datetime) -> Interval | None:
     return Interval(began.start, None, began.precision)
 
 
+@_rule(rf"\b(?:in|over|during|within){_}the{_}(?:past|last){_}(?:(?P<n>{NUMBER}){_})?(?P<unit>{UNIT})s?\b")
 def _within(match: re.Match[str], now: datetime) -> Interval:
-    count, vague = number(match["n"] or "one")
-    name, count = unit(match["unit"], count)
+    count, name, vague = _amount(match)
     began = periods.steps_away(now, -count, name, vague=vague)
     return Interval(began.start, now + timedelta(microseconds=1), began.precision)
 
 
+@_rule(r"\bthe other day\b")
+def _other_day(_: re.Match[str], now: datetime) -> Interval:
+    return periods.steps_away(now, -3, "day", vague=True)
+
+
+@_rule(r"\b(?:" + "|".join(sorted(map(re.escape, _DAYS), key=len, reverse=True)) + r")\b(?!'s)")
+def _day(match: re.Match[str], now: datetime) -> Interval:
+    return periods.day(now, _DAYS[match[0].casefold()])
+
+
+@_rule(r"\((?P<span>(?P<year>(?:19|20)\d\d))\)")
+@_rule(
+    rf"\b(?:{_LEAD}|{_IT_WAS}|year|(?:end|start|beginning|summer|spring|fall|"
+    rf"winter){_}of){_}(?P<span>(?P<year>{YEAR}))\b(?![-/.,]?\d|{_}?(?:%|\$|€|people|dollars|miles|km|"
+    rf"kg|words))"
+)
+def _year(match: re.Match[str], now: datetime) -> Interval:
+    return periods.year(int(match["year"]), now)
+
+
+@_rule(rf"\bthe{_}(?P<year>(?:19|20)\d0)s\b")
 def _decade(match: re.Match[str], now: datetime) -> Interval:
     return periods.year(int(match["year"]), now, 10)
-
-
-_DAYS = {
-    "the day before yesterday": -2,
-    "day before yesterday": -2,
-    "the day after tomorrow": 2,
-    "day after tomorrow": 2,
-    "yesterday": -1,
-    "last night": -1,
-    "today": 0,
-    "tonight": 0,
-    "this morning": 0,
-    "this afternoon": 0,
-    "this evening": 0,
-    "earlier today": 0,
-    "tomorrow": 1,
-}
-_HOLIDAYS = {
-    "christmas": (12, 25),
-    "christmas day": (12, 25),
-    "xmas": (12, 25),
-    "christmas eve": (12, 24),
-    "new year": (1, 1),
-    "new year's": (1, 1),
-    "new year's day": (1, 1),
-    "new year's eve": (12, 31),
-    "halloween": (10, 31),
-}
-"""The month and the day of holidays, but for Easter."""
-_HOLIDAY = "|".join(("easter", *sorted(_HOLIDAYS, reverse=True))).replace("'", "['’]")
-_LEAD = (
-    r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|"
-    r"starting)"
-)
-_IT_WAS = rf"(?:it{_}was(?:{_}actually|{_}really)?|I{_}meant)"
-
-
-def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-RULES: tuple[Rule, ...] = (
-    (
-        _rule(
-            r"(?<!\d)(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})[T ](?P<hour>\d{1,2}):(?P<minute>\d{2})"
-            r"(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?(?P<zone>Z|[+-]\d{2}(?::?\d{2})?)?(?!\d)"
-        ),
-        _instant,
-    ),
-    (_rule(r"(?<![\d-])(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?![\d-])"), _iso_day),
-    (
-        _rule(r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?![\d/])"),
-        _numeric_date,
-    ),
-    (
-        _rule(
-            rf"\b(?P<month>{ANY_MONTH})\s{{0,2}}(?:the\s)?(?P<day>{NTH})(?![\d:])(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?"
-        ),
-        _month_day,
-    ),
-    (
-        _rule(
-            rf"(?<![\d.:-])(?P<day>{NTH})\s{{0,2}}(?:of\s)?(?P<month>{ANY_MONTH})(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?"
-        ),
-        _month_day,
-    ),
-    (_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)"), _day_of_month),
-    (
-        # As an edge only: "at Christmas" is as long as one likes, and "by Christmas I had a job" tells of any year.
-        _rule(
-            rf"\b(?:since|until|till|before){_}(?P<span>(?P<holiday>{_HOLIDAY})"
-            rf"(?:{_}(?P<year>{YEAR}))?)(?=\s?$|\s?[,.!?;:)\n]|{_}(?:and|or|but|so|because|when|while|in|at|on|to|I|we)\b)"
-        ),
-        _holiday,
-    ),
-    (_rule(rf"(?<!\d )\b(?P<month>{ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{YEAR})\b"), _month_year),
-    (_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b"), _season_year),
-    (_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"), _bare_season),
-    (_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)"), _which_month),
-    (_rule(rf"\b(?:{_LEAD}|{_IT_WAS})[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)"), _bare_month),
-    (
-        _rule(
-            rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<period>week|month|year|weekend|"
-            rf"{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"
-        ),
-        _which_period,
-    ),
-    (_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b"), _which_weekday),
-    (
-        _rule(
-            rf"(?<!\bevery )(?<!\beach )\b(?P<weekday>{WEEKDAY})\b(?!s|{_}(?:mornings|afternoons|evenings|nights)\b)"
-        ),
-        _bare_weekday,
-    ),
-    (_rule(r"\b(?:over|on|at|during) the weekend\b"), _weekend),
-    (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?(?P<half>{_}and a half)?{_}(?P<back>ago|back|earlier)\b"), _steps),
-    (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?{_}from{_}now\b"), _steps),
-    (_rule(rf"\bin{_}(?:about{_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!{_}of\b)"), _steps),
-    (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b"), _weekends_ago),
-    (
-        _rule(
-            rf"\bfor{_}(?:about{_}|over{_}|almost{_}|nearly{_}|around{_})?(?P<past>the{_}(?:past|"
-            rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
-        ),
-        _since,
-    ),
-    (
-        _rule(rf"\b(?:in|over|during|within){_}the{_}(?:past|last){_}(?:(?P<n>{NUMBER}){_})?(?P<unit>{UNIT})s?\b"),
-        _within,
-    ),
-    (
-        _rule(
-            rf"\b(?:the{_})?(?P<unit>week|month|year|weekend|{WEEKDAY}){_}before{_}last\b(?!{_}(?:week|month|"
-            rf"year|{WEEKDAY}))"
-        ),
-        _before_last,
-    ),
-    (_rule(r"\bthe other day\b"), lambda _match, now: periods.steps_away(now, -3, "day", vague=True)),
-    (
-        _rule(r"\b(?:" + "|".join(sorted(map(re.escape, _DAYS), key=len, reverse=True)) + r")\b(?!'s)"),
-        lambda match, now: periods.day(now, _DAYS[match[0].casefold()]),
-    ),
-    (
-        _rule(
-            rf"\b(?:{_LEAD}|{_IT_WAS}|year|(?:end|start|beginning|summer|spring|fall|"
-            rf"winter){_}of){_}(?P<span>(?P<year>{YEAR}))\b(?![-/.,]?\d|{_}?(?:%|\$|€|people|dollars|miles|km|"
-            rf"kg|words))"
-        ),
-        lambda match, now: periods.year(int(match["year"]), now),
-    ),
-    (_rule(r"\((?P<span>(?P<year>(?:19|20)\d\d))\)"), lambda match, now: periods.year(int(match["year"]), now)),
-    (_rule(rf"\bthe{_}(?P<year>(?:19|20)\d0)s\b"), _decade),
-)

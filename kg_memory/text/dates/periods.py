@@ -10,12 +10,14 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import Interval
 
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Interval | None]]
+Resolve = Callable[[re.Match[str], datetime], Interval | None]
+Rule = tuple[re.Pattern[str], Resolve]
+"""An expression, and the function that returns the time of a match, relative to the time of writing."""
 
 SPRING, SUMMER, AUTUMN, WINTER = 3, 6, 9, 12
 """The first month of each season of the northern hemisphere."""
@@ -37,7 +39,7 @@ _ISO = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _ISO_SEASON = re.compile(r"(?P<year>\d{4})-?(?P<season>spring|summer|autumn|fall|winter)", re.ASCII | re.IGNORECASE)
-_SEASONS = {"spring": SPRING, "summer": SUMMER, "autumn": AUTUMN, "fall": AUTUMN, "winter": WINTER}
+SEASONS = {"spring": SPRING, "summer": SUMMER, "autumn": AUTUMN, "fall": AUTUMN, "winter": WINTER}
 _VAGUE = re.compile(r"(?P<vague>about|around|circa|by|before)\s(?P<date>.+)", re.IGNORECASE)
 _ISO_WEEK = re.compile(r"(?P<year>\d{4})-?W(?P<week>\d{2})(?:-(?P<weekday>[1-7]))?", re.ASCII | re.IGNORECASE)
 
@@ -49,6 +51,16 @@ class DateMention:
     start: int
     end: int
     interval: Interval
+
+
+def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
+    """Add the decorated function to *rules*, for what matches *pattern*."""
+
+    def add(resolve: Resolve) -> Resolve:
+        rules.append((re.compile(pattern, re.IGNORECASE), resolve))
+        return resolve
+
+    return add
 
 
 def midnight(at: datetime) -> datetime:
@@ -296,7 +308,7 @@ def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
         if match := _ISO_WEEK.fullmatch(stripped):
             return _parse_iso_week(match, zone)
         if match := _ISO_SEASON.fullmatch(stripped):
-            first = datetime(int(match["year"]), _SEASONS[match["season"].casefold()], 1, tzinfo=zone)
+            first = datetime(int(match["year"]), SEASONS[match["season"].casefold()], 1, tzinfo=zone)
             return _unit_at(first, "season")
         match = _ISO.fullmatch(stripped)
         return None if match is None else _parse_iso(match, zone)
@@ -339,25 +351,9 @@ def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
 
 def instant_of(match: re.Match[str], zone: tzinfo) -> datetime:
     """Return the aware instant of a match that has the groups of `_ISO`."""
-    parts = match.groupdict()
-    fraction = (parts["fraction"] or "")[:6].ljust(6, "0")
-    return datetime(
-        int(parts["year"]),
-        int(parts["month"] or 1),
-        int(parts["day"] or 1),
-        int(parts["hour"] or 0),
-        int(parts["minute"] or 0),
-        int(parts["second"] or 0),
-        int(fraction),
-        tzinfo=_parse_zone(parts["zone"], zone),
-    )
-
-
-def _parse_zone(written: str | None, default: tzinfo) -> tzinfo:
-    if written is None:
-        return default
-    if written.upper() in ("Z", "UTC"):
-        return UTC
-    digits = written[1:].replace(":", "").ljust(4, "0")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-    return timezone(-offset if written[0] == "-" else offset)
+    parts = {name: text or "" for name, text in match.groupdict().items()}
+    day = "-".join((parts["year"], (parts["month"] or "1").zfill(2), (parts["day"] or "1").zfill(2)))
+    time = ":".join(((parts["hour"] or "0").zfill(2), parts["minute"] or "00", parts["second"] or "00"))
+    written = f"{day}T{time}.{parts['fraction'] or '0'}{parts['zone'].upper().replace('UTC', 'Z')}"
+    moment = datetime.fromisoformat(written)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)

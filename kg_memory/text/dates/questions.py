@@ -1,18 +1,17 @@
-"""Find the times that a question asks about, and parse a time that a caller gives."""
+"""Find the times that a question asks about, windows and events, and parse a time that a caller gives."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates.events import EventTime, find_events
 from kg_memory.text.dates.find import find_dates
-from kg_memory.text.dates.periods import instant_period, parse_period
-from kg_memory.text.dates.windows import find_windows
+from kg_memory.text.dates.periods import DateMention, instant_period, parse_period
 
 _LONGEST_TIME = 100
 _LONGEST_QUESTION = 1000
@@ -199,3 +198,188 @@ def _question_sentence(text: str) -> tuple[int, int] | None:
         start = end
     asking = [span for span in sentences if re.search(r"[?？]", text[slice(*span)])] or sentences
     return asking[0] if len(asking) == 1 else None
+
+
+# The window of time that a question asks about: "before 2019", "last summer", 去年
+
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_LEAD = re.compile(
+    r"(?:\b(?P<as_of>as\sof|as\sat)|\b(?P<before>before|prior\sto|earlier\sthan)|\b(?P<after>after|later\sthan)|"
+    r"\b(?P<since>since|starting(?:\sin|\sfrom)?)|\b(?P<until>until|till|up\sto)|"
+    r"\b(?P<inside>(?:back\s)?in|on|at|during|over|throughout|within|around|through|across))"
+    r"\s{1,2}(?:(?:about|around|early|late|mid|roughly)\s)?(?:the\s)?(?:year\s|month\sof\s|week\sof\s)?$",
+    re.IGNORECASE,
+)
+_RANGE_LEAD = re.compile(r"\b(?:between|from)\s(?:the\s)?$", re.IGNORECASE)
+_RANGE = re.compile(r"\s(?:and|to|until|till|through|-)\s|[–—~至到]", re.IGNORECASE)
+_ALONE = re.compile(
+    r"(?:the\s)?(?:last|past|previous|this|current|next|coming|upcoming|yesterday|today|tonight|tomorrow|earlier)\b|"
+    r".*\b(?:ago|back|earlier|before|after|last)\b",
+    re.IGNORECASE,
+)
+"""A time that needs no preposition before it."""
+_OWN_LEAD = re.compile(r"(?:in|on|at|during|over|within|since|until|till|ever)\b", re.IGNORECASE)
+_OPENING = re.compile(r"(?:^|[,:(])\s*(?:the\s)?$")
+_DURATION = re.compile(
+    r"(?:in|for|within)\s(?!the\b)(?!\d{4}\b)(?:\w+\s){1,3}?(?:minute|hour|day|week|month|year|decade)s?",
+    re.IGNORECASE,
+)
+_FOLLOWING = re.compile(
+    r"\s*(?:$|[,.?!:;)]|(?:in|on|at|to|from|with|by|for|of|and|or|but|as|while|when|before|after|since|until|if|because|"
+    r"that|which|who|what|where|how|why|did|does|do|is|was|were|are|has|have|had|will|would|can|could|should|he|she|"
+    r"they|i|we|you|it|her|his|their|my|our|the|a|an|there|this|about|\w+ing)\b)",
+    re.IGNORECASE,
+)
+"""The text after a time that is not part of a name: "the 2024 Olympics", "the May report"."""
+_OTHER_CLAUSE = re.compile(
+    r"\b(?:before|after|since|until|till|while|when|whenever|once|as\ssoon\sas|because|if|although|though|than)\b"
+    r"(?!\s(?:the\s)?#)|(?<!know)(?<!think)(?<!believe)(?<!sure)\s(?:that|whom|whose)\s",
+    re.IGNORECASE,
+)
+"""The start of a clause: "after the trip in 2019", "the friend that Ann met in 2019"."""
+_PRONOUN = re.compile(r"(?<![\w'])(?P<before>[\w']+)\s(?:i|he|she|we|they|i've|i'd|she'd|he'd)\s\w", re.IGNORECASE)
+_ASKING = frozenset(
+    "did do does was were is are am had has have will would can could should may might must shall "
+    "didn't wasn't weren't don't doesn't hadn't haven't hasn't what where who whom which why how when "
+    "if that and or but so than think believe guess hope once sure then".split()
+)
+"""A pronoun after another word than these begins a clause about a noun: "the book she read in 2019"."""
+_BESIDE = re.compile(
+    r"\s*(?:,|and|or|vs\.?|versus|than|to|和|与|跟|还是|或者?|、)\s*(?:in\s|on\s|the\s)?", re.IGNORECASE
+)
+_WITHOUT_YEAR = re.compile(
+    r"(?!.*\d{4})(?!.*\b(?:last|past|previous|this|current|next|coming|upcoming|ago|before|after)\b)",
+    re.IGNORECASE,
+)
+_TENSE = re.compile(
+    r"\b(?P<past>did|was|were|had|has|have|been|used\sto|\w{3,}ed|went|wrote|met|made|built|bought|got|left|won|lost)\b|"
+    r"\b(?:will|going\sto|plans?|planning|'ll|supposed\sto|scheduled|due)\b",
+    re.IGNORECASE,
+)
+_HABIT = re.compile(
+    r"\b(?:usually|always|often|ever|every|each|typically|normally|generally|sometimes)\b", re.IGNORECASE
+)
+_NAMES_A_THING = re.compile(r"(?:\b(?:is|are|am)|\b(?:what|who|where|which|that|there|it|how)'s)\b", re.IGNORECASE)
+
+
+def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
+    """Return the window of time that the question *text* asks about, with the words before it, or none.
+
+    *events* are the places of the events in it: a date inside one, or in its clause, dates the event.
+    """
+    dates = find_dates(text, now)
+    mentions = [replace(date, end=date.start + len(text[date.start : date.end].rstrip("的 "))) for date in dates]
+    candidates = (_window(text, mention, mentions, events) for mention in mentions)
+    windows = list(filter(None, candidates))
+    if len(windows) == 2:
+        return _both_sides(windows)
+    return windows if len(windows) == 1 and not _has_rival(text, windows[0], mentions) else []
+
+
+def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
+    """Return whether another time stands beside it on a par: "May 2020 or June 2021"."""
+    if len(mentions) > 1 and _HAN.search(text, window.start, window.end):
+        return True
+    return any(
+        _BESIDE.fullmatch(text, window.end, mention.start) or _BESIDE.fullmatch(text, mention.end, window.start)
+        for mention in mentions
+    )
+
+
+def _both_sides(windows: list[DateMention]) -> list[DateMention]:
+    """Join "after A and before B" into one window; any other pair is unclear."""
+    first, second = (window.interval for window in windows)
+    start, end = first.start or second.start, first.end or second.end
+    if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
+        return []
+    if start is None or end is None or not start < end:
+        return []
+    return [DateMention(windows[0].start, windows[1].end, Interval(start, end, first.precision))]
+
+
+def _window(
+    text: str, mention: DateMention, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]
+) -> DateMention | None:
+    if any(start <= mention.start < end for start, end in events):
+        return None
+    if _HAN.search(text, mention.start, mention.end):
+        return _chinese_window(text, mention)
+    words, before = text[mention.start : mention.end], text[: mention.start]
+    lead = (_RANGE_LEAD.search(before) if _RANGE.search(words) else None) or _LEAD.search(before)
+    lead = None if _OWN_LEAD.match(words) else lead
+    head = before[: lead.start()] if lead else before
+    if lead is None and not (_OWN_LEAD.match(words) or _ALONE.match(words) or _OPENING.search(before)):
+        return None
+    if _DURATION.fullmatch(words) or not _FOLLOWING.match(text, mention.end):
+        return None
+    interval = _apply_lead(mention.interval, lead.lastgroup if lead else None)
+    if interval is None or _in_other_clause(head, mentions, events) or not _fits_tense(text, words, head):
+        return None
+    return DateMention(lead.start() if lead else mention.start, mention.end, interval)
+
+
+def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the time belongs to a clause before it: "after the trip in 2019", "the book she read in 2019"."""
+    masked = head
+    for mention in mentions:
+        if mention.end <= len(head):
+            masked = masked[: mention.start] + "#" * (mention.end - mention.start) + masked[mention.end :]
+    clause = masked.rpartition(",")[2]
+    if _OTHER_CLAUSE.search(clause) or any("," not in head[end:] for _, end in events if end <= len(head)):
+        return True
+    return any(match["before"].casefold() not in _ASKING for match in _PRONOUN.finditer(clause))
+
+
+def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
+    """Return the window that a word such as "before" makes of *interval*, or ``None`` if that side is open."""
+    if kind in ("before", "until"):
+        return Interval(None, interval.start, interval.precision) if interval.start else None
+    if kind == "after":
+        return Interval(interval.end, None, interval.precision) if interval.end else None
+    if kind == "since":
+        return Interval(interval.start, None, interval.precision) if interval.start else None
+    if kind == "as_of":
+        return instant_period(interval.start) if interval.start else None
+    return interval
+
+
+def _fits_tense(text: str, words: str, head: str) -> bool:
+    """Return whether the question has a tense, if its time has no year, and asks about a time and not a thing."""
+    if _WITHOUT_YEAR.match(words) and (_HABIT.search(text) or not _TENSE.search(text)):
+        return False
+    named = _NAMES_A_THING.search(head)
+    # "What is the book she bought in 2019?" asks about the book, which may be mentioned at any time.
+    return named is None or not any(match["past"] for match in _TENSE.finditer(head))
+
+
+# In Chinese
+
+_SUFFIX = re.compile(
+    r"\s?(?:(?P<before>之前|以前|前(?![往面台端辈夫妻任途男女景]))|(?P<after>之后|以后|后(?![来面台端悔]))|(?P<since>以来|至今|开始|起)|"
+    r"(?P<inside>的时候|时|期间|里|中|那年|那时|那会儿|晚上|早上|上午|下午))"
+)
+_PREFIX = re.compile(r"(?:(?P<as_of>截[至止]到?)|(?P<until>直到|一直到)|(?P<inside>在|于)|(?P<since>自从|自|从))\s?$")
+_TAKES_AWAY = re.compile(r"(?:[比像跟和与同为给对每到第]|关于|除了?|不是|结婚|离婚|毕业|搬家|离职|入职|工作|出生)\s?$")
+_THING = re.compile(r"[的届]?\s?(?:奥运|世界杯|亚运|春晚|大会|会议|版|款|届|级|考试|预算|报告|计划|目标|合同|出生)")
+_CHINESE_WITHOUT_YEAR = re.compile(
+    r"[\d一二三四五六七八九十]{1,3}月|(?:周|星期|礼拜)[一二三四五六日天末]$|周末$|今[天日早晚]"
+)
+_CHINESE_TENSE = re.compile(r"了|过|曾|要|会|将|打算|计划|准备")
+_CHINESE_HABIT = re.compile(r"通常|一般|经常|总是|平时|每")
+_LATER = re.compile(r".*(?:后|来)$")
+
+
+def _chinese_window(text: str, mention: DateMention) -> DateMention | None:
+    words, before, after = text[mention.start : mention.end], text[: mention.start], text[mention.end :]
+    prefix, suffix = _PREFIX.search(before), _SUFFIX.match(after)
+    if _THING.match(after) or (_LATER.match(words) and before.strip()) or (not prefix and _TAKES_AWAY.search(before)):
+        return None
+    if _CHINESE_WITHOUT_YEAR.match(words) and (_CHINESE_HABIT.search(text) or not _CHINESE_TENSE.search(text)):
+        return None
+    kind = suffix.lastgroup if suffix else prefix.lastgroup if prefix else None
+    kind = "inside" if kind == "since" and _RANGE.search(words) else kind
+    interval = _apply_lead(mention.interval, kind)
+    if interval is None:
+        return None
+    end = mention.end + (suffix.end() if suffix else 0)
+    return DateMention(prefix.start() if prefix else mention.start, end, interval)
