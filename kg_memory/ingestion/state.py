@@ -284,11 +284,7 @@ def ask_in_batches(
     return answers
 
 
-_READING = (
-    *(prompts.READ, prompts.READ_WINDOW, prompts.REFLECT, prompts.FACTS),
-    *(prompts.EXTRACT_MESSAGE, prompts.EXTRACT_TEXT, prompts.EXTRACT_JSON),
-)
-_KEPT = frozenset(prompt.name for prompt in _READING)
+_KEPT = frozenset("read read_window reflect facts extract_message extract_text extract_json".split())
 """The names of the prompts whose answers are stored with an episode."""
 
 

@@ -21,12 +21,13 @@ from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.receive import accept, receive, validate_episode
 from kg_memory.ingestion.state import Draft, IngestionContext, on_values
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.ingestion.windows import Window, all_waiting, read_ahead, wait
+from kg_memory.ingestion.windows import Window, read_ahead
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import refresh_communities
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeStatus
 from kg_memory.models.labels import read_labels
 from kg_memory.models.operations import AddResult, Dropped, StepUsage
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, run_graph
@@ -153,7 +154,7 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
     """Add dated inputs after what waits, and return all results that the *tally* has."""
     if engine.settings.plan == "economy":  # what comes next does not wait, and is not to be read before it
-        waiting = yield from all_waiting()
+        waiting = yield from load_plugin("plans", "economy").all_waiting()
         yield from read_inputs(engine, map(input_of, waiting), namespace, Tally())
     yield from read_inputs(engine, states, namespace, tally)
     yield from _refresh_if_due(engine, namespace)
@@ -203,7 +204,7 @@ def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[N
 def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
     """Save an episode to be read with others of its thread, and read them if they are due."""
     whole = {**state, "namespace": namespace}
-    saved, due = yield from wait(whole, engine.settings)
+    saved, due = yield from load_plugin("plans", "economy").wait(whole, engine.settings)
     tally = Tally()
     yield from read_inputs(engine, map(input_of, due), namespace, tally)
     result = result_of_saving(saved)

@@ -29,7 +29,6 @@ from kg_memory.llm.prompts.answers import (
     Resolutions,
     Scores,
     Summaries,
-    WindowReading,
 )
 from kg_memory.runtime.effects import Ask, Prompt
 
@@ -67,7 +66,6 @@ EXTRACT_MESSAGE = _load("extract_message", ExtractedEntities, "episode", "previo
 EXTRACT_TEXT = _load("extract_text", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
 EXTRACT_JSON = _load("extract_json", ExtractedEntities, "episode", "entity_types", "instructions")
 READ = _load("read", EpisodeReading, "episode", "previous", "entity_types", "fact_types", "instructions")
-READ_WINDOW = _load("read_window", WindowReading, "messages", "previous", "entity_types", "fact_types", "instructions")
 REFLECT = _load("reflect", Reflection, "episode", "previous", "entity_types", "entities")
 RESOLVE = _load("resolve", Resolutions, "episode", "previous", "entities")
 FACTS = _load("facts", ExtractedFacts, "episode", "previous", "entities", "fact_types", "instructions")

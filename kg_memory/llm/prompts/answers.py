@@ -156,25 +156,6 @@ class EpisodeReading(Reading):
     facts: list[StatedFact] = Field(max_length=MOST)
 
 
-class _InWindow(AnswerItem):
-    message: int = Field(description="the number of the message")
-
-
-class WindowEntity(ExtractedEntity, _InWindow):
-    """An entity of one of several messages."""
-
-
-class WindowFact(StatedFact, _InWindow):
-    """A fact that one of several messages states."""
-
-
-class WindowReading(Reading):
-    """The entities of several messages, the speaker of each first, and their facts."""
-
-    entities: list[WindowEntity] = Field(max_length=2 * MOST)
-    facts: list[WindowFact] = Field(max_length=MOST)
-
-
 class FactVerdict(AnswerItem):
     """What a new fact has to do with a known one."""
 

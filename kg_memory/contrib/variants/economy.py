@@ -1,0 +1,146 @@
+"""The plan ``economy``: messages wait for others of their thread, and one question reads several (`Settings.plan`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from pydantic import Field
+
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import episodes as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.extract import read_question
+from kg_memory.ingestion.filter import why_skipped
+from kg_memory.ingestion.receive import accept
+from kg_memory.ingestion.records import JSON
+from kg_memory.ingestion.state import Draft, type_fields
+from kg_memory.ingestion.windows import ReadAhead
+from kg_memory.llm.prompts import load_prompt
+from kg_memory.llm.prompts.answers import MOST, EpisodeReading, ExtractedEntity, StatedFact
+from kg_memory.llm.prompts.lenient import AnswerItem, Reading
+from kg_memory.models.graph import Episode, EpisodeKind
+from kg_memory.runtime.effects import ask, now, read, write
+from kg_memory.runtime.flow import Flow, every
+from kg_memory.settings import Settings
+from kg_memory.temporal.interval import micros, weekday
+
+REASON = "waits for others of its thread, to be read with them in one question"
+SECOND = 1_000_000
+
+
+class _InWindow(AnswerItem):
+    message: int = Field(description="the number of the message")
+
+
+class WindowEntity(ExtractedEntity, _InWindow):
+    """An entity of one of several messages."""
+
+
+class WindowFact(StatedFact, _InWindow):
+    """A fact that one of several messages states."""
+
+
+class WindowReading(Reading):
+    """The entities of several messages, the speaker of each first, and their facts."""
+
+    entities: list[WindowEntity] = Field(max_length=2 * MOST)
+    facts: list[WindowFact] = Field(max_length=MOST)
+
+
+READ_WINDOW = load_prompt(
+    __package__, "read_window", WindowReading, "messages", "previous", "entity_types", "fact_types", "instructions"
+)
+
+
+# Episodes that wait for others
+
+
+def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
+    """Save an episode, and return its state with all that are due now: it and those before it, in order of arrival.
+
+    They are due when enough wait, the first of them has waited long enough, or this one is read by itself anyway.
+    """
+    saved = yield from accept(state, settings)
+    if saved["done"]:
+        return saved, []
+    records = yield from write(queries.WAIT, id=saved["episode"].id, reason=REASON)
+    waiting = [rows.to_episode(record["episode"]) for record in records]
+    alone = saved["episode"].kind != EpisodeKind.MESSAGE or len(saved["pieces"]) > 1
+    oldest = (yield from now()) - settings.window_seconds * SECOND
+    late = any(micros(episode.created_at, default=0) <= oldest for episode in waiting)
+    due = alone or late or len(waiting) >= settings.window
+    return {**saved, "status": "waiting"}, waiting if due else []
+
+
+def all_waiting() -> Flow[list[Episode]]:
+    """Return the episodes that wait for others, in order of arrival."""
+    records = yield from read(queries.WAITING, reason=REASON)
+    return [rows.to_episode(record["episode"]) for record in records]
+
+
+# One question about several messages
+
+
+def read_together(readings: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
+    """Read those of *readings* that are short messages, several of a thread in one question."""
+    yield from every(_read_together(group, settings) for group in _conversations(readings, settings.window))
+
+
+def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[ReadAhead]]:
+    """Yield the messages that may be read in one question: of one thread, *most* at once."""
+    short = [one for one in readings if one.draft.episode.kind == EpisodeKind.MESSAGE and len(one.draft.pieces) == 1]
+    thread = attrgetter("draft.episode.thread_key")
+    for _, group in groupby(sorted(short, key=thread), key=thread):
+        messages = list(group)
+        yield from (messages[start : start + most] for start in range(0, len(messages), most))
+
+
+def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
+    """Read the messages of *group* in one question, as if each had been asked about alone.
+
+    Those that are not to be read are left out; where no answer comes, each asks by itself.
+    """
+    skipped = yield from every(why_skipped(one.draft, settings) for one in group)
+    due = [one for one, why in zip(group, skipped, strict=True) if why is None]
+    if len(due) < 2:
+        return
+    answer = yield from due[0].ask(_ask_window([one.draft for one in due], settings))
+    if answer is not None:
+        for number, one in enumerate(due):
+            yield from one.keep(read_question(one.draft, one.draft.pieces[0], settings), pick_reading(number, answer))
+
+
+def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
+    """Ask for the entities and facts of several messages in one question."""
+    messages = [
+        {
+            "message": number,
+            "speaker": draft.episode.speaker_name,
+            "at": draft.episode.at_iso,
+            "weekday": weekday(draft.episode.at_iso),
+            "content": draft.pieces[0].content,
+        }
+        for number, draft in enumerate(drafts)
+    ]
+    answer = yield from ask(
+        READ_WINDOW,
+        messages=messages,
+        previous=drafts[0].prompt_fields()["previous"],
+        **type_fields(settings),
+        instructions=settings.instructions,
+    )
+    return answer
+
+
+def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
+    """Return what *answer* says of the message with that *number*."""
+    entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
+    places = [place for place, fact in enumerate(answer.facts) if fact.message == number]
+    facts = []
+    for place in places:
+        fact = dict(answer.facts[place])
+        fact["rests_on"] = [places.index(premise) for premise in fact["rests_on"] if premise in places]
+        facts.append(StatedFact(**fact))
+    return EpisodeReading(entities=entities, facts=facts, lost=[] if number else answer.lost)
