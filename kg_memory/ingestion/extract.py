@@ -20,8 +20,7 @@ from kg_memory.ingestion.namesakes import name_owners, name_speaker
 from kg_memory.ingestion.records import LIMIT_OF_EPISODE, MOST_IN_EPISODE, Loss, Mention, NamedFact, Piece
 from kg_memory.ingestion.state import Draft, Update, ask_about, type_fields
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ, REFLECT
-from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity, Reflection
-from kg_memory.llm.prompts.lenient import Reading
+from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity, Reading, Reflection
 from kg_memory.runtime.effects import Ask, Prompt, ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error

@@ -13,8 +13,7 @@ from kg_memory.contrib import sessions
 from kg_memory.contrib.langmem import asking
 from kg_memory.contrib.letta import sleep_time
 from kg_memory.llm import prompts
-from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind
-from kg_memory.llm.prompts.lenient import lists_of
+from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind, lists_of
 from kg_memory.runtime.effects import Prompt
 from tests.all_prompts import ALL, BY_FOLDER
 

@@ -18,8 +18,7 @@ from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, type_fields
 from kg_memory.ingestion.windows import ReadAhead
 from kg_memory.llm.prompts import load_prompt
-from kg_memory.llm.prompts.answers import MOST, EpisodeReading, ExtractedEntity, StatedFact
-from kg_memory.llm.prompts.lenient import AnswerItem, Reading
+from kg_memory.llm.prompts.answers import MOST, AnswerItem, EpisodeReading, ExtractedEntity, Reading, StatedFact
 from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow, every

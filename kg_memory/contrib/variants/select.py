@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.llm.prompts import load_prompt
-from kg_memory.llm.prompts.lenient import to_list
+from kg_memory.llm.prompts.answers import to_list
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import tell_episode

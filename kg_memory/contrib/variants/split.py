@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.llm.prompts import load_prompt
-from kg_memory.llm.prompts.lenient import to_list
+from kg_memory.llm.prompts.answers import to_list
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.question import Found, Question
 from kg_memory.retrieval.ranking import DIGITS, RETRIEVERS, Hits, Retriever, Scored, relative_shares, sort_scores

@@ -15,7 +15,7 @@ from annotated_types import MaxLen
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.llm.prompts import replace_all_controls
-from kg_memory.llm.prompts.lenient import Reading, field_name, lists_of
+from kg_memory.llm.prompts.answers import Reading, field_name, lists_of
 
 _THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
 _MAX_CANDIDATES = 50

@@ -7,22 +7,12 @@ and descriptions of the answers are part of the prompts: some providers pass the
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field
-
-from kg_memory.llm.prompts.lenient import (
-    AnswerItem,
-    Certainty,
-    Id,
-    Name,
-    Reading,
-    Time,
-    clamp_to_ten,
-    to_end,
-    to_list,
-    to_quote,
-)
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 MOST = 100
 """The most items of an answer: small models may not stop by themselves."""
@@ -31,18 +21,146 @@ VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "te
 StatedKind = Literal["state", "former", "event", "plan"]
 """What is so now, what was so and is over, what happened at a time, and what is meant to happen or to begin."""
 EdgeType = Literal["semantic", "causal", "temporal", "hierarchical", "co_occurrence"]
+Side = Literal["new", "known"]
 
 
-def _to_edge_type(value: Any) -> Any:
-    """Return *value* as an edge type; the most general one if it is unknown."""
-    name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
-    return name if name in get_args(EdgeType) else "semantic"
+# Corrections of the answers that weaker models give: fields left out, under other names, or of other types
 
 
-def _to_kind(value: Any) -> Any:
-    """Return *value* as a kind of fact; what is so now if it is unknown."""
-    name = str(value).strip().lower()
-    return name if name in get_args(StatedKind) else "state"
+def clamp_to_one(value: Any) -> Any:
+    """Return the number *value* clamped to 0..1; 0.5 if it is not a number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return 0.5
+    return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.5
+
+
+def clamp_to_ten(value: Any) -> Any:
+    """Return the number *value* clamped to 0..10.
+
+    Raises: `ValueError` if it is not a number: a wrong score would be worse than none.
+    """
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("a relevance is a number from 0 to 10")
+    return min(10.0, max(0.0, number))
+
+
+NULLS = ("", "null", "none", "n/a", "unknown")
+"""The words that mean null."""
+
+
+def to_null(value: Any) -> Any:
+    """Return None for the words that mean it."""
+    return None if isinstance(value, str) and value.strip().lower() in NULLS else value
+
+
+def to_list(value: Any) -> Any:
+    """Return a single item as a list, and null as an empty one; nulls in a list are left out."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return [item for item in items if to_null(item) is not None]
+
+
+def to_end(value: Any) -> Any:
+    """Return the name or id of an entity that is given as an object: ``{"name": "Ann"}``."""
+    if isinstance(value, dict):
+        return next((value[key] for key in ("name", "id", "entity", "text", "value") if key in value), value)
+    return value
+
+
+def to_text(value: Any) -> Any:
+    """Return a number as text, as for an entity called 1984 or a year."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def to_time(value: Any) -> Any:
+    """Return a year as text, and None for values that are no time."""
+    text = to_text(to_null(to_end(value)))
+    return text if isinstance(text, str) else None
+
+
+def to_quote(value: Any) -> Any:
+    """Return the first of several quotes, and null as none."""
+    value = value[0] if isinstance(value, list) and value else value
+    return value if isinstance(value, str) else ""
+
+
+Time = Annotated[str | None, BeforeValidator(to_time)]
+Id = Annotated[int | None, BeforeValidator(to_null)]
+Name = Annotated[str, BeforeValidator(to_text), Field(max_length=512)]
+Certainty = Annotated[float, BeforeValidator(clamp_to_one)]
+_OTHER_NAMES = {
+    "name": "entity entity_name text title label",
+    "type": "entity_type category class label kind",
+    "subject": "source source_entity source_entity_name source_name source_node from head subj entity",
+    "predicate": "relation relation_type relationship relationship_type edge property verb type label name",
+    "objects": "object target target_entity target_entity_name target_name target_node to tail obj value",
+    "sentence": "fact text description statement content summary",
+    "quote": "evidence source_text span excerpt quotation",
+    "valid_at": "valid_from start start_date start_time since from_date date time when",
+    "invalid_at": "valid_to valid_until end end_date end_time until to_date",
+    "confidence": "score certainty probability",
+    "message": "message_id message_number index",
+    "verdict": "relation relationship label decision",
+    "entity": "id new",
+    "same_as": "candidate match existing",
+}
+OTHER_NAMES = {field: tuple(names.split()) for field, names in _OTHER_NAMES.items()}
+"""Other names that models give to a field, the likeliest first."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def field_name(key: str) -> str:
+    """Return *key* in snake_case: ``validAt`` and ``valid-at`` are ``valid_at``."""
+    return _HUMP.sub("_", key.strip()).lower().replace("-", "_").replace(" ", "_")
+
+
+class Reading(BaseModel):
+    """An object of lists that are read from text; `lost` are its invalid items: the name of the list, and the words."""
+
+    lost: SkipJsonSchema[list[tuple[str, str]]] = []
+
+
+def lists_of(kind: type[BaseModel]) -> list[str]:
+    """Return the names of the lists of an answer of *kind*."""
+    return [name for name in kind.model_fields if name != "lost"]
+
+
+class AnswerItem(BaseModel):
+    """An item of an answer, whose fields may go by other names."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _correct(cls, value: Any) -> Any:
+        return cls.from_other(value)
+
+    @classmethod
+    def from_other(cls, value: Any) -> Any:
+        """Return *value*, which a model gave, with the names of our fields; a text alone is a name."""
+        fields = cls.model_fields
+        if isinstance(value, str) and "name" in fields:
+            return {"name": value}
+        if not isinstance(value, dict) or value.keys() <= fields.keys():
+            return value
+        named = {field_name(str(key)): item for key, item in value.items()}
+        used = fields.keys() & named.keys()
+        for field in fields:
+            others = (name for name in OTHER_NAMES.get(field, ()) if name in named and name not in used)
+            if field not in named and (other := next(others, None)):
+                used.add(other)
+                named[field] = named[other]
+        return named
+
+
+def _one_of(kinds: Any, default: str) -> BeforeValidator:
+    """Return the validator that replaces what is none of *kinds*, a literal type, by *default*."""
+
+    def read(value: Any) -> Any:
+        name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
+        return name if name in get_args(kinds) else default
+
+    return BeforeValidator(read)
 
 
 def _to_places(value: Any) -> Any:
@@ -51,15 +169,7 @@ def _to_places(value: Any) -> Any:
     return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
 
 
-def _to_verdict(value: Any) -> Any:
-    """Return *value* as a verdict; one without effect if it is unknown."""
-    name = str(value).strip().lower()
-    return name if name in get_args(VerdictKind) else "unrelated"
-
-
-def _to_side(value: Any) -> Any:
-    """Return the side that is meant, by default the new one."""
-    return "known" if str(value).strip().lower() == "known" else "new"
+# Answers
 
 
 class ExtractedEntity(AnswerItem):
@@ -106,7 +216,7 @@ class _Fact(AnswerItem, Generic[End]):
     objects: Annotated[list[Annotated[End, BeforeValidator(to_end)]], BeforeValidator(to_list)] = Field(
         default=[], description="the other entities, usually one", max_length=10
     )
-    kind: Annotated[StatedKind, BeforeValidator(_to_kind)] = "state"
+    kind: Annotated[StatedKind, _one_of(StatedKind, "state")] = "state"
     sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
     quote: Annotated[str, BeforeValidator(to_quote)] = Field(
         default="", description="the words of the episode that state it, copied exactly", max_length=4000
@@ -116,7 +226,7 @@ class _Fact(AnswerItem, Generic[End]):
     rests_on: Annotated[list[int], BeforeValidator(_to_places)] = Field(
         default=[], description="the places of the facts that are its reason or condition", max_length=5
     )
-    edge_type: Annotated[EdgeType, BeforeValidator(_to_edge_type)] = "semantic"
+    edge_type: Annotated[EdgeType, _one_of(EdgeType, "semantic")] = "semantic"
     confidence: Certainty = Field(default=1.0, description="0 to 1")
 
     @classmethod
@@ -161,9 +271,9 @@ class FactVerdict(AnswerItem):
 
     fact: int = Field(description="the id of the new fact")
     known: int = Field(description="the id of the known fact, as listed under this new fact")
-    verdict: Annotated[VerdictKind, BeforeValidator(_to_verdict)]
+    verdict: Annotated[VerdictKind, _one_of(VerdictKind, "unrelated")]
     confidence: Certainty = Field(default=1.0, description="0 to 1")
-    holds: Annotated[Literal["new", "known"], BeforeValidator(_to_side)] = Field(
+    holds: Annotated[Side, _one_of(Side, "new")] = Field(
         default="new", description="which of the two is to be believed, where they conflict"
     )
     reason: str = Field(default="", description="why, in one short sentence", max_length=500)
