@@ -48,6 +48,7 @@ def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False)
     *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last
     step, the plug-in `link`, exists only if the settings enable it.
     """
+    load_plugin("checks", "support")  # now: a step may run on an event loop, where no file is to be read
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)

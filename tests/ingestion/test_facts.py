@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.contrib.support.passage import locate
 from kg_memory.llm.prompts.answers import ExtractedFacts
 from kg_memory.settings import Settings
-from kg_memory.text.passage import locate
 from tests.ingestion.stepping import answered, ended, entity, facts, state
 
 PEOPLE = [entity("Ann"), entity("Bob"), entity("Oslo", "Place")]

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, dropwhile, zip_longest
-from math import prod
 from typing import NamedTuple
 
-from kg_memory.text.passage import (
+from kg_memory.contrib.support.passage import (
     HAN,
     LIGHT,
     LIGHT_CHINESE,
@@ -32,17 +31,9 @@ from kg_memory.text.passage import (
     read_numbers,
     to_key,
 )
-from kg_memory.text.support_dates import is_time_told
+from kg_memory.contrib.support.times import is_time_told
 from kg_memory.text.tokenise import terms
 
-NO_SPAN = "its quote is not in the message"
-NO_NAME = "a name in it is in neither the message nor those before it"
-NO_NUMBER = "a number in its sentence is not in the message"
-NO_TIME = "its time is not in the message"
-NO_MATTER = "its words are not those of the message"
-SUBJECT = "its quote is about somebody else"
-MOOD = "its quote asks or supposes it"
-DENIAL = "one of the sentence and the quote denies it"
 _DATE_NUMBER = re.compile(
     r"(\d{4}-\d\d(?:-\d\d)?)(?!\d)|((?:19|20)\d\d)(?!\d)"
     r"|(\d{1,2})(?:st|nd|rd|th)?\s(?=(?:of\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))"
@@ -55,35 +46,25 @@ _DATE_NUMBER = re.compile(
 class Support(NamedTuple):
     """The degree to which a claim is supported, from 0 to 1, and the `span` of the content that does it.
 
-    `reason` is what lacks most. The span `is_exact` where the whole quote stands there.
+    The span `is_exact` where the whole quote stands there.
     """
 
     score: float
     span: tuple[int, int] | None
-    reason: str = ""
-    is_exact: bool = False
+    is_exact: bool
 
 
 def measure_support(claim: Claim, passage: Passage) -> Support:
     """Return how well the quote of *claim*, and what was read with it, support it."""
     span, share = find_span(claim.quote, passage.content)
     source = Words(passage.content[slice(*span)]) if span else passage.words
-    factors = [
-        (1.0, ""),
-        (share, NO_SPAN),
-        (_rate_names(claim, source, passage), NO_NAME),
-        (_rate_numbers(claim, source, passage), NO_NUMBER),
-        (_rate_times(claim, source, passage), NO_TIME),
-    ]
+    score = share * _rate_names(claim, source, passage)
+    score *= _rate_numbers(claim, source, passage) * _rate_times(claim, source, passage)
     if passage.language and not passage.is_record and language_of(claim.sentence) == passage.language:
-        factors += [
-            (_rate_matter(claim, source, passage), NO_MATTER),
-            (_rate_denials(claim, source, passage), DENIAL),
-            (_OTHER_SUBJECT if _is_about_other(claim, source, passage) else 1.0, SUBJECT),
-            (_OTHER_MOOD if _is_open(claim, source) else 1.0, MOOD),
-        ]
-    score = prod(factor for factor, _ in factors)
-    return Support(round(score, 3), span, min(factors)[1], span is not None and share == 1.0)
+        score *= _rate_matter(claim, source, passage) * _rate_denials(claim, source, passage)
+        score *= _OTHER_SUBJECT if _is_about_other(claim, source, passage) else 1.0
+        score *= _OTHER_MOOD if _is_open(claim, source) else 1.0
+    return Support(round(score, 3), span, span is not None and share == 1.0)
 
 
 # Names, numbers and times

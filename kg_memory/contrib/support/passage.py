@@ -16,8 +16,8 @@ from importlib.resources import files
 from itertools import chain
 from typing import Literal, NamedTuple
 
+from kg_memory.contrib.support.times import Times
 from kg_memory.text.dates import DateMention, find_dates
-from kg_memory.text.support_dates import Times
 from kg_memory.text.tokenise import terms
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
