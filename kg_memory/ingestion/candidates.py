@@ -52,16 +52,12 @@ def find_related(
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
         return [], Grounds(revisions)
-    rows = _search_rows(facts, declared=declared)
     vectors = yield from embed([fact.sentence for fact in facts])
     records = yield from read(
         RELATED_FACTS,
         ends=sorted(revisions),
         pairs=_pair_rows(facts, vectors),
-        facts=[
-            {**row, "embedding": vector, "most": most_rivals(fact, settings)}
-            for row, vector, fact in zip(rows, vectors, facts, strict=True)
-        ],
+        facts=_search_rows(facts, vectors, settings, declared=declared),
         farthest=-1.0 if declared else farthest(settings),
         farthest_anywhere=-1.0 if declared else farthest(settings) / 2,
         nearest=nearest(settings),
@@ -95,34 +91,24 @@ def _to_candidate(row: Row) -> CandidateFact:
     return CandidateFact(**fields, **times, beliefs=beliefs)
 
 
-def _search_rows(facts: Sequence[StatedFact], *, declared: bool = False) -> list[JSON]:
-    """Return all by which facts related to *facts* are found; the sentence stands for its vector."""
-    return [
-        {
-            "new": place,
-            "id": fact.id,
-            "sentence": fact.sentence,
-            "ends": _search_ends(fact, declared=declared),
-            "predicate": fact.predicate,
-            "family": fact.family,
-            "one_at_a_time": fact.single_valued is not False,
-            "begin": fact.begin,
-        }
-        for place, fact in enumerate(facts)
-    ]
-
-
-def _search_ends(fact: StatedFact, *, declared: bool) -> list[str]:
-    """Return the ids of the entities around which rivals of *fact* are looked up."""
-    if not declared:
-        return [fact.subject_id, *fact.object_ids]
-    return [fact.subject_id] if fact.single_valued else []
+def _search_rows(
+    facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
+) -> list[JSON]:
+    """Return all by which facts related to *facts* are found; of a declared one only rivals about its subject."""
+    rows: list[JSON] = []
+    for place, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
+        ends = [fact.subject_id] if fact.single_valued else []
+        row = pick(fact, "id", "predicate", "family", "begin") | {"new": place, "embedding": vector}
+        row |= {"ends": ends if declared else [fact.subject_id, *fact.object_ids]}
+        row |= {"one_at_a_time": fact.single_valued is not False, "most": most_rivals(fact, settings)}
+        rows.append(row)
+    return rows
 
 
 def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[JSON]:
     rows: list[JSON] = []
     for new, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
-        relation = {"predicate": fact.predicate, "family": fact.family, "embedding": vector}
+        relation = pick(fact, "predicate", "family") | {"embedding": vector}
         for end in fact.object_ids or (fact.subject_id,):
             for one, another in ((fact.subject_id, end), (end, fact.subject_id)):
                 rows.append({"new": new, "subject": one, "object": another, **relation})

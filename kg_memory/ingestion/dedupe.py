@@ -217,24 +217,6 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
     return judged
 
 
-def _show_fact(fact: StatedFact, draft: Draft) -> JSON:
-    """Return a new fact as the question shows it."""
-    entities, episode = draft.entities, draft.episode
-    shown = {
-        "subject": entities[fact.subject].name,
-        "predicate": fact.predicate,
-        "objects": [entities[place].name for place in fact.objects],
-        "sentence": fact.sentence,
-        "quote": episode.text[fact.start : fact.end],
-        "said_at": time_text(episode.at),
-        "valid_at": time_text(fact.valid_at, fact.precision),
-        "invalid_at": time_text(fact.invalid_at, fact.end_precision),
-        "kind": fact.kind if fact.kind != "state" else None,
-        "one_at_a_time": bool(fact.single_valued),
-    }
-    return _without_empty(shown)
-
-
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
     """Return the key of a pair, by all that the question shows but names, which may change."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
@@ -242,27 +224,44 @@ def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
+def _show_fact(fact: StatedFact, draft: Draft) -> JSON:
+    """Return a new fact as the question shows it."""
+    entities, quote = draft.entities, draft.episode.text[fact.start : fact.end]
+    objects = [entities[place].name for place in fact.objects]
+    return _show(fact, entities[fact.subject].name, objects, fact.kind, fact.single_valued, quote)
+
+
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    rule = predicates.canonical_predicate(candidate.predicate)
-    same = candidate.predicate == fact.predicate
-    single_valued = fact.single_valued if same else rule and rule.single_valued
+    """Return a known fact as the question about *fact* shows it; *names* are those that entities have from now on."""
+    rule, same = predicates.canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
+    single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
     end = OPEN_END if candidate.invalid_at is None else candidate.invalid_at
     is_over = candidate.kind in (None, "state") and end <= candidate.stated_at
+    subject = names.get(candidate.subject_id, candidate.subject)
+    called = sorted(names.get(id_, name) for id_, name in objects)
+    return _show(candidate, subject, called, "former" if is_over else candidate.kind, single_valued)
+
+
+def _show(
+    fact: StatedFact | CandidateFact,
+    subject: str,
+    objects: list[str],
+    kind: str | None,
+    single_valued: bool | None,  # noqa: FBT001 - a value that is shown
+    quote: str | None = None,
+) -> JSON:
+    """Return a fact as JSON, without what is not so or not known, which would be an eighth of its tokens."""
     shown = {
-        "subject": names.get(candidate.subject_id, candidate.subject),
-        "predicate": candidate.predicate,
-        "objects": sorted(names.get(id_, name) for id_, name in objects),
-        "sentence": candidate.sentence,
-        "said_at": time_text(candidate.stated_at),
-        "valid_at": time_text(candidate.valid_at, candidate.precision),
-        "invalid_at": time_text(candidate.invalid_at, candidate.end_precision),
-        "kind": "former" if is_over else candidate.kind if candidate.kind != "state" else None,
+        "subject": subject,
+        "predicate": fact.predicate,
+        "objects": objects,
+        "sentence": fact.sentence,
+        "quote": quote,
+        "said_at": time_text(fact.stated_at),
+        "valid_at": time_text(fact.valid_at, fact.precision),
+        "invalid_at": time_text(fact.invalid_at, fact.end_precision),
+        "kind": kind if kind != "state" else None,
         "one_at_a_time": bool(single_valued),
     }
-    return _without_empty(shown)
-
-
-def _without_empty(shown: JSON) -> JSON:
-    """Return *shown* without what is not so or not known, which would be an eighth of its tokens."""
     return {name: value for name, value in shown.items() if value is not None and value is not False}
