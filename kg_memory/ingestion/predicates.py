@@ -89,7 +89,11 @@ def find_meanings(
         meanings[name] = _find_meaning(name, row, settings)
     missing = {name: sentence for name, sentence in predicates.items() if meanings[name] is None}
     learned = yield from _ask(missing, stored, settings)
-    return {name: meaning or _to_meaning(name, learned) for name, meaning in meanings.items()}, tuple(learned.values())
+    named = {name: _meaning(one.canonical, one.single_valued) for name, one in learned.items()}
+    # One that no answer names is its own canonical name.
+    return {name: meaning or named.get(name, Meaning(name)) for name, meaning in meanings.items()}, tuple(
+        learned.values()
+    )
 
 
 def _ask(missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings) -> Flow[dict[str, NewPredicate]]:
@@ -115,33 +119,22 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 def _find_meaning(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
     """Return what *name* means by a correction, the settings, what is *stored* and the rules; ``None`` for a miss."""
     if stored is not None and stored["origin"] == "corrected":
-        return _row_to_meaning(stored, declared=stored["single_valued"] is not None)
+        single_valued = stored["single_valued"]
+        return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)
     declared = vocabulary.declared_predicate(name, settings.fact_types)
     if declared is not None:
         names = {vocabulary.predicate_name(fact.name) for fact in settings.fact_types if fact.single_valued is not None}
         is_set = declared.name in names
         return Meaning(declared.name, declared.single_valued, declared.family, declared=is_set)
     if stored is not None:
-        return _row_to_meaning(stored)
+        return _meaning(stored["canonical"], stored["single_valued"])
     rule = vocabulary.canonical_predicate(name)
     return Meaning(rule.name, rule.single_valued, rule.family) if rule else None
 
 
-def _row_to_meaning(row: Row, *, declared: bool = False) -> Meaning:
-    return Meaning(row["canonical"], row["single_valued"], _family(row["canonical"]), declared=declared)
-
-
-def _to_meaning(name: str, learned: Mapping[str, NewPredicate]) -> Meaning:
-    """Return the meaning of *name* by what was *learned*; one that no answer names is its own canonical name."""
-    predicate = learned.get(name)
-    if predicate is None:
-        return Meaning(name)
-    return Meaning(predicate.canonical, predicate.single_valued, _family(predicate.canonical))
-
-
-def _family(canonical: str) -> str | None:
+def _meaning(canonical: str, single_valued: bool | None, *, declared: bool = False) -> Meaning:  # noqa: FBT001
     rule = vocabulary.canonical_predicate(canonical)
-    return rule.family if rule else None
+    return Meaning(canonical, single_valued, rule.family if rule else None, declared=declared)
 
 
 def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
