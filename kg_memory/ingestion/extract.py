@@ -133,8 +133,7 @@ def _entities_of(
 def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterator[NamedFact]:
     for piece, reading in enumerate(readings):
         for place, fact in enumerate(reading.facts[: settings.max_facts]):
-            values = {**dict(fact), "objects": tuple(fact.objects), "rests_on": tuple(fact.rests_on)}
-            yield NamedFact(piece, **values, place=place)
+            yield NamedFact(**dict(fact), piece=piece, place=place)
 
 
 def list_surplus(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from kg_memory.llm.prompts import answers
 from kg_memory.llm.prompts.answers import StatedKind
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -165,25 +166,13 @@ class Identity:
     confidence: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFact:
+class NamedFact(answers.StatedFact):
     """A fact read together with its entities, which it names; `piece` is the place of the piece that states it.
 
     `place` is its own in the answer, by which `rests_on` names others.
     """
 
     piece: int
-    subject: str
-    predicate: str
-    objects: tuple[str, ...]
-    sentence: str
-    quote: str
-    valid_at: str | None
-    invalid_at: str | None
-    edge_type: str
-    confidence: float
-    kind: StatedKind = "state"
-    rests_on: tuple[int, ...] = ()
     place: int = 0
 
 

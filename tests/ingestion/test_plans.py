@@ -174,7 +174,7 @@ TEXTS = st.text(max_size=20) | st.sampled_from(["Ann", "ann ", "BOB", "Bob", "it
 def test_names_become_places_of_entities_or_none(called: list[list[str]], ends: list[str]) -> None:
     entities = tuple(ResolvedEntity(names[0], "Person", tuple(names)) for names in called)
     fact = read([], (ends[0], ends[1:]))(None)["facts"][0]
-    named = NamedFact(piece=0, **{**fact, "objects": tuple(ends[1:])})
+    named = NamedFact.model_construct(piece=0, **{**fact, "objects": ends[1:]})
     readings, _ = locate_readings(Draft(pieces=(Piece(""),), entities=entities, stated=(named,)))
     for reading in readings:
         assert 0 <= reading.fact.subject < len(entities)
