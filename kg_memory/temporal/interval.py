@@ -116,14 +116,6 @@ def round_to_midnight(moment: datetime) -> datetime:
     return midnight(min(moment.astimezone(UTC), datetime.max.replace(tzinfo=UTC) - _HALF_DAY) + _HALF_DAY)
 
 
-def parse_iso(text: str) -> int:
-    """Return the instant of an ISO 8601 *text* as microseconds since the epoch; UTC where it names no zone.
-
-    Errors: `ValueError`, `OverflowError` for an instant that UTC's calendar does not have.
-    """
-    return split_local(datetime.fromisoformat(text))[0]
-
-
 def iso(moment: datetime) -> str:
     """Return *moment* as prompts have it: ISO 8601, with seconds only where there are any, and ``Z`` for UTC."""
     is_whole = moment.second == moment.microsecond == 0
