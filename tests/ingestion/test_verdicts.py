@@ -70,20 +70,63 @@ def homes(memory: GraphMemory, namespace: str, **asked: Any) -> list[tuple[str, 
     return sorted(told, key=lambda each: (each[1] or "", each[0]))
 
 
-def test_what_is_sure_takes_effect_at_once(memory, namespace, model, say):
-    model.rules["judge"] = judging("supersedes", 0.85)
-    say("I live in Oslo.", "2024-01-01")
-    added = say("I live in Paris.", "2024-06-01")
-    assert (added.ended, added.pending) == (("Ann lives in Oslo",), ())
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", "2024-06-01"), ("Paris", "2024-06-01", None)]
+OSLO, PARIS = ("I live in Oslo.", "2024-01-01"), ("I live in Paris.", "2024-06-01")
+MAY = ("I live in Oslo since 2024-05-03", "2024-07-01")
+JUNE = ("I live in Oslo, not as I said, since 2024-06-03", "2024-07-02")
+BOTH = [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
+MOVED = [("Oslo", "2024-01-01", "2024-06-01"), ("Paris", "2024-06-01", None)]
+ONE = {"auto_threshold": 0.6, "review_threshold": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said", "believed", "changes"),
+    [
+        (("supersedes", 0.85), (OSLO, PARIS), MOVED, {}),
+        (("supersedes", 0.4999), (OSLO, PARIS), BOTH, {}),  # what is doubtful changes nothing and waits for nobody
+        (("supersedes", 0.6), (OSLO, PARIS), MOVED, ONE),
+        (("supersedes", 0.59), (OSLO, PARIS), BOTH, ONE),
+        (("complements",), (OSLO, PARIS), BOTH, {}),
+        (("temporary",), (OSLO, PARIS), BOTH, {}),
+        (("unrelated",), (OSLO, PARIS), BOTH, {}),
+        (("conflicts", 0.95, "new"), (PARIS, OSLO), BOTH[:1], {"conflict_strategy": "model"}),
+        # The same fact with another date, told as a correction or not, in either order.
+        (("conflicts",), (MAY, JUNE), [("Oslo", "2024-06-03", None)], {}),
+        (("conflicts", 0.95, "known"), (JUNE, MAY), [("Oslo", "2024-06-03", None)], {}),
+        (("unrelated",), (MAY, JUNE), [("Oslo", "2024-05-03", None)], {}),
+    ],
+)
+def test_a_verdict_decides_what_is_believed(opened, namespace, model, say, verdict, said, believed, changes):
+    memory = opened(**changes)
+    model.rules["judge"] = judging(*verdict)
+    *_, added = [say(content, at, memory) for content, at in said]
+    assert ("Ann lives in Oslo" in added.ended, added.pending) == (believed == MOVED, ())
+    assert homes(memory, namespace) == believed
+    assert memory.reviews.list(namespace=namespace) == []
+
+
+def test_what_was_believed_before_a_correction_is_kept(memory, namespace, model, say):
+    model.rules["judge"] = judging("conflicts")
+    say(*MAY)
+    say(*JUNE)
+    before = homes(memory, namespace, believed_at=memory.facts.changes("2000-01-01", namespace=namespace)[0].at)
+    assert before == [("Oslo", "2024-05-03", None)]
+
+
+def test_a_passing_state_ends_with_its_time(memory, namespace, model, say):
+    say(*OSLO)
+    model.rules["judge"] = judging("temporary")
+    rule = model.rules["facts"]
+    model.rules["facts"] = lambda fields: {"facts": [{**each, "valid_at": "2024-06"} for each in rule(fields)["facts"]]}
+    say("I live in Paris this month.", "2024-06-10")
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", "2024-07-01")]
 
 
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
 def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(opened, namespace, model, say, kind):
     memory = opened(disputes="withhold")
     model.rules["judge"] = judging(kind, 0.8499)
-    say("I live in Oslo.", "2024-01-01", memory)
-    added = say("I live in Paris.", "2024-06-01", memory)
+    say(*OSLO, memory)
+    added = say(*PARIS, memory)
     assert (added.ended, added.pending) == ((), ("Ann lives in Paris",))
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
     unreviewed = {
@@ -106,7 +149,7 @@ def test_by_default_what_is_not_sure_is_served_and_marked_as_disputed(memory, na
     messages = [("I live in Oslo.", "2024-01-01"), ("I live in Paris.", "2024-06-01")]
     results = [say(*message) for message in (reversed(messages) if late else messages)]
     assert results[1].ended == ()
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
+    assert homes(memory, namespace) == BOTH
     oslo, paris = sorted(memory.facts.about("Ann", namespace=namespace), key=lambda fact: fact.objects)
     assert (oslo.reviewed, oslo.mark, oslo.disputed_by) == (True, "disputed", (paris.id,))
     assert (paris.reviewed, paris.mark, paris.disputed_by) == (True, "disputed", (oslo.id,))
@@ -122,9 +165,9 @@ def test_by_default_what_is_not_sure_is_served_and_marked_as_disputed(memory, na
 
 def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and_undone(memory, namespace, model, say):
     model.rules["judge"] = judging("supersedes")
-    say("I live in Oslo.", "2024-01-01")
+    say(*OSLO)
     [first] = memory.facts.about("Ann", namespace=namespace)
-    say("I live in Paris.", "2024-06-01")
+    say(*PARIS)
     paris, oslo = memory.facts.about("Ann", namespace=namespace)
     assert (paris.supersedes, paris.superseded_by) == ((oslo.id,), ())
     assert (oslo.supersedes, oslo.superseded_by) == ((), (paris.id,))
@@ -135,7 +178,7 @@ def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and
     assert (verdict.kind, verdict.ruling, verdict.decided_by) == ("supersedes", "supersedes", "auto")
     assert (verdict.reason, verdict.confidence) == ("the test says so", 0.95)
     memory.reviews.decide(verdict.id, "edit", verdict="complements", by="Cy", namespace=namespace)
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
+    assert homes(memory, namespace) == BOTH
     memory.reviews.undo(verdict.id, by="Cy", namespace=namespace)
     assert homes(memory, namespace)[0] == ("Oslo", "2024-01-01", "2024-06-01")
     [verdict] = memory.reviews.verdicts(oslo.id, namespace=namespace)
@@ -144,7 +187,7 @@ def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and
 
 @pytest.mark.parametrize("fact", ["", "no such fact", 7, "奥斯陆", "\x00'; DROP"])
 def test_verdicts_and_sources_of_no_fact_are_a_clear_error(memory, namespace, say, fact):
-    say("I live in Oslo.", "2024-01-01")
+    say(*OSLO)
     for ask in (memory.reviews.verdicts, memory.facts.sources):
         with pytest.raises(InputError, match="fact"):
             ask(fact, namespace=namespace)
@@ -162,29 +205,11 @@ def test_all_sources_of_a_fact_are_reached_in_pages(memory, namespace, say):
     assert memory.reviews.verdicts(fact.id, namespace=namespace) == []
 
 
-def test_what_is_doubtful_changes_nothing_and_waits_for_nobody(memory, namespace, model, say):
-    model.rules["judge"] = judging("supersedes", 0.4999)
-    say("I live in Oslo.", "2024-01-01")
-    say("I live in Paris.", "2024-06-01")
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
-    assert memory.reviews.list(namespace=namespace) == []
-
-
-@pytest.mark.parametrize(("sure", "ended"), [(0.6, True), (0.59, False)])
-def test_where_both_thresholds_are_one_nothing_waits(opened, namespace, model, say, sure, ended):
-    memory = opened(auto_threshold=0.6, review_threshold=0.6)
-    model.rules["judge"] = judging("supersedes", sure)
-    say("I live in Oslo.", "2024-01-01", memory)
-    say("I live in Paris.", "2024-06-01", memory)
-    assert memory.reviews.list(namespace=namespace) == []
-    assert homes(memory, namespace)[0] == ("Oslo", "2024-01-01", "2024-06-01" if ended else None)
-
-
 def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(opened, namespace, model, say):
     memory = opened(disputes="withhold")
     model.rules["judge"] = judging("supersedes", 0.7)
-    say("I live in Paris.", "2024-06-01", memory)
-    say("I live in Oslo.", "2024-01-01", memory)
+    say(*PARIS, memory)
+    say(*OSLO, memory)
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
     [review] = memory.reviews.list(namespace=namespace)
     assert review.pending.sentence == "Ann lives in Paris"
@@ -193,8 +218,8 @@ def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(op
 def test_what_a_person_refused_waits_again_when_it_is_said_again(opened, namespace, model, say):
     memory = opened(disputes="withhold")
     model.rules["judge"] = judging("supersedes", 0.7)
-    say("I live in Oslo.", "2024-01-01", memory)
-    say("I live in Paris.", "2024-06-01", memory)
+    say(*OSLO, memory)
+    say(*PARIS, memory)
     [review] = memory.reviews.list(namespace=namespace)
     memory.reviews.decide(review.id, "reject", namespace=namespace)
     assert memory.reviews.list(namespace=namespace) == []
@@ -207,8 +232,8 @@ def test_what_a_person_refused_waits_again_when_it_is_said_again(opened, namespa
 
 
 def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(memory, namespace, model, say):
-    say("I live in Oslo.", "2024-01-01")
-    say("I live in Paris.", "2024-06-01")
+    say(*OSLO)
+    say(*PARIS)
     of_paris = judging("conflicts")
 
     def rule(fields: Any) -> Any:
@@ -236,25 +261,9 @@ def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(
 def test_who_wins_a_conflict_is_the_strategy(opened, namespace, model, say, strategy, holds, trust, believed):
     memory = opened(conflict_strategy=strategy)
     model.rules["judge"] = judging("conflicts", holds=holds)
-    say("I live in Oslo.", "2024-01-01", memory)
-    say("I live in Paris.", "2024-06-01", memory, trust=trust)
+    say(*OSLO, memory)
+    say(*PARIS, memory, trust=trust)
     assert [place for place, _, _ in homes(memory, namespace)] == [believed]
-
-
-def test_who_wins_is_the_same_whichever_arrives_first(opened, namespace, model, say):
-    memory = opened(conflict_strategy="model")
-    model.rules["judge"] = judging("conflicts", holds="new")
-    say("I live in Paris.", "2024-06-01", memory)
-    say("I live in Oslo.", "2024-01-01", memory)
-    assert [place for place, _, _ in homes(memory, namespace)] == ["Oslo"]
-
-
-@pytest.mark.parametrize("kind", ["complements", "temporary", "unrelated"])
-def test_what_holds_beside_the_other_ends_nothing(memory, namespace, model, say, kind):
-    model.rules["judge"] = judging(kind)
-    say("I live in Oslo.", "2024-01-01")
-    say("I live in Paris.", "2024-06-01")
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
 
 
 def test_a_paraphrase_is_evidence_of_the_known_fact_and_ends_nothing(memory, namespace, model, say):
@@ -267,37 +276,6 @@ def test_a_paraphrase_is_evidence_of_the_known_fact_and_ends_nothing(memory, nam
     assert say("Bob I know.", "2024-06-01").ended == ()
     [fact] = memory.facts.about("Bob", namespace=namespace)
     assert (fact.sentence, len(fact.sources), fact.valid_at) == ("Ann knows Bob", 2, datetime(2024, 1, 1, tzinfo=UTC))
-
-
-def test_a_passing_state_ends_with_its_time(memory, namespace, model, say):
-    say("I live in Oslo.", "2024-01-01")
-    model.rules["judge"] = judging("temporary")
-    rule = model.rules["facts"]
-    model.rules["facts"] = lambda fields: {"facts": [{**each, "valid_at": "2024-06"} for each in rule(fields)["facts"]]}
-    say("I live in Paris this month.", "2024-06-10")
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", "2024-07-01")]
-
-
-def test_the_same_fact_with_another_date_told_as_a_correction_has_the_new_date(memory, namespace, model, say):
-    model.rules["judge"] = judging("conflicts")
-    say("I live in Oslo since 2024-05-03", "2024-07-01")
-    say("I live in Oslo, not as I said, since 2024-06-03", "2024-07-02")
-    assert homes(memory, namespace) == [("Oslo", "2024-06-03", None)]
-    before = homes(memory, namespace, believed_at=memory.facts.changes("2000-01-01", namespace=namespace)[0].at)
-    assert before == [("Oslo", "2024-05-03", None)]
-
-
-def test_the_same_fact_with_another_date_that_corrects_nothing_is_held_from_the_first(memory, namespace, model, say):
-    say("I live in Oslo since 2024-05-03", "2024-07-01")
-    say("I live in Oslo since 2024-06-03", "2024-07-02")
-    assert homes(memory, namespace) == [("Oslo", "2024-05-03", None)]
-
-
-def test_a_correction_of_a_date_that_arrives_before_what_it_corrects_corrects_it_too(memory, namespace, model, say):
-    model.rules["judge"] = judging("conflicts", holds="known")
-    say("I live in Oslo, not as I said, since 2024-06-03", "2024-07-02")
-    say("I live in Oslo since 2024-05-03", "2024-07-01")
-    assert homes(memory, namespace) == [("Oslo", "2024-06-03", None)]
 
 
 # Which facts are compared
@@ -472,7 +450,7 @@ def test_the_threshold_suits_the_local_embedding_model(server, settings, namespa
 
 
 def test_a_pair_is_not_judged_again_where_its_entity_got_a_fuller_name_meanwhile(memory, namespace, model, say):
-    say("I live in Oslo.", "2024-01-01")
+    say(*OSLO)
     rule = model.rules["judge"]
 
     def rename(fields: Any) -> Any:
@@ -484,11 +462,11 @@ def test_a_pair_is_not_judged_again_where_its_entity_got_a_fuller_name_meanwhile
         return rule(fields)
 
     model.rules["judge"] = rename
-    say("I live in Paris.", "2024-06-01")
+    say(*PARIS)
     assert len(model.asks("judge")) == 1
     [verdict] = memory.reviews.verdicts(namespace=namespace)
     assert (verdict.kind, verdict.pending.subject) == ("supersedes", "Ann Smith")
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", "2024-06-01"), ("Paris", "2024-06-01", None)]
+    assert homes(memory, namespace) == MOVED
 
 
 # Messages of one time
@@ -520,7 +498,7 @@ def test_a_fact_type_that_holds_one_at_a_time_ends_the_last_one_without_the_mode
 
 def test_a_fact_type_that_holds_beside_others_is_not_ended_by_the_model(opened, namespace, model, say):
     memory = opened(fact_types=(FactType("Lives in", "homes", single_valued=False),))
-    say("I live in Oslo.", "2024-01-01", memory)
+    say(*OSLO, memory)
     say("I live in Paris.", "2024-02-01", memory)
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-02-01", None)]
 
