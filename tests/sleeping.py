@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import fsum
 
-from kg_memory.llm.rate_limit import RateLimiter
-from kg_memory.llm.retry import Sleeper
+from kg_memory.llm.retry import RateLimiter, Sleeper
 
 
 class Sleeping:

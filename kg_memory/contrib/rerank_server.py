@@ -14,8 +14,17 @@ import httpx
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.cross_encoders import Scale
 from kg_memory.llm.embeddings import prepare_text
-from kg_memory.llm.rate_limit import RateLimiter, shared_limiter
-from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries, within
+from kg_memory.llm.retry import (
+    Failure,
+    RateLimiter,
+    RetryPolicy,
+    Sleeper,
+    diagnose,
+    make_error,
+    shared_limiter,
+    with_retries,
+    within,
+)
 from kg_memory.runtime.driver import to_number
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow, arun, every, run

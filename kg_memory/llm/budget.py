@@ -139,13 +139,14 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class BudgetMeter:
-    """Meters the flows on one namespace, by its *account*, and keeps them within *budget*.
+    """Meters the flows on one namespace, by its *account*, and keeps them within *budget*, if that is *limited*.
 
     *rules* answers the questions that have an answer by rules, where there is no budget to ask the model.
     """
 
     account: Account
     budget: Budget
+    limited: bool
     rules: Model
 
     def meter(self, flow: Flow[T]) -> Flow[T]:
@@ -168,7 +169,7 @@ class BudgetMeter:
             ask.meter(usage)
             self.account.spend(usage, ask.episode)
 
-        if not self.budget:
+        if not self.limited:
             answer: BaseModel = yield replace(ask, meter=count)
             return answer
         at = yield from now()
@@ -227,7 +228,7 @@ class BudgetMeter:
         except BaseException:
             self.account.undo_write(at, spent)
             raise
-        if self.budget and rows and "ledger" in rows[0]:
+        if self.limited and rows and "ledger" in rows[0]:
             ledger = rows[0]["ledger"]
             self.account.note_stored(Spending(_to_usage(ledger["today"]), _to_usage(ledger["since"])), at)
         return rows
@@ -237,7 +238,7 @@ class BudgetMeter:
         more: dict[str, object] = {}
         if unwritten != NOTHING:
             more["spent"] = [{"day": day, **{name: getattr(unwritten, name) for name in queries.COUNTS}}]
-        if self.budget and "spent_since" in params:
+        if self.limited and "spent_since" in params:
             days = self.budget.namespace_days
             more |= {"spent_today": day, "spent_since": 0 if days is None else day - days + 1}
         return {**params, **more}
@@ -245,10 +246,10 @@ class BudgetMeter:
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
     """Return the meter of questions to *model*; rules cost nothing and need none."""
-    accounts = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False)
+    accounts, limited = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False), bool(budget)
 
     def meter(flow: Flow[T], namespace: str) -> Flow[T]:
-        return BudgetMeter(accounts.get_or_make(namespace, Account), budget, rules).meter(flow)
+        return BudgetMeter(accounts.get_or_make(namespace, Account), budget, limited, rules).meter(flow)
 
     return without_meter if model.by_rules else meter
 

@@ -6,7 +6,8 @@ Any LangChain `Embeddings` will do; `make_reliable` adds retries and validation 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -15,8 +16,18 @@ from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
-from kg_memory.llm.rate_limit import RateLimiter, limiter_of, secrets_of, tokens_by_bytes
-from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, timeout_of, with_retries, within
+from kg_memory.llm.retry import (
+    RateLimiter,
+    RetryPolicy,
+    Sleeper,
+    diagnose,
+    make_error,
+    shared_limiter,
+    timeout_of,
+    tokens_by_bytes,
+    with_retries,
+    within,
+)
 from kg_memory.runtime.effects import Call, Vector
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.lifecycle import PerLoop
@@ -35,6 +46,11 @@ QUERY_SECONDS = 15.0
 """The longest wait for the vector of a question, unless the model's own timeout is shorter."""
 NO_KEY = "none"
 """Sent to a server other than OpenAI when there is no key: the client requires one."""
+URL_FIELDS = ("openai_api_base", "azure_endpoint", "anthropic_api_url", "endpoint", "base_url", "url")
+KEY_FIELDS = ("openai_api_key", "anthropic_api_key", "google_api_key", "mistral_api_key", "groq_api_key", "api_key")
+"""The attributes of LangChain's clients that hold the server's URL and the account's key."""
+_KEY_HEADER = re.compile(r"authorization$|(?:^|[-_])(?:api[-_]?key|auth|token|secret|password)$", re.IGNORECASE)
+_SCHEME = re.compile(r"^(?:bearer|basic|token)\s+", re.IGNORECASE)
 
 
 def open_embedding_model(
@@ -130,6 +146,30 @@ def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "
         if isinstance(value, str) and value:
             return value
     return type(model).__qualname__
+
+
+def limiter_of(client: object, name: str) -> RateLimiter:
+    """Return the shared limiter of LangChain's *client* of the model *name*."""
+    servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
+    return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
+
+
+def keys_of(client: object) -> list[str]:
+    """Return the API keys of LangChain's *client*."""
+    return _texts(getattr(client, field, None) for field in KEY_FIELDS)
+
+
+def secrets_of(client: object) -> list[str]:
+    """Return the API keys of LangChain's *client*, and those that it sends in headers of its own."""
+    headers = getattr(client, "default_headers", None)
+    named = headers.items() if isinstance(headers, Mapping) else ()
+    sent = _texts(value for name, value in named if _KEY_HEADER.search(str(name)))
+    return [*keys_of(client), *(_SCHEME.sub("", value) for value in sent)]
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    plain = (value.get_secret_value() if isinstance(value, SecretStr) else value for value in values)
+    return [value for value in plain if isinstance(value, str)]
 
 
 def to_unit_vectors(

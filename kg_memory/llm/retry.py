@@ -1,5 +1,7 @@
-"""Retry failed requests to a remote model: whether to try again, after how long, and which error to raise in the end.
+"""Requests to remote models: within a rate limit, again after failures that may pass, and the error in the end.
 
+There is one limiter per server, account and model in a process. The limits are those of the settings: one bucket for
+requests and one for tokens, both filled evenly. After a rejection all callers wait as long as the server asks.
 Sources: RFC 9110 10.2.3 (Retry-After), OpenAI's ``retry-after-ms``.
 """
 
@@ -10,20 +12,22 @@ import math
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import partial
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
+from weakref import WeakValueDictionary
 
 from kg_memory.errors import KGMemoryError
-from kg_memory.llm.rate_limit import RateLimiter
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.text.redaction import hide_secrets
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -44,6 +48,103 @@ LOOP_CLOSED = "Event loop is closed"
 NO_THREADS = "interpreter shutdown"
 """Part of each error that Python raises when it can start no more threads because the process is ending."""
 MAX_REASON = 300
+MINUTE = 60.0
+BYTES_PER_TOKEN = 4
+NEGLIGIBLE = 0.001
+"""A shorter wait, in seconds, is skipped."""
+_limiters: WeakValueDictionary[tuple[Any, ...], RateLimiter] = WeakValueDictionary()
+_lock = Lock()
+
+
+# The rate limit
+
+
+class QueueTimeout(Exception):
+    """Too many requests to the same server are queued before this one."""
+
+    is_retryable = True
+
+
+class Bucket:
+    """A limit per minute, spread evenly: what was not used is not made up for."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        """The seconds for one unit; 0 is no limit."""
+        self.free_at = -math.inf
+
+    def take(self, amount: float, now: float) -> None:
+        """Count *amount*, which may be negative to correct an estimate."""
+        self.free_at = max(self.free_at, now) + amount * self.seconds
+
+
+class RateLimiter:
+    """Limits all requests to one model of one server; threads, event loops and memories share it.
+
+    The lock is held for arithmetic only, never while a caller waits.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._requests, self._tokens = Bucket(), Bucket()
+        self._resume_at = -math.inf
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """Replace the lock, which a thread of the parent may hold."""
+        self._lock = Lock()
+
+    def limit(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
+        """Set limits; of several the strictest counts."""
+        with self._lock:
+            for bucket, limit in ((self._requests, requests_per_minute), (self._tokens, tokens_per_minute)):
+                if limit is not None:
+                    bucket.seconds = max(bucket.seconds, MINUTE / limit)
+
+    def waits(self, tokens: float, longest: float) -> Iterator[float]:
+        """Yield the seconds to sleep, one time after the other, before a request of about so many *tokens* is sent.
+
+        Raises: `QueueTimeout` at once if its turn comes in more than *longest* seconds.
+        """
+        due = self._reserve(tokens, longest)
+        while (seconds := max(due, self._resume_at) - self._clock()) > NEGLIGIBLE:
+            yield seconds
+
+    def _reserve(self, tokens: float, longest: float) -> float:
+        """Return when the next request may be sent, and count it."""
+        with self._lock:
+            now = self._clock()
+            due = max(now, self._requests.free_at, self._tokens.free_at)
+            if due - now > longest:
+                raise QueueTimeout(f"its rate limit leaves no room for this request within {longest:.0f} seconds")
+            self._requests.take(1, now)
+            self._tokens.take(tokens, now)
+            return due
+
+    def cool_down(self, seconds: float) -> None:
+        """Have all callers wait for *seconds*: the server rejected a request."""
+        with self._lock:
+            self._resume_at = max(self._resume_at, self._clock() + seconds)
+
+    def count_tokens(self, more: float) -> None:
+        """Count the tokens that an answered request took *more* than was estimated."""
+        with self._lock:
+            self._tokens.take(more, self._clock())
+
+
+def tokens_by_bytes(text: str) -> float:
+    """Estimate the tokens of *text* by its length in bytes."""
+    return len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
+
+
+def shared_limiter(server: str, account: str | None, name: str | None) -> RateLimiter:
+    """Return the limiter of all callers of model *name* on *server* by the same *account*, while there are any."""
+    with _lock:
+        return _limiters.setdefault((server, account, name), RateLimiter())
+
+
+# Retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,19 +370,15 @@ def _names(error: Exception) -> set[str]:
 
 def _read_retry_after(headers: Any) -> float | None:
     """Return the seconds that the response's *headers* ask to wait, if any."""
+    get = getattr(headers, "get", lambda _: None)
     try:
-        if milliseconds := headers.get("retry-after-ms"):
+        if milliseconds := get("retry-after-ms"):
             return _to_wait(float(milliseconds) / 1000)
-        text = headers.get("retry-after")
-    except (AttributeError, ValueError):
-        return None
-    if not text:
-        return None
-    try:
-        return _to_wait(float(text))
-    except ValueError:
-        pass
-    try:
+        text = get("retry-after")
+        if not text:
+            return None
+        with suppress(ValueError):
+            return _to_wait(float(text))
         return _to_wait(parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None

@@ -13,8 +13,8 @@ import pytest
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from kg_memory.errors import SettingsError
-from kg_memory.llm.rate_limit import QueueTimeout, RateLimiter, limiter_of
-from kg_memory.llm.retry import Pause, RetryPolicy, with_retries
+from kg_memory.llm.embeddings import limiter_of
+from kg_memory.llm.retry import Pause, QueueTimeout, RateLimiter, RetryPolicy, with_retries
 from kg_memory.runtime.flow import arun, run
 from kg_memory.settings import Settings
 from tests.llm.test_retry import Gone

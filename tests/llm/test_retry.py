@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.rate_limit import RateLimiter
-from kg_memory.llm.retry import Failure, Pause, RetryPolicy, diagnose, is_shutdown, with_retries
+from kg_memory.llm.retry import Failure, Pause, RateLimiter, RetryPolicy, diagnose, is_shutdown, with_retries
 from kg_memory.runtime.flow import run
 
 

@@ -17,9 +17,8 @@ from langchain_core.outputs import LLMResult
 
 from kg_memory.contrib.evaluation.records import Cost
 from kg_memory.errors import BudgetSpent, KGMemoryError, MissingExtra, ModelError, ModelUnavailable, SettingsError
-from kg_memory.llm.embeddings import NO_KEY
-from kg_memory.llm.rate_limit import limiter_of, secrets_of, tokens_by_bytes
-from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, with_retries
+from kg_memory.llm.embeddings import NO_KEY, limiter_of, secrets_of
+from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, tokens_by_bytes, with_retries
 from kg_memory.memory.open import embeddings as open_offline
 from kg_memory.memory.open import rules
 from kg_memory.runtime.effects import Call

@@ -25,10 +25,20 @@ from kg_memory.llm.chat.wire import (
     read_all,
     reply_from_error,
 )
-from kg_memory.llm.embeddings import NO_KEY, http_clients, model_name_of
+from kg_memory.llm.embeddings import NO_KEY, http_clients, limiter_of, model_name_of, secrets_of
 from kg_memory.llm.prompts import render, schema_text
-from kg_memory.llm.rate_limit import RateLimiter, limiter_of, secrets_of, tokens_by_bytes
-from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, timeout_of, with_retries, within
+from kg_memory.llm.retry import (
+    Failure,
+    RateLimiter,
+    RetryPolicy,
+    Sleeper,
+    diagnose,
+    make_error,
+    timeout_of,
+    tokens_by_bytes,
+    with_retries,
+    within,
+)
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask, both
