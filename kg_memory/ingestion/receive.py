@@ -89,7 +89,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     saved, before = yield from _store(episode, settings, state, reading=reading)
     finished = saved["status"] in FINISHED
     interrupted = 0
-    if reading and not finished:
+    if reading and not finished and (saved["reader"] or saved["interrupted"]):
         interrupted = yield from count_interruption(saved, episode.id, created_at)
     if saved["content"] != episode.content:
         raise InputError(
@@ -243,6 +243,8 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
 
 def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
     """Return the labels as they are stored, their texts cleaned and redacted as the content is."""
+    if labels is None or labels == {}:
+        return None
     cleaned = read_labels(labels)
     for key, value in cleaned.items():
         values = (

@@ -25,7 +25,6 @@ from kg_memory.ingestion.windows import Window, read_ahead
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import refresh_communities
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeStatus
-from kg_memory.models.labels import read_labels
 from kg_memory.models.operations import AddResult, Dropped, StepUsage
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
@@ -114,7 +113,7 @@ def input_state(episode: Input) -> State:
         "kind": str(episode.get("kind") or EpisodeKind.MESSAGE),
         "at": iso_or_text(episode.get("at")),
         "expires_at": iso_or_text(episode.get("expires_at")),
-        "labels": dict(read_labels(episode.get("labels"))) or None,
+        "labels": episode.get("labels"),
     }
 
 
