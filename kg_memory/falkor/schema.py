@@ -77,7 +77,7 @@ class Schema:
 
 MEMORY = Schema(
     KEY_PREFIX,
-    8,
+    9,
     (*RANGE_INDICES, MAKE_RELATIONS),
     EMBEDDED,
     tokenise.VERSION,

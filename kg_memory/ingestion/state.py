@@ -48,7 +48,7 @@ from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.effects import Ask, Prompt, ask, without_model, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import restore_open_ends, weekday
+from kg_memory.temporal.interval import weekday
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -229,8 +229,6 @@ _RECORDS = {name: hint for name, hint in get_type_hints(Draft, include_extras=Tr
 IngestionState: Any = TypedDict("IngestionState", {**_RECORDS, **_INPUT}, total=False)  # type: ignore[misc]
 """The schema of the graph: the input, and the records of `Draft` as JSON."""
 _ADAPTERS = {name: TypeAdapter[Any](hint) for name, hint in _RECORDS.items()}
-WITH_TIMES = ("facts", "comparisons", "grounds", "revision")
-"""The keys of the state whose values have times, which may be open."""
 
 
 def encode(values: Row) -> Row:
@@ -239,11 +237,10 @@ def encode(values: Row) -> Row:
 
 
 def decode(state: Row) -> Row:
-    """Return the values of the steps in a state of JSON; open ends are exact again, which Studio rounds."""
-    plain = restore_open_ends(state, WITH_TIMES)
+    """Return the values of the steps in a state of JSON."""
     return {
         name: _ADAPTERS[name].validate_python(value) if name in _ADAPTERS and value is not None else value
-        for name, value in plain.items()
+        for name, value in state.items()
     }
 
 

@@ -25,7 +25,6 @@ from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import restore_open_ends
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE
 
@@ -193,7 +192,7 @@ def decode(state: Mapping[str, Any]) -> Plain:
     if "namespace" in state:
         values["namespace"] = state["namespace"]
     if "hits" in state:
-        values["found"] = _FOUND.validate_python(restore_open_ends(state, ("instants",)))  # Studio rounds them
+        values["found"] = _FOUND.validate_python(state)
     if "ranked" in state:
         values["ranked"] = _RANKED.validate_python(state)
     if "results" in state:

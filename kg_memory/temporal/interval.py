@@ -7,7 +7,7 @@ microseconds since the epoch, and an open end as a far one.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
 from types import MappingProxyType
@@ -15,9 +15,10 @@ from types import MappingProxyType
 from kg_memory.models.graph import Precision
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant.
-OPEN_START = -(2**60)
-OPEN_END = 2**60
+# FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant. JavaScript, which edits
+# states in Studio, writes these two exactly, unlike most numbers of that size.
+OPEN_START = -(10**18)
+OPEN_END = 10**18
 EVER = OPEN_START, OPEN_END + 1
 """The window that all lies in."""
 HOUR = 3600 * 1_000_000
@@ -171,19 +172,3 @@ def stretch_length(begin: int, precision: Precision) -> int:
 def last_instant(begin: int, precision: Precision) -> int:
     """Return the last instant at which that may have begun which began in the stretch at *begin*."""
     return begin + max(stretch_length(begin, precision) - 1, 0)
-
-
-def restore_open_ends(state: Mapping[str, object], keys: Iterable[str]) -> dict[str, object]:
-    """Return *state* with exact open ends below *keys*: JavaScript, which edits states in Studio, rounds them."""
-    return {**state, **{key: _restore(state[key]) for key in keys if key in state}}
-
-
-def _restore(value: object) -> object:
-    match value:
-        case list():
-            return [_restore(item) for item in value]
-        case dict():
-            return {key: _restore(item) for key, item in value.items()}
-        case int() if abs(value) > OPEN_END:
-            return OPEN_END if value > 0 else OPEN_START
-    return value

@@ -15,6 +15,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.maintenance.transfer import file as files
 from kg_memory.maintenance.transfer.records import _TYPES, NODES, RELATIONS
+from kg_memory.temporal.interval import OPEN_END
 from tests.transfer import exported, left_aside, whole
 
 FROM, SMALL, TO = "a good one", "a small one", "nobody's yet"
@@ -116,8 +117,8 @@ WRONG = {
     "a time beyond the calendar": (changed("Episode", {"at": 2**62}), "at: the time must be in the years 1 to 9999; correct it"),
     "the year 10000": (changed("Entity", {"last_seen": 253_402_300_800_000_000}), "last_seen: the time must be in the years"),
     "an end beyond the calendar": (changed("Belief", {"invalid_at": 2**61}), "invalid_at: the time must be in the years"),
-    "an open end of a message": (changed("Episode", {"at": 2**60}), "at: the time must be in the years 1 to 9999"),
-    "an open end as a start": (changed("Belief", {"valid_at": 2**60}), "valid_at: the time must be in the years"),
+    "an open end of a message": (changed("Episode", {"at": OPEN_END}), "at: the time must be in the years 1 to 9999"),
+    "an open end as a start": (changed("Belief", {"valid_at": OPEN_END}), "valid_at: the time must be in the years"),
     "a level that is a text": (changed("Community", {"level": "high"}), "level: .*integer"),
     "an origin that is none": (changed("Predicate", {"origin": "bogus"}), "origin: .*'corrected'"),
     "single-valued, seven times": (changed("Predicate", {"single_valued": 7}), "single_valued: .*boolean"),
