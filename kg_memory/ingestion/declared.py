@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
@@ -252,54 +252,40 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _state(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    episode, entities = draft.episode, draft.entities
-    places: dict[str, int] = {}
-    for place, entity in enumerate(entities):
-        places |= {canonical_name(name): place for name in entity.called}
-    zone = timezone(timedelta(minutes=episode.offset))
-    seen = set[tuple[Any, ...]]()
+    """Yield the facts that *declared* states, dated, each with the characters of the content that have its sentence."""
+    content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
+    places = {canonical_name(name): place for place, one in enumerate(draft.entities) for name in one.called}
+    seen = set[tuple[str, int, int]]()
     after = 0
     for fact in declared:
         written = json.dumps(fact.sentence, ensure_ascii=False)[1:-1]
-        start = episode.content.find(written, after)
-        span = (start, start + len(written)) if start >= 0 else (0, len(episode.content))
-        after = span[1] if start >= 0 else after
+        start = content.find(written, after)
+        quoted, end = start >= 0, start + len(written)
+        after = end if quoted else after
         meaning = meanings[predicate_name(fact.predicate)]
-        subject = places[canonical_name(fact.subject)]
-        objects = tuple(dict.fromkeys(places[canonical_name(name)] for name in fact.objects))
-        ends = subject, tuple(place for place in objects if place != subject)
-        stated = _to_stated(draft, fact, ends, span, meaning, zone)
+        subject, *objects = dict.fromkeys(places[canonical_name(name)] for name in (fact.subject, *fact.objects))
+        undated = state_fact(
+            draft,
+            subject,
+            objects,
+            meaning,
+            fact.sentence,
+            wording=predicate_name(fact.predicate),
+            declared=meaning.single_valued is not None,
+            start=start if quoted else 0,
+            end=end if quoted else len(content),
+            quoted=quoted,
+            stated_from=fact.valid_at,
+            stated_until=fact.invalid_at,
+            confidence=fact.confidence,
+            edge_type="semantic",
+            kind="former" if is_past_state(fact.predicate) else "state",
+            support=1.0,
+            is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
+            premises=fact.rests_on,
+        )
+        stated = put_dates(undated, parse_period(fact.valid_at, zone), parse_period(fact.invalid_at, zone))
         times = stated.id, stated.valid_at, stated.invalid_at
         if times not in seen:
             seen.add(times)
             yield stated
-
-
-def _to_stated(
-    draft: Draft,
-    fact: DeclaredFact,
-    ends: tuple[int, tuple[int, ...]],
-    span: tuple[int, int],
-    meaning: Meaning,
-    zone: tzinfo,
-) -> StatedFact:
-    stated = state_fact(
-        draft,
-        *ends,
-        meaning,
-        fact.sentence,
-        wording=predicate_name(fact.predicate),
-        declared=meaning.single_valued is not None,
-        start=span[0],
-        end=span[1],
-        quoted=span != (0, len(draft.episode.content)),
-        stated_from=fact.valid_at,
-        stated_until=fact.invalid_at,
-        confidence=fact.confidence,
-        edge_type="semantic",
-        kind="former" if is_past_state(fact.predicate) else "state",
-        support=1.0,
-        is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
-        premises=fact.rests_on,
-    )
-    return put_dates(stated, parse_period(fact.valid_at, zone), parse_period(fact.invalid_at, zone))
