@@ -17,7 +17,7 @@ from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.hosts import Host, local_host
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.budget import make_meter
-from kg_memory.llm.cross_encoders import LangChainCrossEncoder, ModelCrossEncoder
+from kg_memory.llm.cross_encoders import ModelCrossEncoder
 from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, unwrap, vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.plugins import load_plugin
@@ -191,7 +191,8 @@ def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, setti
     if isinstance(option, BaseChatModel):
         return ModelCrossEncoder(_chat(option, settings))
     if isinstance(option, BaseCrossEncoder):
-        return LangChainCrossEncoder(option)
+        wrapped: CrossEncoder = load_plugin("scorers", "langchain")(option)
+        return wrapped
     if isinstance(option, CrossEncoder):
         return option
     raise SettingsError(

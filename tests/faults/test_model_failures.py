@@ -24,7 +24,7 @@ from pydantic import SecretStr
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.embedded import Server
-from kg_memory.contrib.rerank_server import RerankServer
+from kg_memory.contrib.scorers import RerankServer
 from kg_memory.contrib.sessions import choose_new
 from kg_memory.errors import (
     AnswerError,

@@ -17,10 +17,10 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from kg_memory.contrib.offline import OfflineModel
-from kg_memory.contrib.rerank_server import SERVER_BATCH, RerankServer
+from kg_memory.contrib.scorers import SERVER_BATCH, LangChainCrossEncoder, RerankServer
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.chat import ChatModel
-from kg_memory.llm.cross_encoders import MAX_TEXT, LangChainCrossEncoder, ModelCrossEncoder
+from kg_memory.llm.cross_encoders import MAX_TEXT, ModelCrossEncoder
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import scorer
 from kg_memory.runtime.driver import check_scores

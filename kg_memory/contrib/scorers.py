@@ -1,4 +1,4 @@
-"""Scores by requests to a rerank endpoint (plug-in ``server`` of the kind ``scorers``, for `Settings.rerank_url`)."""
+"""Cross-encoders beside the language model (kind ``scorers``): of a rerank endpoint, and LangChain's."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
-from kg_memory.llm.cross_encoders import Scale
-from kg_memory.llm.embeddings import prepare_text
+from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.llm.retry import (
     Failure,
     RateLimiter,
@@ -26,14 +25,63 @@ from kg_memory.llm.retry import (
     within,
 )
 from kg_memory.runtime.driver import to_number
-from kg_memory.runtime.effects import Call
+from kg_memory.runtime.effects import Call, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
 from kg_memory.settings import hide_password
+
+if TYPE_CHECKING:
+    from langchain_core.cross_encoders import BaseCrossEncoder
 
 SERVER_BATCH = 32
 """Texts per request to a server: by default TEI accepts no more."""
 WRONG_WIRE = frozenset({400, 422})
 """The statuses of servers that do not understand a request."""
+
+
+class Scale:
+    """Maps a model's scores to 0..1: unchanged, or by the logistic function after one was outside.
+
+    A model with scores outside returns logits, even if all scores of one question happen to be inside.
+    """
+
+    def __init__(self) -> None:
+        self._logits = False
+
+    def __call__(self, scores: list[float]) -> list[float]:
+        """Return *scores* from 0 to 1, in the same order; a NaN stays one."""
+        self._logits = self._logits or any(score < 0 or score > 1 for score in scores)
+        return [_logistic(score) for score in scores] if self._logits else scores
+
+
+def _logistic(score: float) -> float:
+    small = math.exp(-abs(score))
+    return (1.0 if score >= 0 else small) / (1.0 + small)
+
+
+class LangChainCrossEncoder:
+    """Scores with a LangChain `BaseCrossEncoder`; under asyncio in a thread, as these are synchronous."""
+
+    def __init__(self, model: BaseCrossEncoder) -> None:
+        self._model = model
+        self._scale = Scale()
+        self.name = model_name_of(model)
+
+    def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
+        """Score *texts* for *question*, from 0 to 1.
+
+        Raises: `ModelError`.
+        """
+        prepared = prepare_text(question)
+        pairs = [(prepared, prepare_text(text)) for text in texts]
+        try:
+            scores = (yield in_thread(partial(self._model.score, pairs))) if pairs else []
+        except Exception as error:  # noqa: BLE001 - raised below
+            failure = diagnose(error)
+            remedies = [(True, ModelError, "check its set-up")]
+            raise make_error(f"the cross-encoder {self.name}", failure, remedies) from failure.cause
+        return self._scale([to_number(score) for score in scores])
+
+    scores, ascores = both(_score)
 
 
 class RerankServer:
