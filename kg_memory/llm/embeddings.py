@@ -256,7 +256,7 @@ class ReliableEmbeddings(Embeddings):
         tokens = sum(map(tokens_by_bytes, prepared))
         model, text = self.model, prepared[0]
         if query:
-            request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), _as_list)
+            request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), lambda vector: [vector])
         else:
             calls = partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared)
             request = Call(*calls)
@@ -278,10 +278,6 @@ class ReliableEmbeddings(Embeddings):
                 f"the embedding model {vector_model_name(self.model)}", failure, remedies
             ) from failure.cause
         return to_unit_vectors(vectors, texts)
-
-
-def _as_list(vector: Vector) -> list[Vector]:
-    return [vector]
 
 
 def prepare_text(text: str) -> str:
