@@ -13,8 +13,8 @@ from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import work_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, local_time, micros
-from kg_memory.text.dates import DateMention, find_dates, parse_period
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, local_time, micros, parse_period
+from kg_memory.text.dates import DateMention, find_dates
 from kg_memory.text.predicates import is_past_state
 
 _GOES_ON = re.compile(

@@ -27,7 +27,7 @@ from kg_memory.ingestion.records import (
     StatedFact,
 )
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.dates import parse_period
+from kg_memory.temporal.interval import parse_period
 from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, replace_unstorable
 from kg_memory.text.message_fields import parse_facts
 from kg_memory.text.predicates import MAX_LENGTH, is_past_state, predicate_name

@@ -1,4 +1,4 @@
-"""Intervals and instants.
+"""Intervals and instants, and how they are read and written in ISO 8601.
 
 Intervals are half-open, ``[start, end)``, in UTC; ``None`` is an open end. The graph stores an instant as an integer,
 microseconds since the epoch, and an open end as a far one.
@@ -6,10 +6,11 @@ microseconds since the epoch, and an open end as a far one.
 
 from __future__ import annotations
 
+import re
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
+from dataclasses import dataclass, replace
+from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone, tzinfo
 from types import MappingProxyType
 
 from kg_memory.models.graph import Precision
@@ -41,6 +42,17 @@ WIDTH: Mapping[Precision, int] = MappingProxyType(
     }
 )
 """The length, in microseconds, of the longest stretch in which a date of that precision may lie."""
+_ISO = re.compile(
+    r"(?P<year>\d{4})(?:[-/](?P<month>\d{1,2})(?:[-/](?P<day>\d{1,2})"
+    r"(?:[T ]\s?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
+    r"\s?(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2})?)?)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ISO_SEASON = re.compile(r"(?P<year>\d{4})-?(?P<season>spring|summer|autumn|fall|winter)", re.ASCII | re.IGNORECASE)
+SEASONS: Mapping[str, int] = MappingProxyType({"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12})
+"""The first month of each season of the northern hemisphere."""
+_VAGUE = re.compile(r"(?P<vague>about|around|circa|by|before)\s(?P<date>.+)", re.IGNORECASE)
+_ISO_WEEK = re.compile(r"(?P<year>\d{4})-?W(?P<week>\d{2})(?:-(?P<weekday>[1-7]))?", re.ASCII | re.IGNORECASE)
 _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "year": 12})
 
 
@@ -172,3 +184,106 @@ def stretch_length(begin: int, precision: Precision) -> int:
 def last_instant(begin: int, precision: Precision) -> int:
     """Return the last instant at which that may have begun which began in the stretch at *begin*."""
     return begin + max(stretch_length(begin, precision) - 1, 0)
+
+
+def step(at: datetime, count: float, unit: str) -> datetime:
+    """Return *at* moved by *count* units; the day is clipped to the month's length."""
+    if unit == "season":
+        count, unit = count * 3, "month"
+    if unit == "year":
+        count, unit = count * 12, "month"
+    if unit != "month":
+        return at + count * timedelta(**{f"{unit}s": 1})
+    months = at.year * 12 + at.month - 1 + round(count)
+    target_year, target_month = divmod(months, 12)
+    last = monthrange(target_year, target_month + 1)[1]
+    return at.replace(year=target_year, month=target_month + 1, day=min(at.day, last))
+
+
+# Texts in ISO 8601
+
+
+def parse_instant(text: str | None) -> datetime | None:
+    """Return the instant that *text* names in ISO 8601, in its own zone, or ``None`` when it names none.
+
+    Without a zone it is UTC, a date alone is its midnight, a month or a year alone its first day.
+    """
+    match = _ISO.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        return None
+    try:
+        moment = instant_of(match, UTC)
+        return moment if moment.astimezone(UTC) else None  # an error outside of UTC's calendar
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
+    """Return the period that *text* names in ISO 8601, in UTC, as precisely as it is written, or ``None`` for no date.
+
+    "2019", "2019-05", "2019-W12" and "2019-05-03" are a year, a month, a week and a day; with a time of day, also
+    midnight, it is an instant, which lasts a microsecond. The end is open where the calendar ends. What has no zone is
+    in *zone*. "2019-summer" is a season; "about 2019" and "by 2019-05" have precisions of their own; a
+    "by" without a time of day is that day in UTC.
+    """
+    stripped = text.strip() if isinstance(text, str) else ""
+    if match := _VAGUE.fullmatch(stripped):
+        period = parse_period(match["date"], zone)
+        if match["vague"].casefold() not in ("by", "before"):
+            return period and replace(period, precision="about")
+        if period is not None and period.precision != "instant":
+            period = parse_period(match["date"], UTC)  # or it would be shown as the day before
+        return period and replace(period, precision="by")
+    try:
+        if match := _ISO_WEEK.fullmatch(stripped):
+            return _parse_iso_week(match, zone)
+        if match := _ISO_SEASON.fullmatch(stripped):
+            first = datetime(int(match["year"]), SEASONS[match["season"].casefold()], 1, tzinfo=zone)
+            return _unit_at(first, "season")
+        match = _ISO.fullmatch(stripped)
+        return None if match is None else _parse_iso(match, zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def instant_period(at: datetime) -> Interval:
+    """Return the microsecond that begins at *at*, which is aware; ``OverflowError`` outside the calendar."""
+    start = at.astimezone(UTC)
+    return Interval(start, _step_or_none(start, 1, "microsecond"), "instant")
+
+
+def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
+    start = instant_of(match, zone)
+    if match["hour"]:
+        return instant_period(start)
+    if match["day"]:
+        return _unit_at(start, "day")
+    return _unit_at(start, "month" if match["month"] else "year")
+
+
+def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
+    day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), int(match["weekday"] or 1))
+    return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "week")
+
+
+def _unit_at(start: datetime, unit: Precision) -> Interval:
+    end = _step_or_none(start, 1, unit)
+    return Interval(start.astimezone(UTC), end.astimezone(UTC) if end else None, unit)
+
+
+def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
+    """Return the instant so long after *start*, or ``None`` where the calendar ends before it."""
+    try:
+        return step(start, count, unit)
+    except (ValueError, OverflowError):
+        return None
+
+
+def instant_of(match: re.Match[str], zone: tzinfo) -> datetime:
+    """Return the aware instant of a match that has the groups of `_ISO`."""
+    parts = {name: text or "" for name, text in match.groupdict().items()}
+    day = "-".join((parts["year"], (parts["month"] or "1").zfill(2), (parts["day"] or "1").zfill(2)))
+    time = ":".join(((parts["hour"] or "0").zfill(2), parts["minute"] or "00", parts["second"] or "00"))
+    written = f"{day}T{time}.{parts['fraction'] or '0'}{parts['zone'].upper().replace('UTC', 'Z')}"
+    moment = datetime.fromisoformat(written)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.temporal.interval import Interval
-from kg_memory.text.dates import parse_instant, parse_period
+from kg_memory.temporal.interval import Interval, parse_instant, parse_period
 
 
 @pytest.mark.parametrize(

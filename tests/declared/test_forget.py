@@ -4,7 +4,7 @@ import pytest
 
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
-from kg_memory.text.dates import parse_period
+from kg_memory.temporal.interval import parse_period
 from tests.declared.conftest import Unasked
 
 

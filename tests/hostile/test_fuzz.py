@@ -33,7 +33,8 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.templates import TEMPLATES, render
 from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.settings import Settings
-from kg_memory.text.dates import find_dates, parse_instant, parse_period
+from kg_memory.temporal.interval import parse_instant, parse_period
+from kg_memory.text.dates import find_dates
 from kg_memory.text.identity import canonical_name, display_name
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.text.tokenise import terms

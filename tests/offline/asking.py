@@ -8,8 +8,8 @@ from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import ExtractedFact
 from kg_memory.runtime.effects import Ask
+from kg_memory.temporal.interval import parse_period
 from kg_memory.text import predicates
-from kg_memory.text.dates import parse_period
 
 AT = "2023-05-25T12:00:00+00:00"
 TYPES = dict.fromkeys(("Entity", "Person", "Organization", "Place", "Event", "Product", "Topic"), "")

@@ -11,7 +11,8 @@ from typing import Any
 from kg_memory.contrib.offline.clauses import NEVER
 from kg_memory.contrib.offline.facts import name_key
 from kg_memory.contrib.offline.lexicon import BE, STOP, VERB_FORMS, content_words
-from kg_memory.text.dates import find_dates, parse_instant, parse_period
+from kg_memory.temporal.interval import parse_instant, parse_period
+from kg_memory.text.dates import find_dates
 
 _DENIAL = re.compile(
     r"\b(?:I|we|he|she|they)(?:['’]ve|['’]s| have| has| had| did)? (?:\w+ly )?never (?:\w+ly |"

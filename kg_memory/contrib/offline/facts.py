@@ -15,7 +15,8 @@ from kg_memory.contrib.offline.records import Field
 from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, Reading, Span, Statement
 from kg_memory.contrib.offline.wording import write_sentence
 from kg_memory.llm.prompts.answers import MOST
-from kg_memory.text.dates import DateMention, find_dates, parse_period
+from kg_memory.temporal.interval import parse_period
+from kg_memory.text.dates import DateMention, find_dates
 
 _PRECISION_LENGTHS = {"year": 4, "month": 7, "day": 10}
 """The characters of an ISO date of that precision."""

@@ -13,8 +13,8 @@ from kg_memory.contrib.offline.comparing import JudgedFact, denies, find_new_num
 from kg_memory.contrib.offline.lexicon import words_without_speaker
 from kg_memory.contrib.offline.records import has_one_value
 from kg_memory.contrib.offline.statements import FUNCTIONAL, NOT
+from kg_memory.temporal.interval import parse_instant
 from kg_memory.text import predicates
-from kg_memory.text.dates import parse_instant
 
 SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
 """The confidence of a rule; where it is open which of two facts is right, a person is to decide."""

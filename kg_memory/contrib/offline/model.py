@@ -43,7 +43,7 @@ from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.lifecycle import PerLoop
-from kg_memory.text.dates import parse_instant
+from kg_memory.temporal.interval import parse_instant
 from kg_memory.text.identity import is_assistant
 from kg_memory.text.tokenise import terms
 

@@ -14,8 +14,7 @@ from kg_memory.ingestion.facts import Reading
 from kg_memory.ingestion.records import Piece, ResolvedEntity, StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import local_time
-from kg_memory.text.dates import parse_instant
+from kg_memory.temporal.interval import local_time, parse_instant
 
 
 class SupportCheck:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kg_memory.text.dates import DateMention, parse_period
+from kg_memory.temporal.interval import parse_period
+from kg_memory.text.dates import DateMention
 
 _NOW = timedelta(days=1, hours=12)
 _DAY = timedelta(days=1)

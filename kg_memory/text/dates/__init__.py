@@ -2,7 +2,7 @@
 
 from kg_memory.text.dates.events import EventTime
 from kg_memory.text.dates.find import find_dates
-from kg_memory.text.dates.periods import DateMention, parse_instant, parse_period
+from kg_memory.text.dates.periods import DateMention
 from kg_memory.text.dates.questions import TimeWords, find_times, parse_when
 
 __all__ = [
@@ -11,7 +11,5 @@ __all__ = [
     "TimeWords",
     "find_dates",
     "find_times",
-    "parse_instant",
-    "parse_period",
     "parse_when",
 ]

@@ -30,7 +30,7 @@ _UNITS = {
     for words in names.split()
 }
 _UNIT = r"(?:个半?)?(?:分钟|小时|钟头|天|日|周|星期|礼拜|月|年)"
-_SEASONS = {"春": periods.SPRING, "夏": periods.SUMMER, "秋": periods.AUTUMN, "冬": periods.WINTER}
+_SEASONS = {"春": 3, "夏": 6, "秋": 9, "冬": 12}
 _YEARS = {"大前年": -3, "前年": -2, "去年": -1, "上一年": -1, "今年": 0, "本年": 0, "明年": 1, "后年": 2}
 _DAYS = {
     words: offset

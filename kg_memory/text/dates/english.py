@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from kg_memory.temporal.interval import Interval
+from kg_memory.temporal.interval import SEASONS, Interval, instant_of, midnight
 from kg_memory.text.dates import periods
 from kg_memory.text.dates.periods import (
     AHEAD,
@@ -14,7 +14,6 @@ from kg_memory.text.dates.periods import (
     PERFECT,
     Rule,
     add_rule,
-    instant_of,
     sentence_around,
     tense_of,
     yearly_by_words,
@@ -139,7 +138,7 @@ def _period(name: str, now: datetime, offset: int) -> Interval:
             return periods.month(now.year, now.month + offset, now)
         case "year":
             return periods.year(now.year + offset, now)
-    return periods.season_near(now, periods.SEASONS[name], offset)
+    return periods.season_near(now, SEASONS[name], offset)
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str, bool]:
@@ -190,7 +189,7 @@ def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
             day = periods.day(first.replace(day=day_)) if first else None
         except ValueError:
             continue
-        if day and day.start and (offset or (day.start >= periods.midnight(now)) == (offsets[1] > 0)):
+        if day and day.start and (offset or (day.start >= midnight(now)) == (offsets[1] > 0)):
             return day
     raise ValueError("no such day")
 
@@ -216,12 +215,12 @@ def _month_year(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b")
 def _season_year(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season(int(match["year"]), periods.SEASONS[match["season"].casefold()], now)
+    return periods.season(int(match["year"]), SEASONS[match["season"].casefold()], now)
 
 
 @_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})")
 def _bare_season(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season_near(now, periods.SEASONS[match["season"].casefold()], 0 if tense_of(match) > 0 else -1)
+    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if tense_of(match) > 0 else -1)
 
 
 @_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)")

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
-from kg_memory.temporal.interval import Interval
+from kg_memory.temporal.interval import Interval, instant_period, parse_period
 from kg_memory.text.dates.events import EventTime, find_events
 from kg_memory.text.dates.find import find_dates
-from kg_memory.text.dates.periods import DateMention, instant_period, parse_period
+from kg_memory.text.dates.periods import DateMention
 
 _LONGEST_TIME = 100
 _LONGEST_QUESTION = 1000
