@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.support.measure import measure_support
+from kg_memory.contrib.support.check import measure_support
 from kg_memory.contrib.support.passage import Claim, Passage, find_span, locate
 
 AT = datetime(2024, 5, 14, 10, tzinfo=UTC)

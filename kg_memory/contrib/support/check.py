@@ -1,20 +1,71 @@
-"""The check of support (plug-in ``support`` of the kind ``checks``): do the words of a message state what was read?
+"""The check of support (plug-in ``support`` of the kind ``checks``): how well do the words of a message support a fact?
 
-Facts below `Settings.min_support` are refused where no words of the message state them, else they are marked as weak.
+The quote must be in the message. Names, numbers, dates and content words of the fact must be in the quote, or in the
+message or those before it; and the quote must state the fact: not deny it, ask it, suppose it, or state it of a
+relative. A reader may resolve pronouns and dates, and reword. Text that cannot be compared, such as words of a language
+without a list here, counts as supported. Facts below `Settings.min_support` are refused where no words of the message
+state them, else they are marked as weak. Pure; takes time in proportion to the texts.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, dropwhile, zip_longest
+from typing import NamedTuple
 
-from kg_memory.contrib.support.measure import measure_support
-from kg_memory.contrib.support.passage import Claim, Passage
+from kg_memory.contrib.support.passage import (
+    DATE_NUMBER,
+    HAN,
+    LIGHT,
+    LIGHT_CHINESE,
+    LISTS,
+    SAME_MEANING,
+    WORD,
+    Claim,
+    Passage,
+    Words,
+    characters_of,
+    find_span,
+    language_of,
+    make_passage,
+    matter_of,
+    names_of,
+    proper_words,
+    read_numbers,
+    to_key,
+)
+from kg_memory.contrib.support.times import is_time_told
 from kg_memory.ingestion.facts import Reading
-from kg_memory.ingestion.records import Piece, ResolvedEntity, StatedFact
+from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import local_time, parse_instant
+from kg_memory.text.tokenise import terms
+
+
+class Support(NamedTuple):
+    """The degree to which a claim is supported, from 0 to 1, and the `span` of the content that does it.
+
+    The span `is_exact` where the whole quote stands there.
+    """
+
+    score: float
+    span: tuple[int, int] | None
+    is_exact: bool
+
+
+def measure_support(claim: Claim, passage: Passage) -> Support:
+    """Return how well the quote of *claim*, and what was read with it, support it."""
+    span, share = find_span(claim.quote, passage.content)
+    source = Words(passage.content[slice(*span)]) if span else passage.words
+    score = share * _rate_names(claim, source, passage)
+    score *= _rate_numbers(claim, source, passage) * _rate_times(claim, source, passage)
+    if passage.language and not passage.is_record and language_of(claim.sentence) == passage.language:
+        score *= _rate_matter(claim, source, passage) * _rate_denials(claim, source, passage)
+        score *= _OTHER_SUBJECT if _is_about_other(claim, source, passage) else 1.0
+        score *= _OTHER_MOOD if _is_open(claim, source) else 1.0
+    return Support(round(score, 3), span, span is not None and share == 1.0)
 
 
 class SupportCheck:
@@ -31,13 +82,13 @@ class SupportCheck:
         """
         piece, fact = reading.piece, reading.fact
         if piece.start not in self._passages:
-            self._passages[piece.start] = _make_passage(self._draft, piece, self._settings)
+            self._passages[piece.start] = make_passage(self._draft, piece, self._settings)
         count = len(self._draft.entities)
         entities = [self._draft.entities[place] for place in (fact.subject, *fact.objects) if 0 <= place < count]
         claim = Claim(
             fact.sentence,
             fact.predicate,
-            list(map(_names_of, entities)),
+            list(map(names_of, entities)),
             fact.quote or piece.content,
             fact.kind,
             fact.valid_at,
@@ -60,16 +111,286 @@ class SupportCheck:
         )
 
 
-def _make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
-    """Return *piece* of the episode, with what its reader saw before it."""
-    episode = draft.episode
-    at = local_time(episode.at, episode.offset)
-    before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
-    others = [other.content for other, after in pairwise(draft.pieces) if after == piece]
-    previous = [*((text, at) for text in (settings.instructions, *others) if text), *before]
-    return Passage(piece.content, at, episode.speaker_name, previous, is_record=episode.kind == "json")
+# Names, numbers and times
 
 
-def _names_of(entity: ResolvedEntity) -> tuple[str, ...]:
-    """Return the names by which a reader may call *entity*; those of this episode come first."""
-    return tuple(dict.fromkeys((*entity.called, entity.name, *entity.aliases)))
+def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
+    """Return how far each of the entities is named, or referred to."""
+    least = 1.0
+    for names, kind in zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue=""):
+        ratings = (_rate_name(name, kind.casefold(), claim, source, passage) for name in names)
+        least = min(least, max(ratings, default=1.0))
+    return least
+
+
+def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
+    words, is_in, is_common = list(proper_words(name)), _is_named, False
+    if not words and passage.language:
+        words, is_in = [word for word in WORD.findall(name) if terms(word) and not word.isdecimal()], _has_word
+        is_common = True
+    if not words:
+        return 1.0
+
+    def share(*texts: Words) -> float:
+        return sum(any(is_in(word, text) for text in texts) for word in words) / len(words)
+
+    here = share(passage.words)
+    if here == 1.0 or (is_common and here) or share(passage.speakers, passage.words) == 1.0:
+        return 1.0
+    before = share(passage.words, passage.context)
+    if before < 1.0 and here < 0.5:
+        return _PART_OF_NAME if before >= 0.5 else (_NO_NAME if passage.language else 1.0)
+    if here >= 0.5 or not share(Words(claim.sentence)):
+        return 1.0
+    is_meant = is_common and passage.language == "english" and not _count_unused(claim, source)
+    return 1.0 if is_meant or _refers_back(words, kind, claim, source, passage) else _NAMED_BEFORE
+
+
+def _is_named(word: str, text: Words) -> bool:
+    characters = HAN.findall(word)
+    return text.names(word) or (
+        bool(characters) and sum(char in text.han for char in characters) >= _SAME_HAN * len(characters)
+    )
+
+
+def _has_word(word: str, text: Words) -> bool:
+    return text.has(to_key(word)) or text.names(word)
+
+
+def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
+    """Return whether the span may refer to what only an earlier text names, and names nothing else instead."""
+    is_chinese = passage.language == "chinese"
+    last = Words(passage.previous[-1][0] if passage.previous else "")
+    if is_chinese and passage.answers and kind != "person":
+        last = Words(passage.asked)
+    is_last = all(_is_named(word, last) or _has_word(word, last) for word in words)
+    follows = is_last and (passage.answers or len(passage.content) < _SHORT)
+    if is_chinese:
+        return follows or not _REFERS_CHINESE.get(kind, _THING_CHINESE).isdisjoint(source.text)
+    spoken = {word.casefold().partition("'")[0] for word in WORD.findall(source.text.replace("’", "'"))}
+    refers = follows or not spoken.isdisjoint(_PRONOUNS.get(kind, _THING_PRONOUNS))
+    return refers and _count_unused(claim, source) <= 1
+
+
+def _count_unused(claim: Claim, source: Words) -> int:
+    """Return how many content words of the span the sentence leaves out; a name counts as two."""
+    sentence = Words(claim.sentence)
+    names = (word for word in source.words[1:] if not word.islower() and to_key(word) not in LIGHT and terms(word))
+    if any(not sentence.names(word) for word in names):
+        return 2
+    return sum(not sentence.has(key) for key in matter_of(source, claim))
+
+
+def _rate_numbers(claim: Claim, source: Words, passage: Passage) -> float:
+    """Return whether the numbers of the sentence are those of its source; those of dates may be worked out."""
+    dates = " ".join(chain.from_iterable(DATE_NUMBER.findall(claim.sentence)))
+    strange = read_numbers(dates) - passage.numbers - read_numbers(f"{claim.begin or ''} {claim.end or ''}")
+    others = read_numbers(DATE_NUMBER.sub(" ", claim.sentence)) - _SMALL
+    strange |= others - passage.told_numbers
+    if read_numbers(DATE_NUMBER.sub(" ", source.text)) - _SMALL - read_numbers(claim.sentence):
+        strange |= others - source.numbers - read_numbers(" ".join(chain.from_iterable(claim.names)))
+    return _OTHER_NUMBER if strange else 1.0
+
+
+def _rate_times(claim: Claim, source: Words, passage: Passage) -> float:
+    if not passage.language:
+        return 1.0
+    told = (is_time_told(time, passage.at, passage.times_by(source.text)) for time in (claim.begin, claim.end))
+    return 1.0 if all(told) else _OTHER_TIME
+
+
+# Content words
+
+
+def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
+    """Return how far the words of the sentence are those of the span, of the message, or of those before it."""
+    sentence = Words(claim.sentence)
+    ratings = [_rate_key(key, source, passage) for key in matter_of(sentence, claim)]
+    ratings += [_rate_character(char, source, passage) for char in characters_of(sentence, claim)]
+    if not ratings:
+        return 1.0
+    rating = min(1.0, _LEAST_MATTER + sum(ratings) / len(ratings) * _MATTER_SLOPE)
+    verbs = [to_key(word) for word in claim.predicate.casefold().split("_")]
+    first = next((verb for verb in verbs if terms(verb) and verb not in LIGHT), "")
+    if first not in sentence.keys or first in _PLAIN_VERBS or _has_verb(first, source, passage):
+        return rating
+    return rating * (_VERB_NOT_TOLD if sum(ratings) < 0.6 * len(ratings) else _VERB_IMPLIED)
+
+
+def _has_verb(verb: str, source: Words, passage: Passage) -> bool:
+    """Return whether the span has the verb, or one that tells the same; elsewhere it must be the verb itself."""
+    return source.has(verb) or max(passage.words.rate(verb), passage.context.rate(verb)) > SAME_MEANING
+
+
+def _rate_key(key: str, source: Words, passage: Passage) -> float:
+    return max(source.rate(key), _IN_MESSAGE * passage.words.rate(key), _IN_CONTEXT * passage.context.rate(key))
+
+
+def _rate_character(char: str, source: Words, passage: Passage) -> float:
+    if source.has_character(char):
+        return 1.0
+    if passage.words.has_character(char):
+        return _IN_MESSAGE
+    return _IN_CONTEXT if passage.context.has_character(char) else 0.0
+
+
+# Statements: not denied, not of a relative, not open
+
+
+def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
+    """Return whether the sentence and its span agree on a "not"."""
+    if passage.language == "chinese":
+        return _rate_denials_chinese(claim, source.text)
+    sentence = Words(claim.sentence)
+    if _denies(claim.sentence):
+        return 1.0 if _is_denial_told(claim.sentence, source) else _DENIED
+    if claim.kind == "former" or not _denies(source.text):
+        return 1.0
+    shared = {key for key in map(to_key, source.words) if key not in LIGHT and sentence.has(key) and terms(key)}
+    denied, affirmed = _split_by_denial(source.text, shared)
+    return _DENIED if denied - affirmed or not shared else 1.0
+
+
+def _is_denial_told(text: str, source: Words) -> bool:
+    """Return whether the span denies something, as *text* does, and not affirms the word that *text* denies."""
+    if len(_NOT.findall(text)) > max(len(_NOT.findall(source.text)), 1):
+        return False  # "nobody was not"
+    is_over = _OVER.search(text) is not None
+    behind = (to_key(word) for clause in _find_denied(text) for word in clause)
+    first = next((key for key in behind if key in source.keys and terms(key)), "")
+    denied, affirmed = _split_by_denial(source.text, {first})
+    if affirmed - denied and not is_over:
+        return False
+    denials = _DENIALS | _ENDS if is_over else _DENIALS
+    return _denies(source.text) or not denials.isdisjoint(map(str.casefold, source.words))
+
+
+def _denies(text: str) -> bool:
+    return any(_is_negator(word) for word in WORD.findall(_NOT_ONLY.sub(" ", text.replace("’", "'"))))
+
+
+def _is_negator(word: str) -> bool:
+    return word.casefold() in _NEGATORS or word.casefold().endswith("n't")
+
+
+def _find_denied(text: str) -> Iterator[list[str]]:
+    """Yield the words behind the first "not" of each clause of *text*."""
+    for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
+        words = WORD.findall(clause)
+        yield list(dropwhile(lambda word: not _is_negator(word), words))[1:]
+
+
+def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
+    """Return which of *keys* stand shortly after a "not" of *text*, and which of them do elsewhere."""
+    denied, affirmed = set[str](), set[str]()
+    for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
+        last = -_NEAR - 1
+        for place, word in enumerate(WORD.findall(clause)):
+            if _is_negator(word):
+                last = place
+            elif (key := to_key(word)) in keys:
+                (denied if place - last <= _NEAR else affirmed).add(key)
+    return denied, affirmed
+
+
+def _rate_denials_chinese(claim: Claim, text: str) -> float:
+    denied, told = _denied_chinese(claim.sentence), _denied_chinese(text)
+    if denied and not told:
+        return 1.0 if _OVER_CHINESE.search(claim.sentence) and _ENDS_CHINESE.search(text) else _DENIED
+    is_over = claim.kind == "former" or (_ENDS_CHINESE.search(claim.sentence) and not _NEVER_CHINESE.search(text))
+    if told and not denied and not is_over:
+        sentence = Words(claim.sentence)
+        return _DENIED if any(map(sentence.has_character, told - LIGHT_CHINESE)) else 1.0
+    return 1.0
+
+
+def _denied_chinese(text: str) -> set[str]:
+    """Return each "not" of *text*, and the characters right behind it."""
+    return set("".join(match[0] for match in _NOT_CHINESE.finditer(_NOT_ONLY_CHINESE.sub("", text))))
+
+
+def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
+    """Return whether the span begins with a relative of the speaker, its subject, or with the speaker, who is not."""
+    text, sentence, spoken = source.text.replace("’", "'"), Words(claim.sentence), Words(passage.speaker)
+    names = [
+        words for name in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(name)) and "'" not in name
+    ]
+    if any(all(map(spoken.names, words)) for words in names):
+        relative = _RELATIVE.match(text)
+        if relative is None:
+            return False
+        return not (sentence.has(to_key(relative[1])) if relative[1] else relative[2][-1] in claim.sentence)
+    is_person = next(iter(claim.types), "").casefold() == "person" and passage.speaker and "\n" not in passage.content
+    return bool(is_person and _I.match(text) and not any(map(source.names, chain.from_iterable(names))))
+
+
+def _is_open(claim: Claim, source: Words) -> bool:
+    """Return whether the span asks, supposes or plans something, or tells it as over, where the claim does not."""
+    if claim.kind == "plan" or _OPEN.search(claim.sentence):
+        return False
+    text, words = source.text.replace("’", "'"), claim.sentence.casefold().split()
+    past = _USED_TO.search(text)
+    if past is not None and f"{past[1].casefold()}s" in words:
+        return True
+    return _SUPPOSES.search(text) is not None or _ASKS.match(text) is not None
+
+
+_PERSON_PRONOUNS = frozenset("he him his she her hers they them their theirs who whom whose you your one".split())
+_PRONOUNS = {
+    "person": _PERSON_PRONOUNS,
+    "place": frozenset("there here where home".split()),
+    "pet": _PERSON_PRONOUNS | {"it", "its"},
+}
+_THING_PRONOUNS = frozenset(
+    "it its that this these those there here one ones they them which same such so both".split()
+)
+_REFERS_CHINESE = {"person": frozenset("他她其你您们")}
+_THING_CHINESE = frozenset("它这那此其")
+_PLAIN_VERBS = frozenset(map(to_key, LISTS["plain_verbs"].split()))
+_NEGATORS, _DENIALS, _ENDS = (frozenset(LISTS[name].split()) for name in ("negators", "denials", "ends"))
+_CLAUSE = re.compile(r"[.!?;:,\n\u2014]|\b(?:but|so|because)\b", re.IGNORECASE)
+_NOT = re.compile(r"\b(?:not|no|never|nobody|nothing|none|nowhere|cannot)\b|n['’]t\b", re.IGNORECASE)
+_NOT_ONLY = re.compile(
+    r"\bnot (?:only|just|to mention|least|that|kidding|joking)\b|\bno (?:doubt|wonder|kidding|problem|worries)\b"
+    r"|\bnothing but\b|\bwhy not\b|\bor not\b|\b(?:can't|cannot) (?:wait|believe|help)\b"
+    r"|\bwon't believe\b|\b(?:don't|never|won't) forget\b",
+    re.IGNORECASE,
+)
+_OVER = re.compile(r"\bno longer\b|\bany ?more\b|\bno more\b", re.IGNORECASE)
+_NOT_CHINESE = re.compile("[不没未无别莫勿]([\u3400-\u9fff]{0,3})|取消")
+_NOT_ONLY_CHINESE = re.compile(
+    "不错|不过|不但|不仅|不止|不光|不管|不然|差不多|不好意思|没问题|没错|特别|分别|别的|别人|要不|是不是|有没有|对不对|好不好|不久"
+)
+_ENDS_CHINESE = re.compile("[戒退离停掉断缺少忘]|取消|以前|原来|曾|过")
+_NEVER_CHINESE = re.compile("[没未].{0,3}过")
+_OVER_CHINESE = re.compile("不再|[不没].{0,8}了|已经?[不没]")
+_RELATIVE = re.compile(
+    rf"\W*(?:(?:my|our|her|his|their|your) (?:\w+ )?({'|'.join(LISTS['persons'].split())})\b(?! and (?:i|me)\b)"
+    "|我的?((?:[妹弟哥姐爸妈]{1,2}|父亲|母亲|[爷奶]{2}|外公|外婆|老公|老婆|丈夫|妻子|儿子|女儿|朋友|同事|老板)(?!说|和我|跟我)))",
+    re.IGNORECASE,
+)
+_I = re.compile(
+    r"\W*I(?:'m|'ve|'d|'ll)?\b(?!.*\b(?:you|your|he|him|his|she|her|we|us|our|they|them|their|who)\b)"
+    "|我(?![们的家和跟与])(?!.*[他她你您咱])",
+    re.IGNORECASE | re.DOTALL,
+)
+_SUPPOSES = re.compile(
+    r"\b(?:if|unless|whether|might|maybe|perhaps|almost|nearly)\b|要是|如果|假如|万一|的话|也许|说不定|差点|本来想|打算|希望|是不是|吗",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    rf"{_SUPPOSES.pattern}|\b(?:would|could|should|will|shall|won't|going to|about to|when|as soon as|used to"
+    r"|tr(?:y|ies|ied) to|(?:want|wish|hop|plan|intend|think|consider|ask|wonder|expect|need|decid|like)\w*)\b"
+    "|可能|想|准备|考虑|原本|快要|应该|将|会|要|愿|听说|据说|计划|说|请",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\W*(?:do|does|did|is|are|was|were|has|have|had|will|would|can|could|should)\b[^.!?]*\?\s*$", re.IGNORECASE
+)
+_USED_TO = re.compile(r"\bused to (\w+)", re.IGNORECASE)
+_SMALL = frozenset(("0", "1", "2"))
+_SAME_HAN, _SHORT, _NEAR = 0.7, 60, 5
+_PART_OF_NAME, _NO_NAME, _NAMED_BEFORE = 0.7, 0.2, 0.45
+_OTHER_NUMBER, _OTHER_TIME, _OTHER_SUBJECT, _OTHER_MOOD, _DENIED = 0.4, 0.4, 0.4, 0.45, 0.3
+_LEAST_MATTER, _MATTER_SLOPE, _VERB_NOT_TOLD, _VERB_IMPLIED = 0.2, 1.4, 0.45, 0.49
+_IN_MESSAGE, _IN_CONTEXT = 0.85, 0.7

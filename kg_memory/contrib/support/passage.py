@@ -13,10 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
 from kg_memory.contrib.support.times import Times
+from kg_memory.ingestion.records import Piece, ResolvedEntity
+from kg_memory.ingestion.state import Draft
+from kg_memory.settings import Settings
+from kg_memory.temporal.interval import local_time, parse_instant
 from kg_memory.text.dates import DateMention, find_dates
 from kg_memory.text.tokenise import terms
 
@@ -35,6 +39,14 @@ _KILO = re.compile(r"(?<!\d)([1-9]\d*)k\b", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.' ](?=\d{3}(?!\d))")
 _CHINESE_NUMBER = re.compile("[零一二两三四五六七八九十百]+")
 _CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"两": 2}
+DATE_NUMBER = re.compile(
+    r"(\d{4}-\d\d(?:-\d\d)?)(?!\d)|((?:19|20)\d\d)(?!\d)"
+    r"|(\d{1,2})(?:st|nd|rd|th)?\s(?=(?:of\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))"
+    r"|\b([0-9]{1,2}[:.][0-9]{2})\b|([0-9]{1,2})\s?(?=[ap]\.?m\b)"
+    r"|([0-9]{1,4})(?=[\u5e74\u6708\u65e5\u53f7\u70b9\u65f6])",
+    re.IGNORECASE,
+)
+"""Numbers of dates and times of day."""
 _SAME_ROOT, SAME_MEANING = 0.8, 0.7
 _PREFIX = 4
 """The letters that words of one root share: "radiographer", "radiography"."""
@@ -253,6 +265,21 @@ class Passage:
     def answers(self) -> bool:
         """Whether the text before it ends with a question."""
         return any(text.rstrip()[-1:] in ("?", "\uff1f") for text, _ in self.previous[-1:])
+
+
+def make_passage(draft: Draft, piece: Piece, settings: Settings) -> Passage:
+    """Return *piece* of the episode, with what its reader saw before it."""
+    episode = draft.episode
+    at = local_time(episode.at, episode.offset)
+    before = [(message.line, parse_instant(message.at) or at) for message in draft.previous]
+    others = [other.content for other, after in pairwise(draft.pieces) if after == piece]
+    previous = [*((text, at) for text in (settings.instructions, *others) if text), *before]
+    return Passage(piece.content, at, episode.speaker_name, previous, is_record=episode.kind == "json")
+
+
+def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
+    """Return the names by which a reader may call *entity*; those of this episode come first."""
+    return tuple(dict.fromkeys((*entity.called, entity.name, *entity.aliases)))
 
 
 # Words
