@@ -11,9 +11,9 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.contrib.embedded import Server
+from kg_memory.contrib.variants.link import LINK_ENTITIES, NEAR_ENTITIES, link
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import graph_key
-from kg_memory.contrib.variants.link import LINK_ENTITIES, NEAR_ENTITIES, link
 from kg_memory.falkor.queries.facts import SIMILAR_TO
 from kg_memory.ingestion.state import Draft, decode
 from kg_memory.settings import Settings

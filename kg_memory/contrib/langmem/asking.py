@@ -17,8 +17,7 @@ from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, MissingExtra, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.llm.prompts import load_prompt
-from kg_memory.llm.prompts.answers import MOST
-from kg_memory.llm.prompts.answers import Id, to_list
+from kg_memory.llm.prompts.answers import MOST, Id, to_list
 from kg_memory.runtime.effects import Ask, Prompt, both, call
 from kg_memory.runtime.flow import Flow
 
