@@ -73,24 +73,29 @@ def _read(draft: Draft, settings: Settings) -> Flow[Update]:
         except BudgetSpent as error:
             log.warning("read at once instead of step by step: %s", describe_error(error))
         else:
-            mentions, losses = join(speaker_of(draft, settings), _entities_of(answers, settings), draft, settings)
-            return {
-                "mentions": mentions,
-                "stated": None,
-                "pieces": pieces,
-                "dropped": (*declined, *list_surplus(answers, settings, "entities"), *losses),
-            }
+            return _update(replace(draft, pieces=pieces), answers, (), declined, settings)
     readings, pieces, declined = yield from _ask_pieces(draft, _ask_reading, settings)
     facts = list(_facts_of(readings, settings))
     stated, beyond = tuple(facts[:MOST_IN_EPISODE]), facts[MOST_IN_EPISODE:]
     # The ends of a fact are entities, listed or not.
-    ends = (ExtractedEntity(name=end, type="") for fact in stated for end in (fact.subject, *fact.objects))
-    draft = replace(draft, stated=stated)
-    extracted = chain(_entities_of(readings, settings), ends)
-    mentions, losses = join(speaker_of(draft, settings), extracted, draft, settings)
-    surplus = (*declined, *list_surplus(readings, settings, "entities"), *list_surplus(readings, settings, "facts"))
-    surplus += tuple(Loss("fact", fact.sentence, LIMIT_OF_EPISODE) for fact in beyond)
-    return {"mentions": mentions, "stated": stated, "pieces": pieces, "dropped": (*surplus, *losses)}
+    ends = [ExtractedEntity(name=end, type="") for fact in stated for end in (fact.subject, *fact.objects)]
+    losses = [*declined, *list_surplus(readings, settings, "facts")]
+    losses += [Loss("fact", fact.sentence, LIMIT_OF_EPISODE) for fact in beyond]
+    return _update(replace(draft, stated=stated, pieces=pieces), readings, ends, losses, settings)
+
+
+def _update(
+    draft: Draft,
+    answers: Sequence[ExtractedEntities | EpisodeReading],
+    ends: Iterable[ExtractedEntity],
+    losses: Iterable[Loss],
+    settings: Settings,
+) -> Update:
+    """Return the update by *draft*, with the speaker, the entities of *answers*, *ends*, and what is left out."""
+    listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
+    mentions, lost = join(speaker_of(draft, settings), chain(listed, ends), draft, settings)
+    dropped = (*losses, *list_surplus(answers, settings, "entities"), *lost)
+    return {"mentions": mentions, "stated": draft.stated, "pieces": draft.pieces, "dropped": dropped}
 
 
 def _ask_pieces(
@@ -121,13 +126,6 @@ def _ask_pieces(
             answers.append(answer)
             pieces.append(piece)
     return answers, tuple(pieces), declined
-
-
-def _entities_of(
-    answers: Iterable[ExtractedEntities | EpisodeReading], settings: Settings
-) -> Iterator[ExtractedEntity]:
-    for answer in answers:
-        yield from answer.entities[: settings.max_entities]
 
 
 def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterator[NamedFact]:
