@@ -15,15 +15,16 @@ from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.maintenance.review.decide import replace_fact, retract
 from kg_memory.maintenance.review.reviews import list_verdicts, require_fact, validate_fact
-from kg_memory.memory._verb import Group, verb
+from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.memory.adding import Progress, Tally, count_items, date_input, to_result
-from kg_memory.memory.changes import is_reviewed, read_changes, read_consequences
 from kg_memory.memory.declaring import FactMapping, FactRow, FactTime, declare_many, declare_one
 from kg_memory.memory.listing import (
     During,
     Time,
     belief_params,
     facts_about,
+    is_reviewed,
+    read_consequences,
     read_page,
     read_times,
     start_list,
@@ -285,8 +286,10 @@ class Facts(Group):
         it.
         """
         time = yield from now()
+        begin = parse_moment("since", since, time)
         end = None if until is None else parse_moment("until", until, time)
-        return (yield from read_changes(parse_moment("since", since, time), end, limit))
+        changed: builtins.list[Change] = yield from run_plugin("changes", begin, end, limit)
+        return changed
 
     changes, achanges = verb(_changes)
 

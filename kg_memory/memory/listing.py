@@ -1,4 +1,4 @@
-"""Read facts without a question: a page of all that pass a filter, or are about an entity, the latest first."""
+"""Read facts without a question: a page of all that pass a filter, about an entity, or that rest on another fact."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from typing import Any
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.queries import premises
 from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
+from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.falkor.rows import Row
+from kg_memory.maintenance.review.reviews import missing_fact
 from kg_memory.models.filters import Filter, parse_filter
-from kg_memory.models.graph import SOURCES, Fact, Kind
+from kg_memory.models.graph import SOURCES, Consequence, Fact, Kind, Premise
 from kg_memory.models.results import Paged
-from kg_memory.retrieval.standing import add_standing, point_of
+from kg_memory.retrieval.standing import add_standing, point_of, read_resting
 from kg_memory.retrieval.time_window import Window, parse_moment, parse_window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
@@ -79,6 +82,11 @@ def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> 
     return [rows.to_fact(row) for row in standing]
 
 
+def is_reviewed(row: Row) -> bool:
+    """Return whether the belief of *row* was never withheld for review, or is not any more."""
+    return bool(row["belief"] and row["belief"]["reviewed"])
+
+
 def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
     """Return the beginning of a query of the facts *about* an entity that pass *where*, by an index if there is one."""
     passing = parse_filter(where)
@@ -127,3 +135,43 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
     if type(place) is not int or not isinstance(fact, str) or not isinstance(belief, str) or abs(place) > OPEN_END:
         raise InputError(f"after must be the `next` of a page, got {after!r:.100}; leave it out to begin")
     return {"place": place, "fact": replace_unstorable(fact), "belief": replace_unstorable(belief)}
+
+
+# Consequences
+
+
+def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
+    """Return what rests on the fact with that id, over any number of steps: the nearest first, at most *limit*."""
+    if not isinstance(fact, str) or not fact:
+        raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) has facts with theirs")
+    limit = validate_count("limit", limit)
+    root = replace_unstorable(fact)
+    if not (yield from read(premises.STORED, ids=[root])):
+        raise missing_fact(fact)
+    time = (yield from now()) if believed_at is None else believed_at
+    point = point_of(window, time)
+    before = yield from read_resting([root], limit)
+    since, until = EVER
+    params = {"since": since, "until": until, "believed_at": time, "unreviewed": False}
+    stated = yield from read(FACTS_BY_ID, ids=list(before), sources=SOURCES, **params)
+    chosen = {row["fact"]["id"]: row for row in sorted(stated, key=lambda row: _nearness(row, point.as_of))}
+    standing = {row["fact"]["id"]: row for row in (yield from add_standing(list(chosen.values()), point))}
+    sentences = {row["id"]: row["sentence"] for row in (yield from read(premises.STORED, ids=list(before)))}
+    paths = {id_: _find_path(id_, before, sentences) for id_ in standing}
+    found = [Consequence(fact=rows.to_fact(row), path=paths[id_]) for id_, row in standing.items()]
+    return sorted(found, key=lambda one: (len(one.path), one.fact.sentence, one.fact.id))
+
+
+def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
+    """Return the key by which the period of a fact that holds then comes last, or else the one that ended last."""
+    belief = row["belief"]
+    begun = belief["known_from"] <= as_of
+    return (begun and as_of < belief["invalid_at"], begun, belief["known_from"] if begun else -belief["known_from"])
+
+
+def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
+    path: list[Premise] = []
+    while id_ in before:
+        path.append(Premise(id=id_, sentence=sentences[id_]))
+        id_ = before[id_]
+    return tuple(reversed(path))

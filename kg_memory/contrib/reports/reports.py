@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from kg_memory.contrib.changes import changes_of, read_changes
 from kg_memory.contrib.reports import queries
 from kg_memory.contrib.reports.values import (
     Arbitration,
@@ -29,7 +30,6 @@ from kg_memory.falkor.rows import Row, to_datetime
 from kg_memory.maintenance.identities.decisions import list_identities
 from kg_memory.maintenance.review.reviews import list_reviews, read_verdict, to_reviews
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.changes import changes_of, read_changes
 from kg_memory.memory.entities import find_named
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kg_memory.contrib.changes import read_changes, time_of
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.falkor.rows import Row
-from kg_memory.memory.changes import read_changes, time_of
 from kg_memory.models.graph import WITHHELD, Change
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow

@@ -1,36 +1,23 @@
-"""Changes of beliefs and of doubt, and the consequences of a fact."""
+"""The verb `facts.changes`: what was learned, ended, corrected, retracted or restored, and what came into doubt."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as fact_queries
 from kg_memory.falkor.queries import premises as premise_queries
-from kg_memory.falkor.queries import search as search_queries
 from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.maintenance.review.reviews import missing_fact
-from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Premise
-from kg_memory.retrieval.standing import (
-    MOST_GROUNDS,
-    Grounds,
-    Sentences,
-    add_standing,
-    describe_doubt,
-    point_of,
-    read_grounds,
-    read_resting,
-)
-from kg_memory.retrieval.time_window import Window
+from kg_memory.memory.listing import is_reviewed
+from kg_memory.models.graph import Change, Fact
+from kg_memory.retrieval.standing import MOST_GROUNDS, Grounds, Sentences, describe_doubt, read_grounds, read_resting
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Doubt, Point, find_doubts
-from kg_memory.temporal.interval import EVER, OPEN_END, micros
-from kg_memory.text.identity import replace_unstorable
+from kg_memory.temporal.interval import OPEN_END, micros
 from kg_memory.validation import validate_count
 
 
@@ -71,11 +58,6 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
     causes = {row["at"]: row["cause"] for row in read_causes}
     changes = [change.model_copy(update={"cause": change.cause or causes.get(time_of(change))}) for change in changes]
     return sorted(changes, key=_order)
-
-
-def is_reviewed(row: Row) -> bool:
-    """Return whether the belief of *row* was never withheld for review, or is not any more."""
-    return bool(row["belief"] and row["belief"]["reviewed"])
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
@@ -192,46 +174,6 @@ def _find_current(own: Iterable[Row], at: int) -> Row | None:
 
 def _with_doubt(row: Row, doubt: Doubt | None, sentences: Sentences) -> Fact:
     return rows.to_fact(row if doubt is None else {**row, "doubt": describe_doubt(doubt, sentences)})
-
-
-# Consequences
-
-
-def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
-    """Return what rests on the fact with that id, over any number of steps: the nearest first, at most *limit*."""
-    if not isinstance(fact, str) or not fact:
-        raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) has facts with theirs")
-    limit = validate_count("limit", limit)
-    root = replace_unstorable(fact)
-    if not (yield from read(premise_queries.STORED, ids=[root])):
-        raise missing_fact(fact)
-    time = (yield from now()) if believed_at is None else believed_at
-    point = point_of(window, time)
-    before = yield from read_resting([root], limit)
-    since, until = EVER
-    params = {"since": since, "until": until, "believed_at": time, "unreviewed": False}
-    stated = yield from read(search_queries.FACTS_BY_ID, ids=list(before), sources=SOURCES, **params)
-    chosen = {row["fact"]["id"]: row for row in sorted(stated, key=lambda row: _nearness(row, point.as_of))}
-    standing = {row["fact"]["id"]: row for row in (yield from add_standing(list(chosen.values()), point))}
-    sentences = {row["id"]: row["sentence"] for row in (yield from read(premise_queries.STORED, ids=list(before)))}
-    paths = {id_: _find_path(id_, before, sentences) for id_ in standing}
-    found = [Consequence(fact=rows.to_fact(row), path=paths[id_]) for id_, row in standing.items()]
-    return sorted(found, key=lambda one: (len(one.path), one.fact.sentence, one.fact.id))
-
-
-def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return the key by which the period of a fact that holds then comes last, or else the one that ended last."""
-    belief = row["belief"]
-    begun = belief["known_from"] <= as_of
-    return (begun and as_of < belief["invalid_at"], begun, belief["known_from"] if begun else -belief["known_from"])
-
-
-def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    path: list[Premise] = []
-    while id_ in before:
-        path.append(Premise(id=id_, sentence=sentences[id_]))
-        id_ = before[id_]
-    return tuple(reversed(path))
 
 
 def time_of(change: Change) -> int:
