@@ -248,13 +248,3 @@ def test_a_memory_without_a_model_and_a_plan_that_there_is_not_are_refused(opene
     for limit in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="limit"):
             memory.episodes.deepen(namespace=namespace, limit=limit)  # type: ignore[arg-type]
-
-
-async def test_it_has_a_twin_for_asyncio(opened: Open, namespace: str, rows: Rows) -> None:
-    read(opened("offline"), TALK, namespace)
-    memory, seen = opened(Scripted()), list[Progress]()
-    assert len(await memory.episodes.adeepen(namespace=namespace, dry_run=True)) == 3
-    added = await memory.episodes.adeepen("thorough", namespace=namespace, limit=2, skipped=True, progress=seen.append)
-    assert len(added) == len(seen) == 2
-    assert plans(rows) == ["thorough", "thorough", "offline"]
-    await memory.aclose()

@@ -66,13 +66,6 @@ def test_an_estimate_asks_nobody_and_stores_nothing(opened: Open, model: Honest,
     assert namespace not in memory.data.namespaces()
 
 
-async def test_it_is_the_same_for_asyncio(opened: Open, namespace: str) -> None:
-    memory = opened()
-    assert await memory.usage.aestimate(talk(3), namespace=namespace) == memory.usage.estimate(
-        talk(3), namespace=namespace
-    )
-
-
 def test_what_is_read_already_and_what_is_skipped_costs_nothing(opened: Open, namespace: str) -> None:
     memory = opened()
     memory.add_many(talk(2), namespace=namespace)
