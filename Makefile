@@ -45,7 +45,7 @@ test-wire: .venv/.wire  ## the main job against a small language model served on
 	@$(BIN)/python -m pytest -m wire tests/wire
 
 test-matrix:  ## the tests on Python 3.11 to 3.14, with the oldest and the newest versions allowed (an hour)
-	@$(PYTHON) -m tests.matrix
+	@$(PYTHON) -m tools.matrix
 
 test-release: .venv/.dev  ## build the wheel, and install it and each extra into empty environments (twenty minutes)
 	@KG_MEMORY_TEST_RELEASE=1 $(BIN)/python -m pytest tests/test_release.py

@@ -32,13 +32,13 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
+from benchmarks import postgres
 from kg_memory.adapters import KGStore
 from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import Scripted
-from tests.store_conformance import postgres
 
 DIMS = 64
 BATCH = 100

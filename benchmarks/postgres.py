@@ -56,7 +56,8 @@ def _run(*words: str | Path) -> None:
     with tempfile.TemporaryFile("w+") as output:  # a starting server would keep a pipe open
         command = [*as_user, *map(str, words)]
         process = subprocess.run(
-            command, check=False, cwd="/tmp", stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            command, check=False, cwd=tempfile.gettempdir(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
         output.seek(0)
-        assert process.returncode == 0, f"{command}: {output.read()}"
+        if process.returncode != 0:
+            raise RuntimeError(f"{command}: {output.read()}")

@@ -11,8 +11,8 @@ import pytest
 from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
+from benchmarks import postgres
 from langgraph_store_conformance import Capability, StoreConformance
-from tests.store_conformance import postgres
 
 VECTORS = (Capability.VECTOR, Capability.VECTOR_FIELDS)
 
