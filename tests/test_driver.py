@@ -50,9 +50,11 @@ def test_a_question_is_not_answered_by_the_vector_of_a_document(drive, embedding
     assert embeddings.embedded == ["one", "one"]
 
 
-def test_no_texts_need_no_embedding_model(drive, embeddings):
-    assert drive(embed([])) == []
-    assert embeddings.embedded == []
+def test_where_nothing_is_asked_or_stored_no_model_is_needed_and_no_graph_made(
+    drive, embeddings, model, database, namespace
+):
+    assert drive(embed([])) == drive(score("why?", [])) == drive(read("MATCH (n) RETURN n")) == []
+    assert (embeddings.embedded, model.asked, namespace in database.namespaces()) == ([], [], False)
 
 
 def test_texts_for_later_are_asked_of_a_server_along_with_the_others(drive, embeddings):
@@ -84,11 +86,6 @@ def test_a_text_is_scored_once_for_a_question_however_often_it_is_asked_for(driv
     assert drive(score("sea", ["sea"]))[0] > 0
     asked = [(fields["question"], [each["text"] for each in fields["texts"]]) for fields in model.asks("score")]
     assert asked == [("blue moon", ["a moon", "blue", "sea"]), ("blue moon", ["blue moon"]), ("sea", ["sea"])]
-
-
-def test_no_texts_need_no_cross_encoder(drive, model):
-    assert drive(score("why?", [])) == []
-    assert model.asked == []
 
 
 class Odd:
@@ -125,16 +122,6 @@ def test_old_scores_are_forgotten(driver, model, namespace, monkeypatch):
     assert len(model.asks("score")) == 5
     driver.run(score("one", ["four"]), namespace)
     assert len(model.asks("score")) == 5
-
-
-def test_a_read_of_a_namespace_that_is_not_there_finds_nothing_and_makes_no_graph(drive, database, namespace):
-    assert drive(read("MATCH (n) RETURN n")) == []
-    assert namespace not in database.namespaces()
-
-
-def test_a_read_needs_no_embedding_model(drive, embeddings, namespace):
-    drive(read("MATCH (n) RETURN n"))
-    assert embeddings.embedded == []
 
 
 def test_a_write_makes_the_graph_and_is_read_back(drive, database, namespace):

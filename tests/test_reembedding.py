@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from kg_memory.errors import EmbeddingMismatch, InputError
@@ -168,8 +170,8 @@ def test_one_that_was_broken_off_opens_with_no_model_and_is_done_again(database,
     assert other.run(read_stats(), filled).episodes == 7
 
 
-def test_the_same_model_may_embed_again(driver, filled):
-    assert reembed(driver, filled) == reembed(driver, filled)
+def test_the_same_model_may_embed_again(memory, filled):
+    assert memory.data.reembed(namespace=filled) == asyncio.run(memory.data.areembed(namespace=filled)) > 15
 
 
 def test_a_namespace_that_holds_nothing_is_told_and_not_made(database, other, namespace):

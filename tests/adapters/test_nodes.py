@@ -137,12 +137,6 @@ def test_a_recipe_a_filter_and_a_template_are_those_of_the_context(run, memory, 
     assert list(told)[1:] == ["[knowledge graph]", "I know:"]
 
 
-@pytest.mark.parametrize("given", [{"recipe": "no such"}, {"where": {"speeker": "Ann"}}, {"template": "no such"}])
-def test_a_recipe_filter_or_template_that_is_none_is_refused_where_the_node_is_made(memory, given):
-    with pytest.raises(InputError, match=r"no such|speaker"):
-        recall_node(memory, **given)
-
-
 def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(run, memory, config):
     saver = InMemorySaver()
     graph = chat(memory, checkpointer=saver)
@@ -291,7 +285,13 @@ def test_a_state_may_be_a_dataclass(memory, namespace, config):
     assert remembered(memory, namespace) == [("user", "Ann lives in Oslo")]
 
 
-@pytest.mark.parametrize("options", [{"namespace": "{0}"}, {"max_tokens": 0}, {"max_tokens": "many"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"namespace": "{0}"}, {"max_tokens": 0}, {"max_tokens": "many"}, {"recipe": "no such"}, {"template": "no such"},
+        {"where": {"speeker": "Ann"}},
+    ],
+)  # fmt: skip
 def test_a_node_that_cannot_work_is_refused_where_it_is_made(memory, options):
     with pytest.raises((SettingsError, InputError)):
         recall_node(memory, **options)

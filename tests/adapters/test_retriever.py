@@ -122,10 +122,6 @@ def test_the_first_of_each_kind_comes_first(find, retriever):
         assert scores == sorted(scores, reverse=True)
 
 
-def test_the_same_question_gets_the_same_documents_in_the_same_order(retriever):
-    assert retriever.invoke("Ann") == retriever.invoke("Ann") == asyncio.run(retriever.ainvoke("Ann"))
-
-
 def test_a_fact_tells_its_dates_names_and_source(retriever):
     fact = retriever.invoke("Where does Ann live?", kinds=("facts",))[0]
     told = fact.metadata
