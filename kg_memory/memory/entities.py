@@ -230,9 +230,7 @@ def read_neighbourhood(
 ) -> Flow[Neighbourhood]:
     """Return what lies within *steps* of the entity called *name*, breadth-first, in *window*, else now (C31)."""
     limit, steps = validate_count("limit", limit), _validate_steps(steps)
-    if window is None:
-        time = yield from now()
-        window = time, time + 1
+    window = window or (yield from read_present())
     beliefs = yield from belief_params(window, believed_at)
     entities = yield from find_named("name", name)
     depths = dict.fromkeys(entities, 0)
@@ -260,6 +258,12 @@ def read_neighbourhood(
         entities=tuple(map(rows.to_entity, entities.values())),
         facts=tuple(facts.values()),
     )
+
+
+def read_present() -> Flow[Window]:
+    """Return the present instant as a window."""
+    time = yield from now()
+    return time, time + 1
 
 
 def _validate_steps(steps: int) -> int:
@@ -297,9 +301,7 @@ def read_path(name: str, target: str, steps: int, window: Window | None, believe
     """Return the facts of a shortest path between two entities, in its order; none if they are further apart."""
     starts = yield from find_named("name", name)
     ends = yield from find_named("target", target)
-    if window is None:
-        time = yield from now()
-        window = time, time + 1
+    window = window or (yield from read_present())
     seen = yield from belief_params(window, believed_at)
     came: Came = {}
     reached, edge = set(starts), sorted(starts)

@@ -23,6 +23,7 @@ from kg_memory.models.operations import StepUsage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
 from kg_memory.runtime.config import RunConfig
+from kg_memory.runtime.effects import Call, both, call
 from kg_memory.runtime.flow import Driver, Flow, T
 from kg_memory.runtime.telemetry import log_end, log_failure
 from kg_memory.settings import Settings
@@ -90,25 +91,19 @@ class Pipeline:
         channels = graph.channels.items()
         self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
 
-    def invoke(self, input: State, *, context: RunConfig | None = None) -> State:  # noqa: A002
+    def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
         """Run the graph on *input* and return the state in which it ends; by LangGraph where its steps can be seen."""
         if are_steps_seen():
-            return self.decode(self._compiled.invoke(self.encode(input), context=context))
+            end = yield from call(self._compiled, "invoke", self.encode(input), context=context)
+            return self.decode(end)
         state, name = dict(input), self._next_node(START, input)
         while name != END:
-            state = self._reduce(state, self._node(name).take(state, context, ignore_event))
+            node, given = self._node(name), (state, context, ignore_event)
+            state = self._reduce(state, (yield Call(partial(node.take, *given), partial(node.atake, *given))))
             name = self._next_node(name, state)
         return state
 
-    async def ainvoke(self, input: State, *, context: RunConfig | None = None) -> State:  # noqa: A002
-        """`invoke`, for asyncio."""
-        if are_steps_seen():
-            return self.decode(await self._compiled.ainvoke(self.encode(input), context=context))
-        state, name = dict(input), self._next_node(START, input)
-        while name != END:
-            state = self._reduce(state, await self._node(name).atake(state, context, ignore_event))
-            name = self._next_node(name, state)
-        return state
+    invoke, ainvoke = both(_invoke)
 
     @cached_property
     def _compiled(self) -> Any:
