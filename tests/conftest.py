@@ -257,3 +257,11 @@ def scripted(server: embedded.Server) -> Iterator[Any]:
     chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
     with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as opened:
         yield opened
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def verbs(request: pytest.FixtureRequest, memory: Any, namespace: str) -> Any:
+    """The verbs of the memory, sync and async, in the namespace of the test."""
+    from tests.bound import Verbs  # noqa: PLC0415 - it imports the memory
+
+    return Verbs(memory, namespace, asynchronous=request.param)

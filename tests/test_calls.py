@@ -25,11 +25,6 @@ from tests.scripted import HashEmbeddings, Scripted
 from tests.test_memory import AT
 
 
-@pytest.fixture(params=[False, True], ids=["sync", "async"])
-def verbs(request, memory, namespace):
-    return Verbs(memory, namespace, asynchronous=request.param)
-
-
 class Picky(HashEmbeddings):
     """Fails with *error* on texts with *word* in them."""
 

@@ -6,7 +6,6 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from tests.bound import Verbs
 from tests.review import World
 
 
@@ -19,9 +18,8 @@ def world(memory: GraphMemory, namespace: str) -> World:
     return made
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_card_has_what_is_so_now_the_neighbours_and_the_last_mentions(world, asynchronous):
-    card = Verbs(world.memory, world.namespace, asynchronous=asynchronous).entities.card("ann")
+def test_a_card_has_what_is_so_now_the_neighbours_and_the_last_mentions(world, verbs):
+    card = verbs.entities.card("ann")
     assert card.entity.name == "Ann"
     assert [each.sentence for each in card.facts] == ["Ann lives in Paris"]
     assert [(each.name, each.facts) for each in card.neighbours] == [("Paris", 1)]
@@ -45,10 +43,8 @@ def test_nobody_has_no_card_and_no_name_is_an_error(world, memory):
         world.memory.entities.card(" ", namespace=world.namespace)
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("like", ["Oslo", "osl", "OS", "Öslo"])
-def test_an_entity_is_found_by_a_word_or_its_beginning(world, asynchronous, like):
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+def test_an_entity_is_found_by_a_word_or_its_beginning(world, verbs, like):
     assert [each.name for each in verbs.entities.list(like=like)][:1] == ["Oslo"]
 
 

@@ -12,7 +12,6 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.labels import Labels, decode_labels, encode_labels, merge_labels, read_labels
-from tests.bound import Verbs
 
 GIVEN = {"agent": "support", "tags": ["billing", "大客户"], "priority": 2, "urgent": True, "score": 0.5, "empty": []}
 KEPT = {"agent": "support", "tags": ("billing", "大客户"), "priority": 2, "urgent": True, "score": 0.5}
@@ -66,9 +65,7 @@ def test_what_is_no_label_is_refused_and_nothing_is_saved(memory, namespace, lab
     assert memory.stats(namespace=namespace).episodes == 0
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_facts_have_the_labels_of_what_states_them(memory, namespace, asynchronous):
-    verbs = Verbs(memory, namespace, asynchronous=asynchronous)
+def test_facts_have_the_labels_of_what_states_them(memory, namespace, verbs):
     episode = verbs.add("I live in Oslo.", speaker="Ann", labels=GIVEN).episode
     verbs.add_many([EpisodeInput(content="I live in Rome.", speaker="Bob", labels={"agent": "sales", "tags": ["vip"]})])
     verbs.facts.add("Ann", "LIKES", "tea", labels={"agent": "crm", "tags": "vip"})

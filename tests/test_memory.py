@@ -36,11 +36,6 @@ from tests.scripted import HashEmbeddings, Scripted
 AT = datetime(2024, 5, 1, 10, tzinfo=UTC)
 
 
-@pytest.fixture(params=[False, True], ids=["sync", "async"])
-def verbs(request, memory, namespace):
-    return Verbs(memory, namespace, asynchronous=request.param)
-
-
 def test_every_verb_has_an_async_twin_with_the_same_arguments(memory):
     groups = [value for value in vars(memory).values() if isinstance(value, Group)]
     assert len(groups) == 10

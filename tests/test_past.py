@@ -11,7 +11,6 @@ from kg_memory import GraphMemory, Settings
 from kg_memory.errors import InputError
 from kg_memory.memory.facts import MAX_CHAIN
 from kg_memory.models.graph import Change
-from tests.bound import Verbs
 from tests.review import World, judging, told
 
 OSLO, PARIS, ROME, KYOTO = (f"Ann lives in {place}" for place in ("Oslo", "Paris", "Rome", "Kyoto"))
@@ -63,9 +62,7 @@ VALID: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), VALID.values(), ids=VALID.keys())
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_facts_are_those_of_the_time_that_is_asked_about(moved, asynchronous, asked, expected):
-    verbs = Verbs(moved.memory, moved.namespace, asynchronous=asynchronous)
+def test_facts_are_those_of_the_time_that_is_asked_about(moved, verbs, asked, expected):
     assert sentences(verbs.facts.about("Ann", **asked)) == expected
 
 
@@ -183,12 +180,10 @@ def test_what_waits_is_hidden_everywhere_unless_it_is_asked_for(world):
 # History and timeline
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize(
     "predicate", [None, "LIVES_IN", "lives in", "Lives-In", "resides in", "RESIDES_IN", "moved to", "住在"]
 )
-def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, asynchronous, predicate):
-    verbs = Verbs(moved.memory, moved.namespace, asynchronous=asynchronous)
+def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, verbs, predicate):
     found = verbs.facts.history("ann", predicate)
     assert told(found) == [
         (OSLO, "2023-01-01", None), (PARIS, "2022-01-01", "2023-01-01"), (OSLO, "2021-01-01", "2022-01-01"),
@@ -213,12 +208,10 @@ def test_history_knows_the_words_that_were_learned_in_the_namespace(moved):
 
 
 @pytest.mark.told_starts
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_timeline_tells_what_began_ended_and_was_said_in_order(world, asynchronous):
+def test_a_timeline_tells_what_began_ended_and_was_said_in_order(world, verbs):
     world.add("I live in Oslo since 2021-01-01", speaker="Ann", at="2021-02-01")
     world.add("I live in Paris since 2022-01-01", speaker="Ann", at="2022-02-01")
     world.add("I know Bob, undated.", speaker="Ann", at="2021-06-01")
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
     assert [(f"{each.at:%Y-%m-%d}", each.kind, each.fact.sentence) for each in verbs.facts.timeline("Ann")] == [
         ("2021-01-01", "began", OSLO), ("2021-06-01", "said", "Ann knows Bob"),
         ("2022-01-01", "ended", OSLO), ("2022-01-01", "began", PARIS),
@@ -233,14 +226,13 @@ def kinds(changes: list[Change]) -> list[tuple[str, str]]:
     return [(each.kind, (each.after or each.before).sentence) for each in changes]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(world, asynchronous):
+def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(world, verbs):
     world.moves("Oslo", "2021-01-01")
     world.moves("Paris", "2022-01-01")
     world.moves("Rome", "2021-06-01")
     world.memory.driver.model.rules["judge"] = judging("conflicts")
     world.moves("Kyoto", "2023-01-01")
-    found = Verbs(world.memory, world.namespace, asynchronous=asynchronous).facts.changes("2000")
+    found = verbs.facts.changes("2000")
     assert kinds(found[:5]) == [
         ("learned", OSLO), ("ended", OSLO), ("learned", PARIS), ("corrected", OSLO), ("learned", ROME),
     ]  # fmt: skip
@@ -255,9 +247,7 @@ def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(wo
     assert set(sentences(each.after for each in restored)) == {OSLO, PARIS, ROME}
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_sources_are_those_that_were_saved_by_then(world, asynchronous):
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+def test_sources_are_those_that_were_saved_by_then(world, verbs):
     first = world.moves("Oslo", "2021-01-01").episode
     then = world.now()
     again = world.moves("Oslo", "2021-02-01").episode
@@ -347,11 +337,9 @@ def test_what_was_accepted_counts_as_learned_when_it_was_decided(world):
 # Evolution
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_the_evolution_of_a_fact_is_all_that_took_the_place_of_what(moved, asynchronous):
+def test_the_evolution_of_a_fact_is_all_that_took_the_place_of_what(moved, verbs):
     moved.add("I know Bob.", speaker="Ann", at="2022-06-01")
     moved.moves("Rome", "2024-01-01")
-    verbs = Verbs(moved.memory, moved.namespace, asynchronous=asynchronous)
     expected = [
         (OSLO, "2021-01-01", "2022-01-01"), (PARIS, "2022-01-01", "2023-01-01"), (OSLO, "2023-01-01", "2024-01-01"),
         (ROME, "2024-01-01", None),
@@ -390,10 +378,8 @@ def knows(world: World, *pairs: tuple[str, str]) -> None:
         world.add(f"I know {other}.", speaker=one, at=f"2021-01-{place + 1:02}")
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_what_lies_around_is_walked_breadth_first_and_safe_of_cycles(world, asynchronous):
+def test_what_lies_around_is_walked_breadth_first_and_safe_of_cycles(world, verbs):
     knows(world, ("Ann", "Bob"), ("Bob", "Carl"), ("Carl", "Dora"), ("Dora", "Ann"), ("Dora", "Emil"), ("Emil", "Fay"))
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
     assert depths(verbs.entities.around("ann", 1)) == {"Ann": 0, "Bob": 1, "Dora": 1}
     assert depths(verbs.entities.around("Ann")) == {"Ann": 0, "Bob": 1, "Dora": 1, "Carl": 2, "Emil": 2}
     found = verbs.entities.around("Ann", 6)

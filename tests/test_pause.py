@@ -11,12 +11,9 @@ from kg_memory import GraphMemory
 from kg_memory.adapters import BackgroundMemory, KGStore, memory_tools, remember_node
 from kg_memory.adapters.store.facts import graph_namespace
 from kg_memory.errors import MemoryPaused
-from tests.bound import Verbs
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_nothing_new_is_remembered_while_it_is_paused_and_all_else_goes_on(memory, namespace, asynchronous):
-    verbs = Verbs(memory, namespace, asynchronous=asynchronous)
+def test_nothing_new_is_remembered_while_it_is_paused_and_all_else_goes_on(memory, namespace, verbs):
     verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-01")
     verbs.episodes.save([{"content": "I live in Paris.", "speaker": "Ann", "at": "2024-02-01"}])
     assert (verbs.pause(), verbs.pause(), verbs.stats().paused) == (True, False, True)

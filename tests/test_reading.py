@@ -6,13 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.bound import Verbs
 from tests.test_memory import AT
-
-
-@pytest.fixture(params=[False, True], ids=["sync", "async"])
-def verbs(request, memory, namespace):
-    return Verbs(memory, namespace, asynchronous=request.param)
 
 
 def test_facts_as_of_a_time_are_chosen_before_the_limit(verbs):
