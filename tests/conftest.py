@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import gc
 import os
@@ -257,6 +258,18 @@ def scripted(server: embedded.Server) -> Iterator[Any]:
     chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
     with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as opened:
         yield opened
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """A way to invoke a graph, a node or another runnable, sync and async."""
+
+    def invoke(runnable: Any, *given: Any, **named: Any) -> Any:
+        if request.param:
+            return asyncio.run(runnable.ainvoke(*given, **named))
+        return runnable.invoke(*given, **named)
+
+    return invoke
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])

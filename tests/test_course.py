@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from operator import add
 from typing import Annotated, Any
 
@@ -39,18 +38,6 @@ class Wishes(RunConfig):
     parallel: int = 1
 
 
-@pytest.fixture(params=["sync", "async"])
-def take(request):
-    """A way to invoke, sync and async."""
-
-    def call(course: Any, state: Any, context: Any = None) -> Any:
-        if request.param == "sync":
-            return course.invoke(state, context=context)
-        return asyncio.run(course.ainvoke(state, context=context))
-
-    return call
-
-
 @pytest.fixture
 def course(driver, settings):
     """Steps with a fork and a loop: it tries until it has tried three times."""
@@ -79,29 +66,29 @@ def course(driver, settings):
 
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize(("context", "told"), [(None, "a111."), (Wishes(parallel=4), "a444.")])
-def test_forks_and_loops_are_followed_and_what_steps_took_adds_up(course, take, traced, context, told):
+def test_forks_and_loops_are_followed_and_what_steps_took_adds_up(course, call, traced, context, told):
     given = {"namespace": "ann", "words": "a"}
     if traced:
         with collect_runs() as kept:
-            state = take(course, given, context)
+            state = call(course, given, context=context)
         assert [run.name for run in kept.traced_runs] == ["trying"]
     else:
-        state = take(course, given, context)
+        state = call(course, given, context=context)
     assert [each.pop("step") for each in state["steps"]] == ["try_", "try_", "try_", "end"]
     assert {**state, "steps": []} == {"namespace": "ann", "words": told, "tries": 3, "steps": []}
     assert given == {"namespace": "ann", "words": "a"}, "what was given is as it was"
 
 
-def test_a_loop_goes_on_past_the_limit_of_steps_of_who_calls(course, take):
-    within = RunnableLambda(lambda given: take(course, given))
+def test_a_loop_goes_on_past_the_limit_of_steps_of_who_calls(course, call):
+    within = RunnableLambda(lambda given: call(course, given))
     with collect_runs():
         state = within.invoke({"namespace": "ann", "words": "often"}, {"recursion_limit": 25})
     assert state["tries"] == 99
 
 
-def test_the_error_of_a_step_is_raised_as_it_is(course, take):
+def test_the_error_of_a_step_is_raised_as_it_is(course, call):
     with pytest.raises(InputError, match="it is no word: give one"):
-        take(course, {"namespace": "ann", "words": "fail"})
+        call(course, {"namespace": "ann", "words": "fail"})
 
 
 def test_a_course_is_a_graph_for_whoever_compiles_it(course):

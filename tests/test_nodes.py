@@ -26,21 +26,8 @@ from kg_memory.runtime.flow import Every, run
 from kg_memory.runtime.graph import summarise_update
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
-Invoke = Callable[..., Any]
 LONG = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for number in range(1, 9))
 EMPTY = Summaries(summaries=[])
-
-
-@pytest.fixture(params=["sync", "async"])
-def invoke(request: pytest.FixtureRequest) -> Invoke:
-    """A way to run a graph, sync and async."""
-
-    def call(graph: Any, *args: Any, **options: Any) -> Any:
-        return (
-            graph.invoke(*args, **options) if request.param == "sync" else asyncio.run(graph.ainvoke(*args, **options))
-        )
-
-    return call
 
 
 class Outage:
@@ -59,17 +46,17 @@ class Outage:
 
 
 @pytest.mark.parametrize("step", ["extract_text", "facts"])
-def test_a_run_that_failed_resumes_at_its_node_and_asks_nothing_again(invoke, driver, settings, namespace, model, step):
+def test_a_run_that_failed_resumes_at_its_node_and_asks_nothing_again(call, driver, settings, namespace, model, step):
     graph = build(driver, settings.with_(chunk_size=60, reflections=0)).compile(checkpointer=InMemorySaver())
     outage = model.rules[step] = Outage(model.rules[step], ", 5, and")
     thread = {"configurable": {"thread_id": "1"}}
     with pytest.raises(ModelUnavailable):
-        invoke(graph, {"content": LONG, "kind": "text", "namespace": namespace}, thread)
+        call(graph, {"content": LONG, "kind": "text", "namespace": namespace}, thread)
     with pytest.raises(ModelUnavailable):
-        invoke(graph, None, thread)
+        call(graph, None, thread)
     assert graph.get_state(thread).next == (step.removesuffix("_text"),)
     outage.lasts = False
-    ended = invoke(graph, None, thread)
+    ended = call(graph, None, thread)
     assert ended["done"]
     assert len(outage.answered) == len(ended["pieces"]) > 3
     assert set(outage.answered.values()) == {1}
@@ -78,12 +65,12 @@ def test_a_run_that_failed_resumes_at_its_node_and_asks_nothing_again(invoke, dr
     assert sorted(asked.values()) == [1] * (len(asked) - 1) + [3]
 
 
-def test_nothing_is_asked_twice_over_a_breakpoint(invoke, driver, settings, namespace, model):
+def test_nothing_is_asked_twice_over_a_breakpoint(call, driver, settings, namespace, model):
     graph = build(driver, settings).compile(checkpointer=InMemorySaver(), interrupt_before=["facts", "save"])
     thread = {"configurable": {"thread_id": "1"}}
-    invoke(graph, {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}, thread)
+    call(graph, {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}, thread)
     for _ in range(2):
-        ended = invoke(graph, None, thread)
+        ended = call(graph, None, thread)
     assert ended["done"]
     assert set(Counter((each.prompt.name, str(each.fields)) for each in model.asked).values()) == {1}
 
@@ -150,17 +137,17 @@ def test_the_answer_to_a_reading_question_is_stored_until_its_episode_is_done(pr
     assert [each.cypher for each in written] == stored
 
 
-def test_the_context_of_a_run_changes_its_settings_and_its_prompts(invoke, driver, settings, namespace, model):
+def test_the_context_of_a_run_changes_its_settings_and_its_prompts(call, driver, settings, namespace, model):
     graph = build(driver, settings).compile()
     given = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
     context = {"reflections": 0, "instructions": "Mind the boats.", "facts_prompt": "Read $episode, it costs $$5."}
-    invoke(graph, given, context=context)
+    call(graph, given, context=context)
     assert model.asks("reflect") == []
     assert [each["instructions"] for each in model.asks("extract_message")] == ["Mind the boats."]
     [asked] = [each.prompt for each in model.asked if each.prompt.name == "facts"]
     assert (asked.text, asked.answer) == ("Read $episode, it costs $$5.", ExtractedFacts)
     # The next run is as the memory was opened.
-    invoke(graph, {**given, "content": "I live in Paris."})
+    call(graph, {**given, "content": "I live in Paris."})
     assert len(model.asks("reflect")) == 1
     assert model.asked[-2].prompt.text != "Read $episode, it costs $$5."
 
@@ -194,10 +181,10 @@ def test_runs_of_one_graph_at_once_have_each_their_own_settings_and_prompts(driv
         assert ("reflect" in told) == (context is None)
 
 
-def test_a_context_that_does_not_fit_is_told_before_anything_is_stored(invoke, driver, settings, namespace, rows):
+def test_a_context_that_does_not_fit_is_told_before_anything_is_stored(call, driver, settings, namespace, rows):
     graph = build(driver, settings).compile()
     with pytest.raises(InputError, match="unknown key 'user_id': use instructions"):
-        invoke(graph, {"content": "I live in Oslo.", "namespace": namespace}, context={"user_id": "ann"})
+        call(graph, {"content": "I live in Oslo.", "namespace": namespace}, context={"user_id": "ann"})
     assert rows("MATCH (e:Episode) RETURN e.id AS id") == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -43,15 +42,10 @@ def strict(server: Server) -> Iterator[GraphMemory]:
         yield memory
 
 
-@pytest.fixture(params=[False, True], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    return lambda asked, given: asyncio.run(asked.ainvoke(given)) if request.param else asked.invoke(given)
-
-
-def test_the_retriever_returns_no_documents(strict: GraphMemory, ask: Ask) -> None:
+def test_the_retriever_returns_no_documents(strict: GraphMemory, call: Ask) -> None:
     retriever = KGRetriever(memory=strict, namespace=SHARED)
-    assert ask(retriever, QUESTION) == []
-    assert ask(retriever, OTHER)
+    assert call(retriever, QUESTION) == []
+    assert call(retriever, OTHER)
 
 
 @pytest.mark.parametrize(
@@ -62,29 +56,29 @@ def test_the_retriever_returns_no_documents(strict: GraphMemory, ask: Ask) -> No
         (letta_tools, "conversation_search"),
     ],
 )
-def test_a_tool_returns_the_line_and_nothing_else(strict: GraphMemory, ask: Ask, make: Any, name: str) -> None:
+def test_a_tool_returns_the_line_and_nothing_else(strict: GraphMemory, call: Ask, make: Any, name: str) -> None:
     tools = {each.name: each for each in make(strict, SHARED)}
-    call = {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}}
-    answer = ask(tools[name], call)
+    asked = {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}}
+    answer = call(tools[name], asked)
     assert answer.content == UNKNOWN
     assert answer.artifact["answerable"] == {"value": "no", "reason": "nothing here is about Lily", "abstains": True}
     assert answer.artifact["facts"] + answer.artifact["episodes"] == []
     if name != "archival_memory_search":
-        assert "Oslo" in ask(tools[name], {"query": OTHER})
+        assert "Oslo" in call(tools[name], {"query": OTHER})
 
 
 @pytest.mark.parametrize(
     ("template", "text"), [(None, UNKNOWN), ("json", json.dumps({"unknown": UNKNOWN})), (ZEPH, UNKNOWN)]
 )
-def test_a_node_recalls_the_line(strict: GraphMemory, ask: Ask, template: Any, text: str) -> None:
+def test_a_node_recalls_the_line(strict: GraphMemory, call: Ask, template: Any, text: str) -> None:
     graph = StateGraph(State).add_node("recall", recall_node(strict, SHARED, template=template))
     compiled = graph.add_edge(START, "recall").compile()
-    assert ask(compiled, {"messages": [HumanMessage(QUESTION)]})["memory_context"] == text
-    assert "Oslo" in ask(compiled, {"messages": [HumanMessage(OTHER)]})["memory_context"]
+    assert call(compiled, {"messages": [HumanMessage(QUESTION)]})["memory_context"] == text
+    assert "Oslo" in call(compiled, {"messages": [HumanMessage(OTHER)]})["memory_context"]
 
 
-def test_the_middleware_adds_the_line_to_the_prompt(strict: GraphMemory, ask: Ask) -> None:
+def test_the_middleware_adds_the_line_to_the_prompt(strict: GraphMemory, call: Ask) -> None:
     chat = Chat(answers=["I do not know."], prompts=[])
     agent = create_agent(chat, [], middleware=[KGMemoryMiddleware(strict, SHARED, remember="off")])
-    ask(agent, {"messages": [HumanMessage(QUESTION)]})
+    call(agent, {"messages": [HumanMessage(QUESTION)]})
     assert chat.prompts[0][0].text == f"{REMEMBERED}\n\n{UNKNOWN}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Annotated, Any, TypedDict
@@ -38,18 +36,6 @@ class State(MessagesState):
 @dataclass
 class User:
     user_id: str
-
-
-@pytest.fixture(params=["invoke", "ainvoke"])
-def run(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Run a graph, sync or async."""
-
-    def go(graph: Any, *given: Any, **named: Any) -> Any:
-        if request.param == "invoke":
-            return graph.invoke(*given, **named)
-        return asyncio.run(graph.ainvoke(*given, **named))
-
-    return go
 
 
 @pytest.fixture
@@ -106,12 +92,12 @@ def remembered(memory: GraphMemory, namespace: str) -> list[tuple[str | None, st
     return [(each.speaker, each.content) for each in reversed(memory.episodes.list(namespace=namespace))]
 
 
-def test_what_one_conversation_told_another_recalls(run, memory, namespace):
+def test_what_one_conversation_told_another_recalls(call, memory, namespace):
     graph = chat(memory, checkpointer=InMemorySaver(), user="Ann")
     first = {"configurable": {"user_id": namespace, "thread_id": "t1"}}
-    assert run(graph, said("Ann lives in Oslo"), first)["memory_context"] == ""
+    assert call(graph, said("Ann lives in Oslo"), first)["memory_context"] == ""
     second = {"configurable": {"user_id": namespace, "thread_id": "t2"}}
-    state = run(graph, said("Where does Ann live?"), second)
+    state = call(graph, said("Where does Ann live?"), second)
     assert "Ann lives in Oslo" in state["memory_context"]
     assert [each.content for each in state["messages"]] == ["Where does Ann live?", "Oslo is nice."]
     assert remembered(memory, namespace) == [
@@ -121,14 +107,14 @@ def test_what_one_conversation_told_another_recalls(run, memory, namespace):
     assert {each.thread for each in memory.episodes.list(namespace=namespace)} == {"t1", "t2"}
 
 
-def test_a_recipe_a_filter_and_a_template_are_those_of_the_context(run, memory, namespace):
+def test_a_recipe_a_filter_and_a_template_are_those_of_the_context(call, memory, namespace):
     memory.add("Ann lives in Oslo", source_id="m1", namespace=namespace)
     memory.add("Ann lives in Rome", source_id="m2", namespace=namespace)
     told = {}
     for template in (None, "zeph", replace(ZEPH, head="I know:\n")):
         manner = {"recipe": "facts", "where": {"source_id": "m2"}, "template": template}
         node = recall_node(memory, namespace, **manner)
-        text = run(alone(node), said("Where does Ann live?"))["memory_context"]
+        text = call(alone(node), said("Where does Ann live?"))["memory_context"]
         assert type(text) is str
         assert text == memory.context("Where does Ann live?", namespace=namespace, **manner)
         assert "Rome" in text
@@ -137,13 +123,13 @@ def test_a_recipe_a_filter_and_a_template_are_those_of_the_context(run, memory, 
     assert list(told)[1:] == ["[knowledge graph]", "I know:"]
 
 
-def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(run, memory, config):
+def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(call, memory, config):
     saver = InMemorySaver()
     graph = chat(memory, checkpointer=saver)
-    state = run(graph, said("Ann lives in Oslo"), config)
+    state = call(graph, said("Ann lives in Oslo"), config)
     assert state.keys() == {"messages", "memory_context", "log"}
     assert (len(state["messages"]), state["log"]) == (2, ["answered"])
-    again = run(graph, said("Bob lives in Rome"), config)
+    again = call(graph, said("Bob lives in Rome"), config)
     assert (len(again["messages"]), again["log"]) == (4, ["answered"] * 2)
     theirs = [each for each in saver.list(config) if not each.config["configurable"]["checkpoint_ns"]]
     kept = {key for each in theirs for key in each.checkpoint["channel_values"]}
@@ -170,14 +156,14 @@ def test_keys_of_the_user_that_are_named_like_ours_stay_theirs(memory, namespace
     assert len(remembered(memory, namespace)) == 2
 
 
-def test_no_checkpoint_has_what_was_recalled_if_the_key_is_not_tracked(run, memory, namespace, config):
+def test_no_checkpoint_has_what_was_recalled_if_the_key_is_not_tracked(call, memory, namespace, config):
     class Forgetful(MessagesState):
         memory_context: Annotated[str, UntrackedValue]
 
     memory.add("Ann lives in Zebulon.", namespace=namespace)
     saver, recall = InMemorySaver(), recall_node(memory)
     graph = StateGraph(Forgetful).add_node("recall", recall).set_entry_point("recall").compile(checkpointer=saver)
-    assert "Zebulon" in run(graph, said("Where does Ann live?"), config)["memory_context"]
+    assert "Zebulon" in call(graph, said("Where does Ann live?"), config)["memory_context"]
     kept = str((saver.storage, saver.writes, saver.blobs))
     assert "Where does Ann live?" in kept
     assert "Zebulon" not in kept
@@ -298,14 +284,14 @@ def test_a_node_that_cannot_work_is_refused_where_it_is_made(memory, options):
 
 
 def test_running_the_node_again_stores_nothing_twice_and_asks_no_model(
-    run, memory, model, embeddings, namespace, config
+    call, memory, model, embeddings, namespace, config
 ):
     graph = alone(remember_node(memory))
     given = {"messages": [HumanMessage("Ann lives in Oslo", id="m1"), AIMessage("Oslo is nice.", id="m2")]}
-    run(graph, given, config)
+    call(graph, given, config)
     before = memory.stats(namespace=namespace)
     asked, embedded = len(model.asked), len(embeddings.embedded)
-    run(graph, given, config)
+    call(graph, given, config)
     assert (memory.stats(namespace=namespace), len(model.asked), len(embeddings.embedded)) == (before, asked, embedded)
 
 
@@ -326,27 +312,27 @@ def test_everything_takes_in_the_whole_conversation(memory, namespace, config):
     assert len(remembered(memory, namespace)) == 3
 
 
-def test_what_a_failing_model_could_not_read_is_saved_with_all_behind_it(run, memory, model, namespace, config):
+def test_what_a_failing_model_could_not_read_is_saved_with_all_behind_it(call, memory, model, namespace, config):
     def down(_: Any) -> Any:
         raise ModelUnavailable("the model is down: try again later")
 
     graph = chat(memory, checkpointer=InMemorySaver(), user="Ann")
     rule, model.rules["facts"] = model.rules["facts"], down
     with pytest.raises(ModelUnavailable):
-        run(graph, said("Ann lives in Oslo"), config)
+        call(graph, said("Ann lives in Oslo"), config)
     assert [text for _, text in remembered(memory, namespace)] == ["Ann lives in Oslo", "Oslo is nice."]
     assert memory.facts.about("Ann", namespace=namespace) == []
     model.rules["facts"] = rule
-    state = run(graph, None, config)  # resumed at the node that failed
+    state = call(graph, None, config)  # resumed at the node that failed
     assert [each.sentence for each in memory.facts.about("Ann", namespace=namespace)] == ["Ann lives in Oslo"]
     assert memory.stats(namespace=namespace).waiting == 0
     assert (len(state["messages"]), state["log"], len(remembered(memory, namespace))) == (2, ["answered"], 2)
 
 
-def test_in_the_background_messages_are_handed_over_and_read_later(run, memory, model, namespace, config):
+def test_in_the_background_messages_are_handed_over_and_read_later(call, memory, model, namespace, config):
     with BackgroundMemory(memory, after_seconds=30) as background:
         graph = chat(memory, background=background, user="Ann")
-        run(graph, said("Ann lives in Oslo"), config)
+        call(graph, said("Ann lives in Oslo"), config)
         assert len(remembered(memory, namespace)) == 2
         assert not model.asked
         assert background.flush(60)

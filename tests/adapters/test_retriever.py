@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 from uuid import UUID
@@ -48,18 +47,6 @@ def ann(server: Server) -> Iterator[GraphMemory]:
 @pytest.fixture
 def retriever(ann: GraphMemory) -> KGRetriever:
     return KGRetriever(memory=ann, namespace=f"{SHARED} ann")
-
-
-@pytest.fixture(params=["invoke", "ainvoke"])
-def find(request: pytest.FixtureRequest) -> Callable[..., list[Document]]:
-    """Run a retriever, sync or async."""
-
-    def go(retriever: Any, *given: Any, **named: Any) -> Any:
-        if request.param == "invoke":
-            return retriever.invoke(*given, **named)
-        return asyncio.run(retriever.ainvoke(*given, **named))
-
-    return go
 
 
 class TestStandard(RetrieversIntegrationTests):
@@ -113,8 +100,8 @@ def kinds(found: list[Document]) -> list[str]:
     return [each.metadata["kind"] for each in found]
 
 
-def test_the_first_of_each_kind_comes_first(find, retriever):
-    found = find(retriever, "Where does Ann live?")
+def test_the_first_of_each_kind_comes_first(call, retriever):
+    found = call(retriever, "Where does Ann live?")
     assert kinds(found)[:4] == ["fact", "episode"] * 2
     assert found[0].page_content == "Ann lives in Oslo"
     for kind in ("fact", "episode"):
@@ -168,14 +155,14 @@ def test_all_metadata_is_plain_json(retriever):
 
 
 @pytest.mark.parametrize("question", ["", " ", "\n\t"])
-def test_an_empty_question_finds_nothing(find, retriever, question):
-    assert find(retriever, question) == []
+def test_an_empty_question_finds_nothing(call, retriever, question):
+    assert call(retriever, question) == []
 
 
 @pytest.mark.parametrize("question", [None, 3, ["Ann"]])
-def test_what_is_no_question_is_refused(find, retriever, question):
+def test_what_is_no_question_is_refused(call, retriever, question):
     with pytest.raises(InputError, match="question"):
-        find(retriever, question)
+        call(retriever, question)
 
 
 @pytest.mark.parametrize("question", ["Ann'}) DETACH DELETE n //", "\x00\ud800", "(" * 200, "🎉", "北京在哪里"])
@@ -184,33 +171,33 @@ def test_any_text_may_be_asked(retriever, question):
     assert len(retriever.invoke("Ann")) > 3
 
 
-def test_settings_count_by_constructor_and_by_call(find, retriever, ann):
+def test_settings_count_by_constructor_and_by_call(call, retriever, ann):
     past = KGRetriever(memory=ann, namespace=f"{SHARED} ann", kinds=("facts",), as_of="2022-06-01")
-    assert "Ann lives in Bergen" in texts(find(past, "Where does Ann live?"))
-    assert "Ann lives in Bergen" not in texts(find(past, "Where does Ann live?", as_of="2024-01-01"))
-    during = find(retriever, "Where does Ann live?", kinds=["facts"], during=("2022", "2024"))
+    assert "Ann lives in Bergen" in texts(call(past, "Where does Ann live?"))
+    assert "Ann lives in Bergen" not in texts(call(past, "Where does Ann live?", as_of="2024-01-01"))
+    during = call(retriever, "Where does Ann live?", kinds=["facts"], during=("2022", "2024"))
     assert {"Ann lives in Bergen", "Ann lives in Oslo"} <= set(texts(during))
-    assert texts(find(retriever, "Ann", believed_at="2020-01-01", kinds=["facts"])) == []
+    assert texts(call(retriever, "Ann", believed_at="2020-01-01", kinds=["facts"])) == []
 
 
-def test_settings_are_configurable_fields(find, retriever):
+def test_settings_are_configurable_fields(call, retriever):
     chosen = retriever.configurable_fields(k=ConfigurableField(id="k"), kinds=ConfigurableField(id="kinds"))
-    found = find(chosen, "Ann", {"configurable": {"k": 2, "kinds": ("facts",)}})
+    found = call(chosen, "Ann", {"configurable": {"k": 2, "kinds": ("facts",)}})
     assert kinds(found) == ["fact"] * 2
-    assert len(find(chosen, "Ann")) > 2
+    assert len(call(chosen, "Ann")) > 2
 
 
-def test_a_recipe_a_filter_and_a_center_count_by_constructor_by_call_and_by_configurable(find, retriever, ann):
+def test_a_recipe_a_filter_and_a_center_count_by_constructor_by_call_and_by_configurable(call, retriever, ann):
     by_words = KGRetriever(memory=ann, namespace=f"{SHARED} ann", recipe=WORDS, where={"source_id": "m3"})
-    assert texts(find(by_words, "Where does Ann live?", kinds=["episodes"])) == ["Ann knows Will"]
-    found = find(by_words, "lives", where={"source_id": ["m1", "m2"]}, kinds=["episodes"], recipe="meaning")
+    assert texts(call(by_words, "Where does Ann live?", kinds=["episodes"])) == ["Ann knows Will"]
+    found = call(by_words, "lives", where={"source_id": ["m1", "m2"]}, kinds=["episodes"], recipe="meaning")
     assert {each.metadata["source_id"] for each in found} == {"m1", "m2"}
     with pytest.raises(InputError, match="center must be the name of an entity"):
-        find(retriever, "Ann", center="Nobody")
-    assert texts(find(retriever, "Who?", center="Will", recipe="distance", kinds=["facts"]))[0] == "Ann knows Will"
+        call(retriever, "Ann", center="Nobody")
+    assert texts(call(retriever, "Who?", center="Will", recipe="distance", kinds=["facts"]))[0] == "Ann knows Will"
     chosen = retriever.configurable_fields(recipe=ConfigurableField(id="recipe"), where=ConfigurableField(id="where"))
     given = {"recipe": "facts", "where": {"predicate": "KNOWS"}}
-    assert texts(find(chosen, "Ann", {"configurable": given})) == ["Ann knows Will"]
+    assert texts(call(chosen, "Ann", {"configurable": given})) == ["Ann knows Will"]
 
 
 def test_each_document_tells_how_likely_the_memory_holds_something_about_the_question(retriever):
@@ -224,9 +211,9 @@ def test_each_document_tells_how_likely_the_memory_holds_something_about_the_que
     [{"recipe": "no such"}, {"recipe": 3}, {"where": {"speeker": "Ann"}}, {"where": "Ann"}, {"center": " "}, {"k": 0}, {"k": -1}, {"k": True}, {"k": "3"}, {"kinds": ()}, {"kinds": ("fact",)}, {"kinds": ("facts", "facts")},
      {"kinds": 3}, {"kinds": "facts"}, {"as_of": "no time"}, {"thread": 3}, {"top_k": 3}],
 )  # fmt: skip
-def test_bad_settings_of_a_call_are_refused(find, retriever, given):
+def test_bad_settings_of_a_call_are_refused(call, retriever, given):
     with pytest.raises(InputError):
-        find(retriever, "Ann", **given)
+        call(retriever, "Ann", **given)
 
 
 def test_bad_settings_of_the_retriever_are_refused_where_it_is_made(ann):
@@ -240,25 +227,25 @@ def test_bad_settings_of_the_retriever_are_refused_where_it_is_made(ann):
         KGRetriever(memory=ann, namespace="{0}")
 
 
-def test_two_users_never_see_each_others_facts(find, ann):
+def test_two_users_never_see_each_others_facts(call, ann):
     retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts", "entities", "episodes"))
-    hers, his = (find(retriever, "Ann Bob Oslo Rome", {"configurable": {"user_id": name}}) for name in ("ann", "bob"))
+    hers, his = (call(retriever, "Ann Bob Oslo Rome", {"configurable": {"user_id": name}}) for name in ("ann", "bob"))
     assert hers
     assert his
     assert not any("Rome" in each.page_content or "Bob" in each.page_content for each in hers)
     assert not any("Oslo" in each.page_content or "Ann" in each.page_content for each in his)
-    assert find(retriever, "Ann Bob", {"configurable": {"user_id": "ann/bob"}}) == []
+    assert call(retriever, "Ann Bob", {"configurable": {"user_id": "ann/bob"}}) == []
     with pytest.raises(InputError, match="user_id"):
-        find(retriever, "Ann")
+        call(retriever, "Ann")
 
 
-def test_in_a_chain_it_has_the_chains_config(find, ann):
+def test_in_a_chain_it_has_the_chains_config(call, ann):
     retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
     chain = RunnableLambda(lambda question: question["about"]) | retriever | texts
-    assert find(chain, {"about": "Rome"}, {"configurable": {"user_id": "bob"}}) == ["Bob lives in Rome"]
+    assert call(chain, {"about": "Rome"}, {"configurable": {"user_id": "bob"}}) == ["Bob lives in Rome"]
 
 
-def test_in_a_step_of_a_graph_it_has_the_runs_context(find, ann):
+def test_in_a_step_of_a_graph_it_has_the_runs_context(call, ann):
     retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
 
     def answer(_: Any) -> Any:
@@ -270,19 +257,19 @@ def test_in_a_step_of_a_graph_it_has_the_runs_context(find, ann):
     graph = StateGraph(MessagesState, context_schema=User)
     graph.add_node("answer", RunnableLambda(answer, aanswer))
     graph.add_edge(START, "answer")
-    state = find(graph.compile(), {"messages": []}, context={"user_id": "bob"})
+    state = call(graph.compile(), {"messages": []}, context={"user_id": "bob"})
     assert state["messages"][-1].content == "Bob lives in Rome"
 
 
-def test_callbacks_reach_the_inner_steps(find, retriever):
+def test_callbacks_reach_the_inner_steps(call, retriever):
     runs = Runs()
-    find(retriever, "Ann", {"callbacks": [runs]})
+    call(retriever, "Ann", {"callbacks": [runs]})
     assert ("KGRetriever",) in runs.paths()
     assert ("KGRetriever", "retrieval") in runs.paths()
     assert {path[2] for path in runs.paths() if len(path) > 2} >= {"search", "rerank", "construct"}
 
 
-def test_an_error_is_told_to_the_callbacks(find, retriever):
+def test_an_error_is_told_to_the_callbacks(call, retriever):
     told: list[BaseException] = []
 
     class Errors(BaseCallbackHandler):
@@ -290,11 +277,11 @@ def test_an_error_is_told_to_the_callbacks(find, retriever):
             told.append(error)
 
     with pytest.raises(InputError):
-        find(retriever, "Ann", {"callbacks": [Errors()]}, k=0)
+        call(retriever, "Ann", {"callbacks": [Errors()]}, k=0)
     assert [type(each) for each in told] == [InputError]
 
 
-def test_the_thread_of_the_config_is_the_conversation_that_asks(find, retriever, ann):
+def test_the_thread_of_the_config_is_the_conversation_that_asks(call, retriever, ann):
     seen: list[Any] = []
 
     class Inputs(BaseCallbackHandler):
@@ -302,20 +289,20 @@ def test_the_thread_of_the_config_is_the_conversation_that_asks(find, retriever,
             seen.extend([inputs["thread"]] if name == "retrieval" else [])
 
     config = {"configurable": {"thread_id": 7}, "callbacks": [Inputs()]}
-    find(retriever, "Ann", config)
-    find(retriever, "Ann", config, thread="t1")
-    find(KGRetriever(memory=ann, namespace=f"{SHARED} ann", thread="t2"), "Ann", config)
+    call(retriever, "Ann", config)
+    call(retriever, "Ann", config, thread="t1")
+    call(KGRetriever(memory=ann, namespace=f"{SHARED} ann", thread="t2"), "Ann", config)
     assert seen == ["7", "t1", "t2"]
 
 
 def test_a_memory_that_is_left_out_is_the_environments_and_can_be_closed(
-    find, server, monkeypatch, tmp_path: Path, namespace
+    call, server, monkeypatch, tmp_path: Path, namespace
 ):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
     retriever = KGRetriever(namespace=namespace)
     assert retriever.configurable_fields(k=ConfigurableField(id="k")).memory is retriever.memory
-    assert find(retriever, "Ann") == []
+    assert call(retriever, "Ann") == []
     retriever.memory.close()
 
 
