@@ -112,19 +112,15 @@ def test_one_within_a_graph_streams_its_steps(memory, namespace):
     assert [step for place, update in parts if place for step in update] == STEPS
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_one_by_itself_takes_its_steps_without_a_graph(memory, namespace, way, monkeypatch):
+def test_one_by_itself_takes_its_steps_without_a_graph(verbs, monkeypatch):
     monkeypatch.setattr(Pregel, "stream", None)
     monkeypatch.setattr(Pregel, "astream", None)
-    verbs = Verbs(memory, namespace, asynchronous=way == "async")
     added = verbs.add(SAID[0], speaker="Ann")
     assert [each.step for each in added.steps] == STEPS
     assert verbs.add_many(list(SAID[1:]))[-1].facts
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_one_that_fails_by_itself_is_saved_and_finished_with_what_was_paid_for(memory, model, namespace, way):
-    verbs = Verbs(memory, namespace, asynchronous=way == "async")
+def test_one_that_fails_by_itself_is_saved_and_finished_with_what_was_paid_for(verbs, model):
     rule, model.rules["facts"] = model.rules["facts"], _away
     with pytest.raises(ModelUnavailable):
         verbs.add(SAID[0], speaker="Ann")

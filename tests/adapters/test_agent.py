@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -46,20 +45,18 @@ class Talker(GenericFakeChatModel):
         return super()._generate(messages, *args, **options)
 
 
-@pytest.fixture(params=["sync", "async"])
-def say(request: pytest.FixtureRequest, memory: GraphMemory, namespace: str) -> Say:
+@pytest.fixture
+def say(call: Any, memory: GraphMemory, namespace: str) -> Say:
     """A way to say something to an agent without a model, sync and async, as a user and in a thread."""
     agent = build_agent(memory).compile()
 
-    def call(text: str, thread: str, user: str = "ann") -> str:
+    def say_to_agent(text: str, thread: str, user: str = "ann") -> str:
         given: Any = {"messages": [("user", text)]}
         config: Any = {"configurable": {"thread_id": thread}}
         context: Any = {"user_id": f"{namespace} {user}"}
-        if request.param == "sync":
-            return str(agent.invoke(given, config, context=context)["messages"][-1].content)
-        return str(asyncio.run(agent.ainvoke(given, config, context=context))["messages"][-1].content)
+        return str(call(agent, given, config, context=context)["messages"][-1].content)
 
-    return call
+    return say_to_agent
 
 
 def test_what_is_told_in_one_thread_is_known_in_another_and_to_no_other_user(say):

@@ -330,24 +330,18 @@ def test_what_is_switched_off_does_not_happen(agent, memory, namespace):
             agent(**{option: wrong})
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_during_an_outage_a_tool_of_the_memory_ends_the_run_only_if_that_is_wanted(
-    agent, model, embeddings, asynchronous
-):
+def test_during_an_outage_a_tool_of_the_memory_ends_the_run_only_if_that_is_wanted(call, agent, model, embeddings):
     looks = AIMessage("", tool_calls=[{"name": "search_memory", "args": {"query": "Ann"}, "id": "1"}])
-
-    def call(made):
-        given, place = says("Where does Ann live?"), at("ann")
-        return asyncio.run(made.ainvoke(given, **place)) if asynchronous else made.invoke(given, **place)
-
+    given, place = says("Where does Ann live?"), at("ann")
     with GraphMemory(Settings(url="falkor://127.0.0.1:1"), model=model, embeddings=embeddings) as gone:
-        state = call(agent(looks, ANSWER, on=gone, tools=True, remember="off"))
+        state = call(agent(looks, ANSWER, on=gone, tools=True, remember="off"), given, **place)
         assert [each.type for each in state["messages"]] == ["human", "ai", "tool", "ai"]
         answered = state["messages"][2]
         assert answered.status == "error"
         assert "cannot be reached" in answered.content
+        failing = agent(looks, ANSWER, on=gone, tools=True, recall=False, remember="off", on_error="raise")
         with pytest.raises(DatabaseUnavailable):
-            call(agent(looks, ANSWER, on=gone, tools=True, recall=False, remember="off", on_error="raise"))
+            call(failing, given, **place)
 
 
 def test_what_a_tool_remembers_was_said_by_the_user_of_the_middleware(agent, memory, namespace):

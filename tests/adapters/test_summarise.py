@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from typing import Any
@@ -19,8 +18,8 @@ NOTES = {"intent": ["Ann wants to move."], "files": [], "decisions": [], "open_q
 LATE = 3.0
 
 
-@pytest.fixture(params=["invoke", "ainvoke"])
-def talk(request: pytest.FixtureRequest, memory: GraphMemory, namespace: str) -> Any:
+@pytest.fixture
+def talk(call: Any, memory: GraphMemory, namespace: str) -> Any:
     """A conversation of so many messages, which a graph remembers and sums up."""
     summary = summarise_node(memory, seconds=0.5)
     graph = (
@@ -33,9 +32,7 @@ def talk(request: pytest.FixtureRequest, memory: GraphMemory, namespace: str) ->
     def run(count: int, **place: Any) -> Any:
         config = {"configurable": {"user_id": namespace, **place}}
         messages = [("human" if number % 2 else "ai", f"I visited town {number}") for number in range(count)]
-        if request.param == "invoke":
-            return graph.invoke({"messages": messages}, config)
-        return asyncio.run(graph.ainvoke({"messages": messages}, config))
+        return call(graph, {"messages": messages}, config)
 
     return run
 

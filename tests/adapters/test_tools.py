@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from threading import Event
@@ -145,8 +144,7 @@ class TestMemoryHistory(History, ToolsIntegrationTests): ...
 # In an agent
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_an_agent_remembers_and_finds_it_again(memory, namespace, asynchronous):
+def test_an_agent_remembers_and_finds_it_again(call, memory, namespace):
     script = [
         calling(("remember", {"content": "I moved to Oslo"})),
         calling(("search_memory", {"query": "Where does the user live?"})),
@@ -155,10 +153,7 @@ def test_an_agent_remembers_and_finds_it_again(memory, namespace, asynchronous):
     chat = ScriptedChat(responses=script)
     agent = create_agent(chat, memory_tools(memory), context_schema=Context, checkpointer=InMemorySaver())
     given = ({"messages": [("human", "I moved to Oslo. Where do I live?")]}, {"configurable": {"thread_id": "t1"}})
-    context = {"user_id": namespace}
-    said = (
-        asyncio.run(agent.ainvoke(*given, context=context)) if asynchronous else agent.invoke(*given, context=context)
-    )
+    said = call(agent, *given, context={"user_id": namespace})
     remembered, found = (each for each in said["messages"] if each.type == "tool")
     assert "- user lives in Oslo" in remembered.content
     assert re.search(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import io
 import json
 import logging
@@ -56,12 +55,8 @@ def everything(log: pytest.LogCaptureFixture) -> str:
     return "\n".join(f"{formatter.format(item)} {vars(item)}" for item in log.records)
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_an_episode_that_is_read_has_one_line(memory, namespace, lines, way):
-    if way == "sync":
-        added = memory.add("I live in Oslo.", namespace=namespace, **SAID)
-    else:
-        added = asyncio.run(memory.aadd("I live in Oslo.", namespace=namespace, **SAID))
+def test_an_episode_that_is_read_has_one_line(verbs, namespace, lines):
+    added = verbs.add("I live in Oslo.", **SAID)
     [line] = lines()
     assert line.levelno == logging.INFO
     assert vars(line).keys() >= FIELDS

@@ -21,12 +21,8 @@ SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
 STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_a_verb_holds_its_steps(memory, told, namespace, way):
-    if way == "sync":
-        memory.add("I live in Oslo.", namespace=namespace, **SAID)
-    else:
-        asyncio.run(memory.aadd("I live in Oslo.", namespace=namespace, **SAID))
+def test_a_verb_holds_its_steps(verbs, told):
+    verbs.add("I live in Oslo.", **SAID)
     verb = told.one("kg_memory.add")
     assert verb.parent is None
     assert verb.attributes == {"kg_memory.verb": "add", "gen_ai.operation.name": "upsert_memory"}
@@ -147,13 +143,8 @@ def test_communities_and_other_verbs_have_spans_too(memory, told, namespace):
     assert told.one("kg_memory.stats")
 
 
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_all_that_many_episodes_take_lies_in_one_verb(memory, told, counted, namespace, way):
-    messages = [{"content": f"I know Bob{number}.", **SAID} for number in range(3)]
-    if way == "sync":
-        memory.add_many(messages, namespace=namespace)
-    else:
-        asyncio.run(memory.aadd_many(messages, namespace=namespace))
+def test_all_that_many_episodes_take_lies_in_one_verb(verbs, told, counted):
+    verbs.add_many([{"content": f"I know Bob{number}.", **SAID} for number in range(3)])
     verb = told.one("kg_memory.add_many")
     assert verb.attributes["gen_ai.memory.record.count"] == 3
     inner = [item for item in told.spans if item is not verb]
