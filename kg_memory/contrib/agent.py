@@ -19,13 +19,14 @@ from kg_memory.adapters.messages import last_question
 from kg_memory.adapters.namespace import Where
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.open import model as open_model
 from kg_memory.retrieval.context.lines import Template
 from kg_memory.retrieval.context.templates import PLAIN
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.config import ValidatedModel
 from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import OFFLINE
 from kg_memory.text.sentences import split_sentences
 
 SYSTEM_PROMPT = (
@@ -125,21 +126,17 @@ def _model_chooser(
     """Return a function from a model's name to the chat model, the agent's own by default; ``None`` means offline."""
     reader = getattr(memory.driver.model, "model", None)
     own = _enable_streaming(reader) if isinstance(reader, BaseChatModel) else None
-    open_cached = cache(lambda name: None if name == OFFLINE else _open_model(name, memory.settings))
+
+    @cache
+    def open_named(name: str) -> BaseChatModel | None:
+        opened = getattr(open_model(name, memory.settings), "model", None)
+        return opened and _enable_streaming(opened)
 
     def choose_model(name: str | None) -> BaseChatModel | None:
         choice = name or model or own
-        return open_cached(choice) if isinstance(choice, str) else choice
+        return open_named(choice) if isinstance(choice, str) else choice
 
     return choose_model
-
-
-def _open_model(name: str, settings: Settings) -> BaseChatModel:
-    # OpenAI's client takes half a second to import, and an agent that is offline does without it.
-    from kg_memory.llm.chat import open_chat_model  # noqa: PLC0415
-
-    server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
-    return _enable_streaming(open_chat_model(name, *server))
 
 
 def _enable_streaming(model: BaseChatModel) -> BaseChatModel:

@@ -92,7 +92,7 @@ def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
         (read_mem0, [], "has no records"),
         (read_mem0, ["text"], "record 1: a record must be an object"),
         (read_mem0, [{"id": "x"}], "record 1: there is no memory; pass the result of get_all or history"),
-        (read_mem0, [{**MEMORY, "created_at": "soon"}], "record 1: created_at is not a time .*write it as 2024"),
+        (read_mem0, [{**MEMORY, "created_at": "soon"}], "record 1: created_at is not a time .*write it like 2024"),
         (read_mem0, [{**MEMORY, "metadata": "x"}], "record 1: there is no memory"),
         (read_langmem, [{"key": "x"}], "record 1: there is no value; pass items as Item.dict"),
         (read_langmem, [{**ITEM, "updated_at": []}, {**ITEM, "updated_at": "x"}], "record 2: updated_at is not a time"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kg_memory import __version__
-from kg_memory.cli.output import Screen, count_noun
+from kg_memory.cli.output import Screen, confirm, count_noun, is_terminal
 from kg_memory.contrib.evaluation import report
 from kg_memory.contrib.evaluation.judges import MODES, judge_prompt, reader_prompt
 from kg_memory.contrib.evaluation.models import price_of
@@ -116,10 +115,9 @@ def _cells(row: Row, money: float | None) -> tuple[str, ...]:
 
 def _confirm() -> bool:
     """Ask whether to go on. Raises: `InputError` if nobody can answer."""
-    if not sys.stdin.isatty():
+    if not is_terminal():
         raise InputError("models will be asked, which costs: add --yes to go on, or --dry-run to see the cost only")
-    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return confirm("Go on?")
 
 
 def _progress(screen: Screen) -> Callable[[str], None]:

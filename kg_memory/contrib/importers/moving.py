@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,7 +16,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.identity import canonical_name
-from kg_memory.text.message_fields import MOST_VALUES_OF_RECORD, has_more_values
+from kg_memory.text.message_fields import MOST_VALUES_OF_RECORD, has_more_values, parse_time
 
 LIST_NAMES = ("results", "items", "memories", "history", "data")
 """The names of lists of records in the exports of memories that keep sentences."""
@@ -87,20 +87,14 @@ def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
 
 
 def read_time(place: str, record: Row, *names: str) -> datetime | None:
-    """Return the first of the times *names* that *record* has; a number is Unix time in seconds or milliseconds.
-
-    Errors: `InputError` for what is no time.
-    """
+    """Return the first of the times *names* that *record* has. Errors: `InputError` for a value that is no time."""
     for name in names:
         value = record.get(name)
-        try:
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return datetime.fromtimestamp(value / 1000 if value > 10**11 else value, UTC)
-            if value:
-                time = datetime.fromisoformat(str(value))
-                return time if time.tzinfo else time.replace(tzinfo=UTC)
-        except (ValueError, OverflowError, OSError) as error:
-            raise InputError(f"{place}: {name} is not a time ({error}); write it as 2024-05-01T10:00Z") from None
+        if value or (value == 0 and value is not False):
+            try:
+                return parse_time(value)
+            except InputError as error:
+                raise InputError(f"{place}: {name} is not a time ({error})") from None
     return None
 
 

@@ -7,7 +7,6 @@ search the messages word for word.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, time
 from functools import partial
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.effects import call
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.dates.periods import parse_period
 from kg_memory.text.message_fields import ASSISTANT
 from kg_memory.validation import validate_count
 
@@ -224,19 +224,13 @@ def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
 
 def _said(**ends: str | None) -> dict[str, Any]:
     """Return the filter of what was said from a start to an end; an end without a time of day is the whole day."""
-    how = zip(ends.items(), (("$gte", time.min), ("$lte", time.max)), strict=True)
-    said = {operator: _parse_date(name, text, of_day) for (name, text), (operator, of_day) in how if text}
+    said: dict[str, Any] = {}
+    for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
+        if text and (period := parse_period(text)) is None:
+            raise InputError(f"{name} must be ISO 8601, such as 2024-01-15 or 2024-01-15T14:30, got {text!r:.50}")
+        if text and (moment := getattr(period, side)) is not None:
+            said[operator] = moment
     return {"said_at": said} if said else {}
-
-
-def _parse_date(name: str, text: str, of_day: time) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{name} must be ISO 8601, such as 2024-01-15 or 2024-01-15T14:30, got {text!r:.50}") from None
-    if len(text) <= len("2024-01-15"):
-        moment = datetime.combine(moment, of_day)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 # Recall memory

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
@@ -16,6 +15,7 @@ from kg_memory.contrib.mem0.items import find_ended, to_events
 from kg_memory.contrib.mem0.scopes import Entries, Ids, Item, Owner, read_ids, to_metadata
 from kg_memory.contrib.mem0.view import PAGE, View
 from kg_memory.errors import InputError, ModelError, NotFound
+from kg_memory.ingestion.receive import split_content
 from kg_memory.models.graph import Episode, Fact
 from kg_memory.models.operations import AddResult, ForgetReceipt
 from kg_memory.runtime.flow import Flow
@@ -29,8 +29,6 @@ PROCEDURAL = "procedural_memory"
 SYSTEM = "system"
 LONGEST_NOTE = 2000
 """Characters of a text that is kept word for word as one memory."""
-_BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?])\s|(?<=[。！？])", r"\s")
-"""The ends of paragraphs, lines, sentences and words."""
 UNSET: Any = object()
 """An argument that was left out, where None means something."""
 AT_ONCE = 500
@@ -93,7 +91,8 @@ class Note:
     def rows(self, message: Message) -> list[Item]:
         """Return *message* as facts that are kept word for word, several where it is long."""
         about = {"subject": message.speaker, "predicate": NOTED}
-        return [{**about, "sentence": text, **self.fields(message)} for text in cut(message.text)]
+        texts = (piece.content.strip() for piece in split_content(message.text.strip(), LONGEST_NOTE))
+        return [{**about, "sentence": text, **self.fields(message)} for text in texts if text]
 
 
 def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
@@ -213,26 +212,6 @@ def _read_message(message: Any) -> Message:
     if not isinstance(name, str | None):
         raise InputError(f"the name of a message must be a text, got {name!r:.100}")
     return Message(message["role"].strip().lower(), name or None, plain_text(message["content"]))
-
-
-def cut(text: str) -> Iterator[str]:
-    """Yield *text* in pieces of at most `LONGEST_NOTE` characters, cut at ends of paragraphs, lines or sentences."""
-    rest = text.strip()
-    while len(rest) > LONGEST_NOTE:
-        place = _find_cut(rest)
-        yield rest[:place].strip()
-        rest = rest[place:].strip()
-    if rest:
-        yield rest
-
-
-def _find_cut(text: str) -> int:
-    """Return where to cut *text*, as late as it may be: behind a paragraph, a line, a sentence, or a word."""
-    for pattern in _BREAKS:
-        places = [match.end() for match in re.finditer(pattern, text[:LONGEST_NOTE])]
-        if places and places[-1] > LONGEST_NOTE // 2:
-            return places[-1]
-    return LONGEST_NOTE
 
 
 # Deleting
