@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Any, NoReturn, Self
 
 from kg_memory.adapters.namespace import validate_memory
-from kg_memory.contrib.mem0 import changing, looking
+from kg_memory.contrib.mem0 import changing, view
 from kg_memory.contrib.mem0.changing import UNSET, Note, add, update
 from kg_memory.contrib.mem0.config import COLLECTION, open_config
 from kg_memory.contrib.mem0.filters import parse_filters
 from kg_memory.contrib.mem0.items import to_history
-from kg_memory.contrib.mem0.looking import Look
 from kg_memory.contrib.mem0.scopes import Item, Owner, read_collection, read_ids
-from kg_memory.contrib.mem0.view import View
+from kg_memory.contrib.mem0.view import Look, View
 from kg_memory.errors import InputError
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
@@ -135,7 +134,7 @@ def _search(
     times = (reference_date if as_of is None else as_of, believed_at)
     look = Look.of_arguments(ids, filters, (top_k, limit), times, show_expired=show_expired)
     recipe = FACTS.with_(rerankers=[{"by": "cross_encoder"}]) if rerank and self.view.reranks else FACTS
-    items = yield from looking.search(self.view, query, look, recipe, explain=explain)
+    items = yield from view.search(self.view, query, look, recipe, explain=explain)
     return {"results": [item for item in items if item["score"] >= least]}
 
 
@@ -155,12 +154,12 @@ def _get_all(
     """Return the memories that pass the filter, latest first, 20 unless *top_k* says otherwise; see `search`."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     look = Look.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
-    return {"results": (yield from looking.get_all(self.view, look))}
+    return {"results": (yield from view.get_all(self.view, look))}
 
 
 def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:
     """Return the memory with that id, or what took its place; None if there is none."""
-    return looking.get(self.view, memory_id)
+    return view.get(self.view, memory_id)
 
 
 def _history(self: Verbs, memory_id: str) -> Flow[list[Item]]:
