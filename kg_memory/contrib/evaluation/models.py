@@ -15,12 +15,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.outputs import LLMResult
 
-from kg_memory.contrib.evaluation.records import Cost
 from kg_memory.errors import BudgetSpent, KGMemoryError, MissingExtra, ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.embeddings import NO_KEY, limiter_of, secrets_of
 from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, tokens_by_bytes, with_retries
 from kg_memory.memory.open import embeddings as open_offline
 from kg_memory.memory.open import rules
+from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import run
 from kg_memory.settings import OFFLINE, Settings
@@ -137,7 +137,7 @@ def _error(name: str, failure: Failure) -> KGMemoryError:
 # Costs
 
 
-def price_of(name: str, cost: Cost, prices: Prices) -> float | None:
+def price_of(name: str, cost: Usage, prices: Prices) -> float | None:
     """Return the money that *cost* of the model *name* takes; None if it has no price."""
     pair = prices.get(name) or prices.get(name.partition(":")[2])
     return None if pair is None else (cost.input_tokens * pair[0] + cost.output_tokens * pair[1]) / 1e6
@@ -148,12 +148,12 @@ class Ledger:
 
     def __init__(self, limits: Mapping[str, float], prices: Prices) -> None:
         self._limits, self._prices = limits, prices
-        self.total = Cost()
+        self.total = Usage()
         self.money = 0.0
         self._open = 0
         self._lock = Lock()
 
-    def add(self, model: str, cost: Cost, *, ended: int = 0) -> None:
+    def add(self, model: str, cost: Usage, *, ended: int = 0) -> None:
         """Count *cost* of the model, and that so many calls ended."""
         with self._lock:
             self._open -= ended
@@ -178,13 +178,13 @@ class Ledger:
                 )
 
 
-_measured: ContextVar[list[Cost] | None] = ContextVar("measured", default=None)
+_measured: ContextVar[list[Usage] | None] = ContextVar("measured", default=None)
 
 
 @contextmanager
-def measure() -> Iterator[list[Cost]]:
+def measure() -> Iterator[list[Usage]]:
     """Collect the costs of the calls of models that are made inside, in this thread and in what it starts."""
-    costs: list[Cost] = []
+    costs: list[Usage] = []
     token = _measured.set(costs)
     try:
         yield costs
@@ -218,9 +218,10 @@ class Meter(BaseCallbackHandler):
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
         usage = getattr(getattr(generation, "message", None), "usage_metadata", None)
         if usage:
-            cost = Cost(1, usage["input_tokens"], usage["output_tokens"])
+            cost = Usage(calls=1, input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
         else:
-            cost = Cost(1, asked, estimate_tokens(generation.text if generation else ""))
+            written = estimate_tokens(generation.text if generation else "")
+            cost = Usage(calls=1, input_tokens=asked, output_tokens=written)
         self._ledger.add(self.name, cost, ended=1)
         costs = _measured.get()
         if costs is not None:
@@ -229,5 +230,5 @@ class Meter(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count nothing: the call failed."""
         del error, kwargs
-        self._ledger.add(self.name, Cost(), ended=1)
+        self._ledger.add(self.name, Usage(), ended=1)
         self._asked.pop(run_id, None)

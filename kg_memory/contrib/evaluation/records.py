@@ -59,23 +59,6 @@ class Retrieved:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Calls of a model and their tokens."""
-
-    calls: float = 0
-    input_tokens: float = 0
-    output_tokens: float = 0
-
-    def __add__(self, other: Cost) -> Cost:
-        calls = self.calls + other.calls
-        return Cost(calls, self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
-
-    def times(self, number: float) -> Cost:
-        """Return the cost of so many."""
-        return Cost(self.calls * number, self.input_tokens * number, self.output_tokens * number)
-
-
 STRICT = (
     "Every fact of the expected answer must be stated, and nothing that contradicts it. A partial answer, several "
     "alternatives, a hedge or a claim not to know is wrong. The same date or number in another form is right."
@@ -147,8 +130,8 @@ class Tools:
 class System(Protocol):
     """A memory system; `context` may be called by several threads at once.
 
-    It may have a method ``estimate(conversation, max_tokens)`` too, for the preview: the `Cost` of ingesting the
-    conversation, and the tokens of a context. Without it the cost is not known, and contexts have *max_tokens*.
+    It may have a method ``estimate(conversation, max_tokens)`` too, for the preview: the `Usage` of ingesting
+    the conversation, and the tokens of a context. Without it the cost is not known, and contexts have *max_tokens*.
     """
 
     name: str

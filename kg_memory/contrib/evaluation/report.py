@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_memory.contrib.evaluation.records import Cost, Criterion, Dataset
+from kg_memory.contrib.evaluation.records import Criterion, Dataset
 from kg_memory.contrib.evaluation.results import Results, Row, cost_of
 from kg_memory.errors import MissingExtra
+from kg_memory.models.operations import Usage
 
 FILE, PLOT = "report.md", "accuracy.png"
 _COLOURS = {"strict": "#1f4e79", "lenient": "#c55a11"}
@@ -93,9 +94,9 @@ class Figures:
     rows: tuple[Row, ...]
     verdicts: Mapping[str, Mapping[str, float]]
     """Scores by mode, by the question's key."""
-    ingest: Cost
+    ingest: Usage
     ingest_seconds: float
-    judging: Cost
+    judging: Usage
 
     @cached_property
     def judged(self) -> list[Row]:
@@ -154,7 +155,7 @@ def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figur
             parts += ["### Differences on the same questions", _markdown(_differences(found, scored))]
     if any(figure.retrieval for figure in found):
         parts += ["## Retrieval", _markdown(retrieval(found))]
-    parts += ["## Cost", _markdown(_costs(found))]
+    parts += ["## Usage", _markdown(_costs(found))]
     if scored:
         parts += ["## What the judge was asked", _criteria(dataset)]
     return "\n\n".join(parts) + "\n"
@@ -183,8 +184,8 @@ def retrieval(found: Sequence[Figures]) -> Table:
     return rows
 
 
-def _sum_costs(rows: Iterable[Row], prefix: str = "") -> Cost:
-    return sum((cost_of(row, prefix) for row in rows), Cost())
+def _sum_costs(rows: Iterable[Row], prefix: str = "") -> Usage:
+    return sum((cost_of(row, prefix) for row in rows), Usage())
 
 
 def modes(found: Sequence[Figures]) -> list[str]:

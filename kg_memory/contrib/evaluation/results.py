@@ -11,8 +11,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from kg_memory.contrib.evaluation.records import Conversation, Cost, Question
+from kg_memory.contrib.evaluation.records import Conversation, Question
 from kg_memory.errors import InputError
+from kg_memory.models.operations import Usage
 
 FILE = "results.jsonl"
 Row = dict[str, Any]
@@ -25,12 +26,12 @@ def question_key(conversation: Conversation, question: Question) -> str:
     return f"{conversation.name}/{question.id}"
 
 
-def cost_of(row: Mapping[str, Any], prefix: str = "") -> Cost:
+def cost_of(row: Mapping[str, Any], prefix: str = "") -> Usage:
     """Return the cost in a row."""
-    return Cost(*(row.get(f"{prefix}{name}", 0) for name in COSTS))
+    return Usage(**{name: row.get(f"{prefix}{name}", 0) for name in COSTS})
 
 
-def cost_fields(cost: Cost, prefix: str = "") -> dict[str, float]:
+def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
     """Return *cost* as fields of a row."""
     return {f"{prefix}{name}": getattr(cost, name) for name in COSTS}
 

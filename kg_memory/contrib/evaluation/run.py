@@ -16,9 +16,10 @@ from kg_memory.contrib.evaluation import judges
 from kg_memory.contrib.evaluation.judges import Judge, reader_prompt
 from kg_memory.contrib.evaluation.models import Asker, Ledger, measure, open_chat, open_embeddings
 from kg_memory.contrib.evaluation.options import Options, Selection, find_dataset, find_system, select
-from kg_memory.contrib.evaluation.records import Conversation, Cost, Dataset, Question, System, Tools
+from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question, System, Tools
 from kg_memory.contrib.evaluation.results import Results, cost_fields, cost_of, question_key
 from kg_memory.errors import BudgetSpent, InputError, KGMemoryError, MissingExtra, ModelError, SettingsError
+from kg_memory.models.operations import Usage
 from kg_memory.settings import OFFLINE
 
 FAILURES = 5
@@ -114,7 +115,7 @@ class Evaluation:
                 system.ingest(conversation)
         except KGMemoryError as error:
             failure = error
-        cost = sum(costs, Cost())
+        cost = sum(costs, Usage())
         done = {row["conversation"] for row in self.results.of("ingest", system.name)}
         if cost.calls or conversation.name not in done:
             self.results.add(
@@ -160,7 +161,7 @@ class Evaluation:
             "context_tokens": found.tokens,
             "sources": list(dict.fromkeys(sources)),
             "evidence": sorted(question.evidence),
-            **cost_fields(sum(costs, Cost()), "system_"),
+            **cost_fields(sum(costs, Usage()), "system_"),
         }
         return fields, found.text
 
@@ -174,7 +175,7 @@ class Evaluation:
                 answer = reader.ask(reader_prompt(question, context))
             seconds = round(time.perf_counter() - began, 4)
             asked = {"text": question.text, "expected": question.answer, "answer": answer}
-            reading = cost_fields(sum(costs, Cost()), "reader_")
+            reading = cost_fields(sum(costs, Usage()), "reader_")
             self.results.add("answer", **fields, **asked, reader_seconds=seconds, **reading)
         else:
             answer = row["answer"]
@@ -182,17 +183,17 @@ class Evaluation:
             with self._measure(judge.name) as costs:
                 verdict = judge.judge(question, answer)
             about = {"system": name, "question": step.key, "judge": judge.name, "verdict": verdict}
-            self.results.add("verdict", **about, **cost_fields(sum(costs, Cost()), "judge_"))
+            self.results.add("verdict", **about, **cost_fields(sum(costs, Usage()), "judge_"))
 
     @contextmanager
-    def _measure(self, model: str | None) -> Iterator[list[Cost]]:
+    def _measure(self, model: str | None) -> Iterator[list[Usage]]:
         """Collect the costs of a step by *model*; those of a step that fails are noted, as they are spent."""
         with measure() as costs:
             try:
                 yield costs
             except BaseException:
                 if costs:
-                    self.results.add("spent", model=model, **cost_fields(sum(costs, Cost())))
+                    self.results.add("spent", model=model, **cost_fields(sum(costs, Usage())))
                 raise
 
     def _fail(self, error: KGMemoryError) -> None:

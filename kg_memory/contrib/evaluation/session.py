@@ -15,11 +15,12 @@ from kg_memory.contrib.evaluation import report
 from kg_memory.contrib.evaluation.judges import MODES, judge_prompt, reader_prompt
 from kg_memory.contrib.evaluation.models import price_of
 from kg_memory.contrib.evaluation.options import DATASETS, SYSTEMS, Options, find_dataset
-from kg_memory.contrib.evaluation.records import Conversation, Cost, System
+from kg_memory.contrib.evaluation.records import Conversation, System
 from kg_memory.contrib.evaluation.report import Figures
 from kg_memory.contrib.evaluation.results import question_key
 from kg_memory.contrib.evaluation.run import Evaluation, open_evaluation
 from kg_memory.errors import InputError, MissingExtra
+from kg_memory.models.operations import Usage
 from kg_memory.settings import OFFLINE
 from kg_memory.text.tokenise import estimate_tokens
 
@@ -94,7 +95,7 @@ def _preview(evaluation: Evaluation, screen: Screen) -> bool:
     prices = {row: price_of(row.model, row.cost, evaluation.options.prices) for row in rows if row.cost is not None}
     known = [price for price in prices.values() if price is not None]
     money = sum(known) if len(known) == len(prices) else None
-    total = Row("total", "", sum((row.cost for row in rows if row.cost is not None), Cost()))
+    total = Row("total", "", sum((row.cost for row in rows if row.cost is not None), Usage()))
     lines = [*(_cells(row, prices.get(row)) for row in rows), _cells(total, money)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -178,7 +179,7 @@ class Row(NamedTuple):
 
     what: str
     model: str
-    cost: Cost | None
+    cost: Usage | None
 
 
 def estimate(evaluation: Evaluation) -> list[Row]:
@@ -192,15 +193,17 @@ def estimate(evaluation: Evaluation) -> list[Row]:
             rows.append(Row(f"{name}: ingest", options.model or "", ingest))
         if options.reader is None or judge is None:
             continue
-        answering, judging = Cost(), Cost()
+        answering, judging = Usage(), Usage()
         for conversation, tokens in zip(evaluation.conversations, contexts, strict=True):
             for question in conversation.questions:
                 key = question_key(conversation, question)
                 if key not in results.answers(name):
-                    answering += Cost(1, tokens + estimate_tokens(reader_prompt(question, "")), ANSWER_TOKENS)
+                    asked = tokens + estimate_tokens(reader_prompt(question, ""))
+                    answering += Usage(calls=1, input_tokens=asked, output_tokens=ANSWER_TOKENS)
                 if key not in results.verdicts(name, judge.name):
                     asked = estimate_tokens(judge_prompt(question, "", "")) + 2 * ANSWER_TOKENS
-                    judging += Cost(1, asked, VERDICT_TOKENS).times(judge.calls(question))
+                    calls = judge.calls(question)
+                    judging += Usage(calls=calls, input_tokens=calls * asked, output_tokens=calls * VERDICT_TOKENS)
         rows.append(Row(f"{name}: answer", options.reader, answering))
         rows.append(Row(f"{name}: judge", judge.name, judging))
     return [row for row in rows if row.cost is None or row.cost.calls]
@@ -208,11 +211,11 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
-) -> tuple[Cost | None, list[int]]:
+) -> tuple[Usage | None, list[int]]:
     """Return the cost of ingesting all, None if the system does not tell, and the tokens of a context of each."""
     ask = getattr(system, "estimate", None)
     if ask is None:
         return None, [max_tokens for _ in conversations]
-    estimates: list[tuple[Cost, int]] = [ask(conversation, max_tokens) for conversation in conversations]
+    estimates: list[tuple[Usage, int]] = [ask(conversation, max_tokens) for conversation in conversations]
     costs, tokens = zip(*estimates, strict=True)
-    return sum(costs, Cost()), list(tokens)
+    return sum(costs, Usage()), list(tokens)

@@ -16,11 +16,12 @@ from threading import Lock
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.contrib.evaluation.records import Conversation, Cost, Question, Retrieved, System, Tools
+from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, System, Tools
+from kg_memory.contrib.evaluation.results import COSTS
 from kg_memory.errors import InputError, ModelError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.models.operations import AddResult
+from kg_memory.models.operations import AddResult, Usage
 from kg_memory.retrieval.question import TOKENS_A_LINE
 from kg_memory.settings import OFFLINE, PLANS, Settings
 from kg_memory.text.tokenise import estimate_tokens, terms
@@ -80,11 +81,11 @@ class KGMemory:
         sources = tuple(episode.source_id for episode in found.results.episodes if episode.source_id)
         return Retrieved(str(found), sources, found.tokens)
 
-    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Cost, int]:
+    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
         """Return the likely cost of what is not read yet."""
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
-        amounts = (estimate.calls, estimate.input_tokens, estimate.output_tokens)
-        return Cost(*(amount.likely for amount in amounts)), max_tokens
+        amounts = {name: round(getattr(estimate, name).likely) for name in COSTS}
+        return Usage(**amounts), max_tokens
 
     def close(self) -> None:
         """Close the memory; the embedded server ends with its last client."""
@@ -232,10 +233,10 @@ class TurnSearch:
         text = pack([conversation.episodes[place] for place in ranked], max_tokens)
         return Retrieved(text, sources, estimate_tokens(text))
 
-    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Cost, int]:
+    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
         """Return no cost: only the embedding model is called."""
         del conversation
-        return Cost(), max_tokens
+        return Usage(), max_tokens
 
     def close(self) -> None:
         """Release nothing."""
@@ -278,10 +279,10 @@ class FullContext:
         del question, max_tokens
         return self._text(conversation)
 
-    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Cost, int]:
+    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
         """Return no cost, and the length of the conversation."""
         del max_tokens
-        return Cost(), self._text(conversation).tokens
+        return Usage(), self._text(conversation).tokens
 
     def _text(self, conversation: Conversation) -> Retrieved:
         if conversation.name not in self._texts:
