@@ -15,9 +15,8 @@ from recall import DEPTHS, Find, measure, searching
 from kg_memory import GraphMemory
 from kg_memory.contrib.evaluation.systems import best
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
-from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse
-from kg_memory.contrib.variants.synapse import Synapse
+from kg_memory.contrib.variants.walks import PageRank, Synapse
 from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.graph import KINDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg_memory.contrib.variants.chain import follow_chains
+from kg_memory.contrib.variants.rerankers import follow_chains
 from kg_memory.retrieval.recipe import RECIPES
 
 ROWS = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.variants.synapse import Synapse, inhibit, seed_scores, spread, structures
+from kg_memory.contrib.variants.walks import Synapse, inhibit, seed_scores, spread, structures
 from kg_memory.retrieval.ranking import Link
 
 NAMES = "abcdefghij"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.variants.pagerank import pagerank
+from kg_memory.contrib.variants.walks import pagerank
 
 NAMES = "abcdefghij"
 FACTS = st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4), max_size=40)

@@ -12,9 +12,8 @@ from pydantic import ValidationError
 
 from kg_memory import GraphMemory
 from kg_memory.contrib.embedded import Server
-from kg_memory.contrib.variants.pagerank import PageRank
 from kg_memory.contrib.variants.rerankers import ByUse
-from kg_memory.contrib.variants.synapse import Synapse
+from kg_memory.contrib.variants.walks import PageRank, Synapse
 from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS

@@ -10,7 +10,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.contrib.variants.explain import NOT_SELECTED
-from kg_memory.contrib.variants.split import PART, merge_rankings, split_by_rule
+from kg_memory.contrib.variants.stages import PART, merge_rankings, split_by_rule
 from kg_memory.models.budget import Budget, Limits
 from kg_memory.retrieval.ranking import Hits
 from kg_memory.settings import Settings

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.contrib.variants.pagerank import PageRank
-from kg_memory.contrib.variants.synapse import Synapse, activate
+from kg_memory.contrib.variants.walks import PageRank, Synapse, activate
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.ranking import Instants, Link
 from kg_memory.retrieval.traversal import NEIGHBOURS, BreadthFirst, read_facts, walk_from, weigh_facts
