@@ -178,7 +178,7 @@ def test_a_failing_server_is_told_and_the_rest_is_asked_later(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--reader", "openai:x", "--judge", "rules"), "no API key"),
+        (("--reader", "openai:x", "--judge", "rules"), "set the provider's API key"),
         (("--reader", "x-1", "--judge", "rules"), "write provider:model"),
         (("--judge", "rules"), "--reader"),
         (("--system", "nothing", "--retrieval-only"), "unknown system 'nothing'"),

@@ -73,15 +73,8 @@ def _open(init: Any, name: str, **openai: Any) -> Any:
     except ImportError as error:
         raise MissingExtra(f"the model {name}: {_first_line(error)}") from None
     except Exception as error:  # noqa: BLE001 - each provider has errors of its own
-        line = _first_line(error)
-        if "infer" in line or "provider" in line.lower():
-            raise SettingsError(f"unknown model {name!r}: write provider:model, such as {EXAMPLE}") from None
-        if "credential" in line.lower() or "api_key" in line or "API key" in line:
-            key = f"{(provider or 'openai').upper()}_API_KEY"
-            raise SettingsError(
-                f"no API key for the model {name}: set {key}, or OPENAI_BASE_URL for a server"
-            ) from None
-        raise SettingsError(f"the model {name} cannot be opened: {line}") from None
+        hint = f"write provider:model, such as {EXAMPLE}, and set the provider's API key, or OPENAI_BASE_URL"
+        raise SettingsError(f"the model {name!r} cannot be opened ({_first_line(error)}): {hint}") from None
 
 
 def _first_line(error: Exception) -> str:
