@@ -47,7 +47,7 @@ def installed(home: Path, python: str, versions: str) -> str:
     pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     constraints = home / "constraints.txt"
     constraints.write_text("\n".join(floors() if versions == "oldest" else []))
-    editable = ["--editable", f"{ROOT}[test]", "--editable", ROOT / "packages" / "store-conformance-langgraph"]
+    editable = ["--editable", f"{ROOT}[test]", "--editable", str(ROOT / "packages" / "store-conformance-langgraph")]
     subprocess.run([*pip, "install", "--quiet", "--constraint", constraints, *editable], check=True)
     subprocess.run([home / "bin" / "kg-memory", "setup"], check=True, stdout=subprocess.DEVNULL)
     listed = subprocess.run([*pip, "list", "--format=freeze"], check=True, capture_output=True, text=True).stdout

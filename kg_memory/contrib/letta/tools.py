@@ -23,7 +23,7 @@ from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.effects import call
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.dates.periods import parse_period
+from kg_memory.temporal.interval import parse_period
 from kg_memory.text.message_fields import ASSISTANT
 from kg_memory.validation import validate_count
 
