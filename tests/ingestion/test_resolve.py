@@ -40,9 +40,50 @@ def resolved(
     return result["entities"], [each for each in effects if isinstance(each, Ask)]
 
 
-def test_a_name_that_resembles_nothing_is_a_new_entity_and_nothing_is_asked():
-    [entity], asked = resolved([new("Ann")])
-    assert (not entity["is_new"], entity["key"], asked) == (False, entity_key("Ann", "Person"), [])
+ANSWER = {"entity": 0, "same_as": 0}
+
+
+@pytest.mark.parametrize(
+    ("mention", "rows", "answer", "expected"),
+    [
+        # Nothing is asked.
+        (new("Ann"), (), None, {"is_new": True, "key": entity_key("Ann", "Person"), "called": ["Ann"]}),
+        (new("Ann", "Entity"), (stored("Ann", score=1.0),), None, {"id": "id Ann Person", "type": "Person"}),
+        (new("Jordan", "Place"), (stored("Jordan", score=1.0),), None, {"is_new": True}),
+        (
+            new("Jordan", "Place"),
+            (stored("Jordan", score=1.0), stored("Jordan", "Place", score=1.0)),
+            None,
+            {"id": "id Jordan Place"},
+        ),
+        # Names with other numbers, and two that are very similar, are never merged without asking.
+        (new("Room 102", "Place"), (stored("Room 101", "Place", score=0.99),), {}, {"is_new": True}),
+        (new("Ann Bergs"), (stored("Ann Berg", score=0.95), stored("Anne Berg", score=0.94)), {}, {"is_new": True}),
+        # A name that nobody used is not taken from the model.
+        (
+            new("Annie"),
+            (stored("Ann"),),
+            {**ANSWER, "name": "Queen Ann the Great"},
+            {"name": "Ann", "renamed": False, "aliases": ["Annie"]},
+        ),
+        (
+            new("Annie"),
+            (stored("Ann", aliases=("Ann Berg",)),),
+            {**ANSWER, "name": "Ann Berg"},
+            {"name": "Ann Berg", "called": ["Annie"]},
+        ),
+    ],
+)
+def test_a_mention_becomes_an_entity(mention, rows, answer, expected):
+    [entity], asked = resolved([mention], *rows, answer=None if answer is None else [answer] if answer else [])
+    assert {name: entity[name] for name in expected} == expected
+    assert len(asked) == (answer is not None)
+
+
+def test_the_fullest_name_is_kept_and_the_shorter_one_becomes_an_alias():
+    [entity], _ = resolved([new("Ann Berg")], stored("Ann"), answer=[{**ANSWER, "name": "Ann Berg"}])
+    assert (entity["id"], entity["name"], entity["renamed"]) == ("id Ann Person", "Ann Berg", True)
+    assert entity["aliases"] == ["Ann"]
 
 
 @pytest.mark.parametrize("name", ["Ann", "ANN", " ann "])
@@ -54,23 +95,6 @@ def test_the_same_name_and_type_is_the_same_entity_without_asking(name):
 def test_an_alias_is_the_entity_without_asking():
     [entity], asked = resolved([new("Annie")], stored("Ann", aliases=("Annie",), score=1.0))
     assert (entity["name"], asked) == ("Ann", [])
-
-
-def test_the_default_type_fits_every_other():
-    [entity], asked = resolved([new("Ann", "Entity")], stored("Ann", score=1.0))
-    assert (entity["id"], entity["type"], asked) == ("id Ann Person", "Person", [])
-
-
-def test_a_person_is_not_offered_for_a_place_of_the_same_name():
-    [entity], asked = resolved([new("Jordan", "Place")], stored("Jordan", score=1.0))
-    assert (entity["is_new"], asked) == (True, [])
-
-
-def test_of_two_of_the_same_name_the_one_of_the_same_type_is_meant():
-    [entity], asked = resolved(
-        [new("Jordan", "Place")], stored("Jordan", score=1.0), stored("Jordan", "Place", score=1.0)
-    )
-    assert (entity["id"], asked) == ("id Jordan Place", [])
 
 
 def test_two_that_both_go_by_the_name_are_asked_about():
@@ -85,30 +109,6 @@ def test_two_that_both_go_by_the_name_are_asked_about():
 def test_a_name_that_is_very_similar_is_merged_without_asking_and_becomes_an_alias():
     [entity], asked = resolved([new("Ann Bergs")], stored("Ann Berg", score=0.95))
     assert (entity["name"], entity["aliases"], asked) == ("Ann Berg", ["Ann Bergs"], [])
-
-
-def test_names_with_other_numbers_are_never_merged_without_asking():
-    [entity], asked = resolved([new("Room 102", "Place")], stored("Room 101", "Place", score=0.99), answer=[])
-    assert (not entity["is_new"], len(asked)) == (False, 1)
-
-
-def test_two_that_are_very_similar_are_asked_about():
-    rows = (stored("Ann Berg", score=0.95), stored("Anne Berg", score=0.94))
-    _, asked = resolved([new("Ann Bergs")], *rows, answer=[])
-    assert len(asked) == 1
-
-
-def test_the_fullest_name_is_kept_and_the_shorter_one_becomes_an_alias():
-    answer = [{"entity": 0, "same_as": 0, "name": "Ann Berg"}]
-    [entity], _ = resolved([new("Ann Berg")], stored("Ann"), answer=answer)
-    assert (entity["id"], entity["name"], entity["renamed"]) == ("id Ann Person", "Ann Berg", True)
-    assert entity["aliases"] == ["Ann"]
-
-
-def test_a_name_that_nobody_used_is_not_taken_from_the_model():
-    answer = [{"entity": 0, "same_as": 0, "name": "Queen Ann the Great"}]
-    [entity], _ = resolved([new("Annie")], stored("Ann"), answer=answer)
-    assert (entity["name"], entity["renamed"], entity["aliases"]) == ("Ann", False, ["Annie"])
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,6 @@ def test_two_names_of_one_known_entity_become_one_with_both_as_aliases():
     assert [(each["name"], sorted(each["aliases"])) for each in entities] == [("Ann", ["Anna", "Annie"])]
 
 
-def test_a_new_entity_is_called_by_its_name():
-    [entity], _ = resolved([new("Ann")])
-    assert entity["called"] == ["Ann"]
-
-
 @pytest.mark.parametrize(
     ("said", "known"),
     [
@@ -166,12 +161,6 @@ def test_a_new_entity_is_called_by_its_name():
 def test_an_entity_that_is_known_under_another_name_is_called_what_the_episode_says(said, known):
     [entity], _ = resolved([said], known)
     assert (entity["name"], entity["called"]) == (known["entity"]["name"], [said["name"]])
-
-
-def test_an_entity_that_gets_a_fuller_name_than_the_episode_says_is_called_what_it_says():
-    answer = [{"entity": 0, "same_as": 0, "name": "Ann Berg"}]
-    [entity], _ = resolved([new("Annie")], stored("Ann", aliases=("Ann Berg",)), answer=answer)
-    assert (entity["name"], entity["called"]) == ("Ann Berg", ["Annie"])
 
 
 def test_an_entity_of_several_names_in_one_episode_is_called_by_all_in_order_and_each_once():
