@@ -25,6 +25,7 @@ from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import micros
 from tests.cli_home import COMMAND
 from tests.openai_wire import BASE_URL, completion, openai_wire
+from tests.scripted import raising
 from tests.waiting import until
 
 AT = "2024-05-01T10:00:00Z"
@@ -66,11 +67,8 @@ def save(memory: Any, namespace: str, content: str) -> Any:
 def fail(model: Any, error: Exception) -> dict[str, Any]:
     """Let the model fail to read facts, and return its rules."""
 
-    def rule(_: Any) -> Any:
-        raise error
-
     rules = dict(model.rules)
-    model.rules["facts"] = rule
+    model.rules["facts"] = raising(error)
     return rules
 
 

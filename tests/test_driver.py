@@ -27,7 +27,7 @@ from kg_memory.runtime.effects import Ask, embed, now, read, score, work, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.lifecycle import Clock
 from tests.children import ends_well_in_a_child
-from tests.scripted import At, HashEmbeddings, Scripted
+from tests.scripted import At, HashEmbeddings, Scripted, raising
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -146,10 +146,7 @@ def test_questions_go_to_the_model_and_its_errors_into_the_flow(drive, model):
 
     assert drive(flow()) == "answered"
 
-    def down(_):
-        raise ModelUnavailable("down: wait")
-
-    model.rules["judge"] = down
+    model.rules["judge"] = raising(ModelUnavailable("down: wait"))
     assert drive(flow()) == "down: wait"
 
 

@@ -16,6 +16,7 @@ from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.runtime import worker
 from tests.children import ends_well_in_a_child
+from tests.scripted import raising
 
 QUICK = RetryPolicy(attempts=3, first=0.001, longest=0.01)
 
@@ -173,11 +174,8 @@ def test_an_episode_that_cannot_be_read_is_told_once_and_does_not_hold_up_the_ot
 
 
 def test_a_callback_that_fails_stops_nothing(memory, model, namespace, caplog):
-    def broken(_):
-        raise ValueError("oops")
-
     model.rules["extract_message"] = lambda _: (_ for _ in ()).throw(AnswerError("bad: try another"))
-    with BackgroundMemory(memory, after_seconds=0, on_failure=broken) as background:
+    with BackgroundMemory(memory, after_seconds=0, on_failure=raising(ValueError("oops"))) as background:
         futures = [background.submit([said(f"Ann {n}", str(n))], namespace=namespace) for n in range(2)]
         assert all(each.result(10)[0].error for each in futures)
     assert "on_failure failed" in caplog.text

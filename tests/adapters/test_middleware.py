@@ -28,6 +28,7 @@ from kg_memory.errors import (
     SettingsError,
 )
 from tests.adapters.chat import Chat
+from tests.scripted import raising
 
 ANSWER = "Noted."
 
@@ -299,10 +300,7 @@ def test_a_message_too_long_to_be_stored_does_not_keep_the_agent_from_answering(
 
 
 def test_an_outage_of_the_models_loses_no_message(agent, memory, model, namespace, caplog):
-    def broken(_):
-        raise ModelUnavailable("the model is down: try again later")
-
-    model.rules["extract_message"] = broken
+    model.rules["extract_message"] = raising(ModelUnavailable("the model is down: try again later"))
     agent(remember="inline").invoke(says("Ann lives in Oslo."), **at(namespace))
     assert "could not read what was said" in caplog.text
     assert memory.stats(namespace=namespace).waiting == 2

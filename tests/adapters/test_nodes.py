@@ -24,6 +24,7 @@ from kg_memory.errors import InputError, ModelUnavailable, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Query
 from tests.adapters.chat import Chat
+from tests.scripted import raising
 
 OURS = {"content", "namespace", "episode", "question", "found", "context", "facts", "entities"}
 
@@ -313,11 +314,8 @@ def test_everything_takes_in_the_whole_conversation(memory, namespace, config):
 
 
 def test_what_a_failing_model_could_not_read_is_saved_with_all_behind_it(call, memory, model, namespace, config):
-    def down(_: Any) -> Any:
-        raise ModelUnavailable("the model is down: try again later")
-
     graph = chat(memory, checkpointer=InMemorySaver(), user="Ann")
-    rule, model.rules["facts"] = model.rules["facts"], down
+    rule, model.rules["facts"] = model.rules["facts"], raising(ModelUnavailable("the model is down: try again later"))
     with pytest.raises(ModelUnavailable):
         call(graph, said("Ann lives in Oslo"), config)
     assert [text for _, text in remembered(memory, namespace)] == ["Ann lives in Oslo", "Oslo is nice."]

@@ -12,6 +12,7 @@ from kg_memory.adapters import KGStore
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable, SettingsError
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.models.graph import EpisodeStatus
+from tests.scripted import raising
 
 
 @pytest.fixture
@@ -129,11 +130,8 @@ def test_what_is_remembered_stays_when_its_item_is_deleted(make, memory, user):
 async def test_when_the_model_is_away_the_item_and_its_texts_are_kept(make, memory, model, user):
     store = make(True, index=False)
 
-    def away(_):
-        raise ModelUnavailable("away: wait")
-
     rule = model.rules["extract_text"]
-    model.rules["extract_text"] = away
+    model.rules["extract_text"] = raising(ModelUnavailable("away: wait"))
     with pytest.raises(ModelUnavailable):
         await store.aput((user,), "k", {"a": "Ann knows Bob", "b": "Bob knows Carl"})
     assert store.get((user,), "k").value["a"] == "Ann knows Bob"
@@ -145,10 +143,7 @@ async def test_when_the_model_is_away_the_item_and_its_texts_are_kept(make, memo
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_when_the_model_is_away_the_texts_of_all_namespaces_are_kept(make, memory, model, user, is_async):
-    def away(_):
-        raise ModelUnavailable("away: wait")
-
-    model.rules["extract_text"] = away
+    model.rules["extract_text"] = raising(ModelUnavailable("away: wait"))
     store = make(True, index=False)
     puts = [PutOp((user, each), "k", {"a": "Ann knows Bob"}) for each in ("one", "two")]
     with pytest.raises(ModelUnavailable):
@@ -157,10 +152,7 @@ async def test_when_the_model_is_away_the_texts_of_all_namespaces_are_kept(make,
 
 
 def test_a_text_that_cannot_be_read_is_told_and_the_item_kept(make, memory, model, user, caplog):
-    def unreadable(_):
-        raise AnswerError("no answer: try another model")
-
-    model.rules["extract_text"] = unreadable
+    model.rules["extract_text"] = raising(AnswerError("no answer: try another model"))
     with caplog.at_level(logging.WARNING, "kg_memory"):
         make(True, index=False).put((user,), "k", {"a": "Ann knows Bob"})
     [episode] = memory.episodes.list(namespace=user)

@@ -19,7 +19,7 @@ from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import memory_tools
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable, SettingsError
 from tests.adapters.tool_calls import Caller, Context, ScriptedChat, calling
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings, Scripted, raising
 
 ARGUMENTS = {
     "search_memory": {"query", "as_of", "limit"},
@@ -326,10 +326,7 @@ def test_what_the_model_can_mend_is_told_to_it(ask, namespace, name, given, told
 
 
 def test_an_outage_is_raised_and_the_statement_is_kept(ask_both_ways, memory, model, namespace):
-    def down(_):
-        raise ModelUnavailable("the model is down: try later")
-
-    model.rules["facts"] = down
+    model.rules["facts"] = raising(ModelUnavailable("the model is down: try later"))
     with pytest.raises(ModelUnavailable):
         ask_both_ways(namespace, "remember", content="I moved to Oslo")
     model.rules = Scripted().rules
@@ -338,10 +335,7 @@ def test_an_outage_is_raised_and_the_statement_is_kept(ask_both_ways, memory, mo
 
 
 def test_a_statement_that_cannot_be_read_is_kept_word_for_word(ask, model, namespace):
-    def mute(_):
-        raise AnswerError("the answer is <nothing>: use another model")
-
-    model.rules["facts"] = mute
+    model.rules["facts"] = raising(AnswerError("the answer is <nothing>: use another model"))
     answer = ask(namespace, "remember", content="I moved to Oslo")
     assert "Saved word for word" in answer.content
     assert "&lt;nothing&gt;" in answer.content

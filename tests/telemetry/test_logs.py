@@ -28,7 +28,7 @@ from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.retry import Sleeper
 from kg_memory.runtime.telemetry import mask
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
-from tests.scripted import HashEmbeddings
+from tests.scripted import HashEmbeddings, raising
 
 MARK = "Xanadu"
 TEXTS = {"error", "raised", "problem", "content", "text", "sentence", "summary", "answer", "question"}
@@ -174,10 +174,7 @@ class Quoting(HashEmbeddings):
     ids=lambda each: type(each).__name__,
 )
 def test_no_failure_of_a_step_brings_a_word_of_a_message_into_the_log(memory, model, namespace, log, lines, error):
-    def fail(_: Any) -> Any:
-        raise error
-
-    model.rules["facts"] = fail
+    model.rules["facts"] = raising(error)
     with pytest.raises(type(error)):
         memory.add(f"I live in {MARK}.", namespace=namespace, **SAID)
     assert len(lines()) == 1
@@ -221,9 +218,6 @@ def test_a_declined_message_brings_no_word_into_the_log(
 def test_neither_do_embeddings_summaries_communities_and_callbacks(server, settings, model, namespace, log):
     from kg_memory.adapters.background import BackgroundMemory  # noqa: PLC0415 - what most tests do without
 
-    def fail(_: Any) -> Any:
-        raise AnswerError(f"the answer was {MARK}")
-
     def on_failure(failed: Any) -> None:
         raise ValueError(failed.reason if hasattr(failed, "reason") else str(failed))
 
@@ -232,7 +226,8 @@ def test_neither_do_embeddings_summaries_communities_and_callbacks(server, setti
             memory.add(f"I live in {MARK}.", namespace=f"{namespace} 1", **SAID)
         for name in ("Bob", "Cid", "Dora"):
             memory.add(f"I know {name}.", namespace=namespace, **SAID)
-        model.rules |= {"community": fail, "summarise": fail, "extract_message": fail}
+        failing = raising(AnswerError(f"the answer was {MARK}"))
+        model.rules |= dict.fromkeys(("community", "summarise", "extract_message"), failing)
         memory.communities.refresh(namespace=namespace)
         with BackgroundMemory(memory, on_failure=on_failure) as background:
             background.submit([f"Ann is in {MARK}"], namespace=f"{namespace} 2").result(60)
@@ -256,10 +251,7 @@ def test_no_call_of_a_logger_passes_an_error_or_a_text():
 
 
 def test_what_an_error_says_is_in_the_debug_log(memory, model, namespace, caplog):
-    def fail(_: Any) -> Any:
-        raise AnswerError(f"the answer was {MARK}")
-
-    model.rules["facts"] = fail
+    model.rules["facts"] = raising(AnswerError(f"the answer was {MARK}"))
     caplog.set_level(logging.DEBUG, "kg_memory.episodes")
     with pytest.raises(AnswerError):
         memory.add("I live in Oslo.", namespace=namespace, **SAID)

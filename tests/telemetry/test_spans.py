@@ -16,6 +16,7 @@ from kg_memory.llm.retry import Sleeper
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime import telemetry
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
+from tests.scripted import raising
 
 SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
 STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
@@ -73,10 +74,7 @@ def test_retries_and_tokens_of_requests_are_counted(told, counted):
 
 
 def test_a_failing_step_is_told_by_its_kind(memory, model, told, counted, namespace):
-    def away(_: Any) -> Any:
-        raise ModelUnavailable("the model said: I live in Oslo")
-
-    model.rules["facts"] = away
+    model.rules["facts"] = raising(ModelUnavailable("the model said: I live in Oslo"))
     with pytest.raises(ModelUnavailable):
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
     for name in ("kg_memory.add", "kg_memory.ingestion.facts"):
@@ -121,10 +119,7 @@ def test_texts_are_told_where_they_are_asked_for(memory, model, told, namespace)
     memory.search("Where is Xanadu?", namespace=namespace)
     assert told.one("kg_memory.search").attributes["gen_ai.memory.query.text"] == "Where is Xanadu?"
 
-    def away(_: Any) -> Any:
-        raise ModelUnavailable("no Xanadu")
-
-    model.rules["extract_message"] = away
+    model.rules["extract_message"] = raising(ModelUnavailable("no Xanadu"))
     with pytest.raises(ModelUnavailable):
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
     assert told.one("kg_memory.add").events[0].attributes["exception.message"] == "no Xanadu"
