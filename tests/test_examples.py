@@ -8,7 +8,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
 from tests.chat_server import chat_server
+from tests.waiting import until
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -137,10 +137,7 @@ def run(tmp_path):
         return subprocess.CompletedProcess(command, process.exitcode, *(path.read_text("utf-8") for path in shown))
 
     yield call
-    deadline = time.monotonic() + 30
-    while embedded.is_running(folder):
-        assert time.monotonic() < deadline, "the example left its database server behind"
-        time.sleep(0.02)
+    until(lambda: not embedded.is_running(folder))
 
 
 def run_script(command, environment, shown):

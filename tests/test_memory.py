@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import os
 import signal
-import time
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
@@ -32,6 +31,7 @@ from kg_memory.models.results import Answerable, Neighbourhood, SearchResults
 from kg_memory.runtime.driver import Driver
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
+from tests.waiting import until
 
 AT = datetime(2024, 5, 1, 10, tzinfo=UTC)
 
@@ -260,10 +260,7 @@ def test_it_embeds_its_own_database_in_a_folder_and_keeps_it(tmp_path, settings)
 
 
 def gone(folder: Path) -> None:
-    deadline = time.monotonic() + 60
-    while embedded.is_running(folder):
-        assert time.monotonic() < deadline, "the server did not end"
-        time.sleep(0.02)
+    until(lambda: not embedded.is_running(folder))
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])

@@ -17,6 +17,7 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.runtime import worker
 from tests.children import ends_well_in_a_child
 from tests.scripted import raising
+from tests.waiting import until
 
 QUICK = RetryPolicy(attempts=3, first=0.001, longest=0.01)
 
@@ -42,13 +43,6 @@ def said(content, thread="t", number=0):
 
 def unavailable(_):
     raise ModelUnavailable("the model is down: try again later")
-
-
-def until(condition, seconds=10.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_what_is_submitted_is_saved_at_once_and_read_at_the_flush(background, add, memory, model, namespace):

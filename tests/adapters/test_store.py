@@ -26,6 +26,7 @@ from kg_memory.adapters import KGStore
 from kg_memory.adapters.store import write as changing
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, InputError, SettingsError
 from tests.scripted import HashEmbeddings
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -310,10 +311,7 @@ def test_the_sweeper_sweeps_until_it_is_stopped(store):
     store.put(("a",), "k", {"n": 1}, ttl=0)
     ended = store.start_ttl_sweeper(0.0005)
     assert store.start_ttl_sweeper(0.0005) is ended
-    deadline = time.monotonic() + 60
-    while store.search(("a",)):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not store.search(("a",)))
     assert not ended.done()
     assert store.stop_ttl_sweeper(5)
     assert ended.done()
@@ -344,10 +342,7 @@ def test_to_cancel_the_sweeper_is_to_stop_it_and_it_starts_again(store):
     assert again is not first
     assert store.stop_ttl_sweeper(5)
     assert again.result(5) is None
-    deadline = time.monotonic() + 60
-    while any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate()))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -11,6 +11,7 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib import embedded
 from kg_memory.llm.prompts import EXTRACT_MESSAGE
+from tests.waiting import until
 
 GRAPHS = {"ingestion", "retrieval", "communities", "review", "agent"}
 STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
@@ -225,10 +226,7 @@ def test_it_ends_without_an_error_and_leaves_no_process_and_nothing_blocked(serv
     assert server.stop() == 0
     with pytest.raises(ProcessLookupError):
         os.killpg(server.process.pid, 0)
-    deadline = time.monotonic() + 60
-    while embedded.is_running(server.data):
-        assert time.monotonic() < deadline, "the embedded server did not end"
-        time.sleep(0.1)
+    until(lambda: not embedded.is_running(server.data))
     log = server.log.read_text()
     assert "BlockingError" not in log
     assert "Failed to get" not in log, "a schema"
