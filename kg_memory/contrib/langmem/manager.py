@@ -21,8 +21,8 @@ from kg_memory.contrib.langmem.extraction import (
     require_messages,
     to_model,
 )
-from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
-from kg_memory.contrib.langmem.store import FACT, Record
+from kg_memory.contrib.langmem.place import Namespace, Store, store_here, validate_store
+from kg_memory.contrib.langmem.store import FACT, Labels, Record
 from kg_memory.errors import MemoryPaused, SettingsError
 from kg_memory.llm.chat import ChatModel
 from kg_memory.runtime.effects import both, call

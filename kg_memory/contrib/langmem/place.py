@@ -10,11 +10,10 @@ from langgraph.store.base import BaseStore
 
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here
 from kg_memory.adapters.store.store import KGStore
-from kg_memory.contrib.langmem.store import EpisodeStore
+from kg_memory.contrib.langmem.store import EpisodeStore, Labels
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 
-Labels = tuple[str, ...]
 Store = BaseStore | GraphMemory
 
 

@@ -17,8 +17,8 @@ from langgraph.func import entrypoint
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
-from kg_memory.contrib.langmem.place import Labels, Namespace, Store, find_store, store_here, validate_store
-from kg_memory.contrib.langmem.store import Record
+from kg_memory.contrib.langmem.place import Namespace, Store, find_store, store_here, validate_store
+from kg_memory.contrib.langmem.store import Labels, Record
 from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
 from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow

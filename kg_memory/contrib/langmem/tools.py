@@ -12,8 +12,9 @@ from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore, SearchItem
 from pydantic import BaseModel, Field, create_model
 
-from kg_memory.contrib.langmem.place import Labels, Namespace, Store, store_here, validate_store
-from kg_memory.contrib.langmem.store import Record
+from kg_memory.contrib.langmem.extraction import to_plain
+from kg_memory.contrib.langmem.place import Namespace, Store, store_here, validate_store
+from kg_memory.contrib.langmem.store import Labels, Record
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.models.arguments import Arguments
 from kg_memory.runtime.effects import both, call
@@ -86,7 +87,7 @@ def create_manage_memory_tool(
         if action == "create":
             if content is None:
                 raise InputError("a new memory needs a content")
-            plain = _to_plain(content)
+            plain = to_plain(content)
             id_ = _new_key(plain)
             yield from call(kept, "put", labels, id_, {"content": plain})
             return f"created memory {id_}"
@@ -98,7 +99,7 @@ def create_manage_memory_tool(
             return f"deleted memory {id}"
         if content is None:
             raise InputError("an update needs the content that is so from now on")
-        yield from call(kept, "put", labels, str(id), _updated(item.value, _to_plain(content)))
+        yield from call(kept, "put", labels, str(id), _updated(item.value, to_plain(content)))
         return f"updated memory {id}"
 
     actions: Any = Literal[permitted]
@@ -201,7 +202,3 @@ def _updated(value: Any, content: Any) -> Record:
         inner = {"content": content} if isinstance(content, str) else content
         return {"kind": value["kind"], "content": inner}
     return {"content": content}
-
-
-def _to_plain(content: Any) -> Any:
-    return content.model_dump(mode="json") if isinstance(content, BaseModel) else content
