@@ -204,7 +204,7 @@ def test_each_step_tells_what_it_did_in_numbers(driver, settings, namespace):
     given = {"content": "Ann knows Bob.", "speaker": "Ann", "namespace": namespace}
     told = list(graph.stream(given, stream_mode="custom"))
     assert [each["step"] for each in told] == list(graph.builder.nodes)
-    assert told[1] == {"step": "extract", "mentions": 2, "dropped": 0}
+    assert told[1] == {"step": "extract", "mentions": 2, "pieces": 1, "dropped": 0}
     assert "Bob" not in str(told)
 
 

@@ -31,8 +31,7 @@ from kg_memory.contrib.server.answers import (
     view_context,
 )
 from kg_memory.contrib.server.keys import Scope
-from kg_memory.contrib.server.limits import FEW, SHORT
-from kg_memory.contrib.server.parameters import StrictBody, find_parameter
+from kg_memory.contrib.server.parameters import FEW, SHORT, StrictBody, find_parameter
 from kg_memory.contrib.server.problems import MOST_ERRORS, TITLES, Problem, ProblemError
 from kg_memory.contrib.server.service import Service
 from kg_memory.falkor.rows import to_datetime

@@ -26,8 +26,6 @@ STREAMS, SESSIONS, IMPORTS = "streams of events", "sessions", "imports"
 SOON = {"Retry-After": "5"}
 AT_ONCE = 4
 """The most expensive calls in all."""
-FEW, SHORT = 200, 2_000
-"""The most items, and the longest arguments, of a request that is answered beside others; larger ones wait in turn."""
 WAIT = 2.0
 """Seconds for which an expensive call waits for its turn."""
 BUSY = "the server is busy with calls like this one; try again later"

@@ -17,6 +17,8 @@ from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 T = TypeVar("T")
 MOST_ROWS = 1000
 """The most episodes, facts or ids in one list."""
+FEW, SHORT = 200, 2_000
+"""The most items, and the longest arguments, of a request that is answered beside others; larger ones wait in turn."""
 MOST_FIELDS = 50
 LONGEST_TEXT = 10_000
 """The most characters of a text that has no limit of its own, such as a question or a reason."""

@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import Field
 
 from kg_memory.adapters.rendering import DATA, MOST, render_fact, render_results
-from kg_memory.contrib.server.limits import FEW
 from kg_memory.contrib.server.mcp.resources import root_of
 from kg_memory.contrib.server.mcp.tool import (
     Answer,
@@ -25,6 +24,7 @@ from kg_memory.contrib.server.mcp.tool import (
     view_fact,
     view_review,
 )
+from kg_memory.contrib.server.parameters import FEW
 from kg_memory.errors import InputError, NotFound, renaming
 from kg_memory.models.graph import Change, Fact
 from kg_memory.models.operations import Preview

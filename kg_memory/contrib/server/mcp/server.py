@@ -29,7 +29,6 @@ from mcp_types import (
 )
 
 from kg_memory import __version__
-from kg_memory.contrib.server.limits import SHORT
 from kg_memory.contrib.server.mcp import changing, reading
 from kg_memory.contrib.server.mcp.changing import AnswerNeeded
 from kg_memory.contrib.server.mcp.resources import (
@@ -43,6 +42,7 @@ from kg_memory.contrib.server.mcp.resources import (
     to_protocol,
 )
 from kg_memory.contrib.server.mcp.tool import Caller, Tool, ToolCall
+from kg_memory.contrib.server.parameters import SHORT
 from kg_memory.errors import KGMemoryError, name_calls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
