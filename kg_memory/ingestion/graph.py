@@ -29,11 +29,14 @@ from kg_memory.ingestion.state import (
     on_values,
 )
 from kg_memory.ingestion.summarise import summarise
-from kg_memory.plugins import load_plugin
+from kg_memory.plugins import load_plugin, load_plugins
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 
+# When this is imported: steps run on event loops, where no file may be read.
+for _kind in ("checks", "steps", "plans", "admission"):
+    load_plugins(_kind)
 STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise)
 
 
@@ -48,7 +51,6 @@ def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False)
     *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last
     step, the plug-in `link`, exists only if the settings enable it.
     """
-    load_plugin("checks", "support")  # now: a step may run on an event loop, where no file is to be read
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
