@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.retrieval.graph import construct
 from kg_memory.runtime.effects import Reads
@@ -136,11 +135,6 @@ def test_what_was_saved_later_than_is_asked_about_is_not_shown(world):
     assert "Bob" in [each.name for each in now.entities]
 
 
-def test_nothing_is_shown_as_of_before_anything_was_saved(returned):
-    found = returned.search("Where does Ann live?", believed_at="2000-01-01")
-    assert (found.facts, found.entities, found.episodes) == ((), (), ())
-
-
 # How it is fetched and told
 
 
@@ -161,14 +155,6 @@ def test_winners_are_read_in_one_round_trip_and_what_followed_ended_facts_in_ano
     assert told["context"] == state["context"]
     assert [type(each) for each in asked] == [Reads, Reads]
     assert [len(each.queries) for each in asked] == [4, 1]  # the second, whether anything came after what has ended
-
-
-def test_the_template_is_chosen_by_its_name(returned):
-    given = {"question": "Where does Ann live?", "namespace": returned.namespace}
-    told = returned.memory.graphs.retrieval.invoke({**given, "template": "zeph"})
-    assert told["context"].startswith("[knowledge graph]\n- Ann lives in Oslo (confidence: ")
-    with pytest.raises(InputError, match=r"template must be one of plain, zep.*, got 'html'"):
-        returned.memory.graphs.retrieval.invoke({**given, "template": "html"})
 
 
 def test_the_facts_that_are_served_are_counted_where_the_recipe_goes_by_use(returned):

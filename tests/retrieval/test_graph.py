@@ -6,16 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from kg_memory.models.results import SearchResults
 from kg_memory.text.identity import thread_key
 from tests.retrieval.conftest import Talk
-
-HOSTILE = [
-    "", " ", "?!…", "\x00", "\ud800", "🎉", "NULL", "the of and", "Ann'}) DETACH DELETE n //", '"$question" {x: 1}', "a|b|c -d ~e @f:g",
-    "(" * 200, "\\" * 9, "Ann " * 10_000, "x" * 50_000, "ＡＮＮ", "آن", "북경", "\u202eAnn", "1" * 5000, "; MATCH (n) RETURN n",
-]  # fmt: skip
 
 
 def sentences(state: dict[str, Any]) -> list[str]:
@@ -36,17 +29,6 @@ def test_a_fact_comes_with_the_words_that_state_it(story: Talk) -> None:
     [fact] = [each for each in story.ask("Oslo")["results"]["facts"] if each["sentence"] == "Ann lives in Oslo"]
     [source] = fact["sources"]
     assert (source["quote"], source["speaker"], source["at"]) == ("I moved to Oslo", "Ann", "2023-05-02T10:00:00Z")
-
-
-def test_a_later_belief_does_not_change_what_was_believed(talk: Talk) -> None:
-    talk.tell("Ann", "I live in Bergen", "2022-02-01T10:00:00Z")
-    [before] = talk.ask("Ann Bergen")["results"]["facts"]
-    talk.tell("Ann", "I moved to Oslo", "2023-05-02T10:00:00Z")
-    now = talk.ask("Ann Bergen Oslo")
-    then = talk.ask("Ann Bergen Oslo", believed_at=before["created_at"])
-    assert sentences(now) == ["Ann lives in Oslo"]
-    assert sentences(then) == ["Ann lives in Bergen"]
-    assert then["results"]["facts"][0]["invalid_at"] is None
 
 
 def test_a_line_is_found_by_what_was_said_next_to_it(story: Talk) -> None:
@@ -105,13 +87,6 @@ def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
     assert "They like rain." not in then["context"]
 
 
-@pytest.mark.parametrize("question", HOSTILE)
-def test_no_question_can_break_the_search(story: Talk, question: str) -> None:
-    state = story.ask(question)
-    assert set(state["results"]) >= {"facts", "entities", "communities", "episodes"}
-    assert len(story.ask("Ann")["results"]["episodes"]) > 0
-
-
 def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_talk: Callable[[], Talk]) -> None:
     talk = new_talk()
     assert talk.ask("Where does Ann live?")["context"] == ""
@@ -121,14 +96,6 @@ def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_tal
 def test_what_is_given_as_null_is_as_if_left_out(story: Talk) -> None:
     nothing = dict.fromkeys(("limit", "max_tokens", "as_of", "believed_at", "thread"))
     assert story.ask("Where does Ann live?", **nothing)["context"] == story.ask("Where does Ann live?")["context"]
-
-
-def test_the_context_keeps_within_its_tokens(story: Talk) -> None:
-    whole = story.ask("Where does Ann live?")["context"]
-    short = story.ask("Where does Ann live?", max_tokens=60)["context"]
-    assert 0 < len(short) < len(whole)
-    assert "Oslo" in short
-    assert story.ask("Where does Ann live?", max_tokens=1)["context"] == ""
 
 
 def test_the_state_is_plain_json_without_vectors(story: Talk) -> None:
@@ -141,11 +108,3 @@ def test_recent_talk_makes_its_subject_easier_to_find(story: Talk) -> None:
     hits = story.ask("What do you mean?", thread="summer")["hits"]["facts"]["graph"]
     assert hits != []
     assert thread_key("summer") != thread_key("late")
-
-
-def test_the_nodes_are_named_as_in_the_picture(story: Talk) -> None:
-    assert [name for name in story.retrieval.get_graph().nodes if not name.startswith("__")] == [
-        "search",
-        "rerank",
-        "construct",
-    ]

@@ -61,18 +61,18 @@ class Shares:
         self._all: Counter[str] = Counter()
 
     @contextmanager
-    def hold(self, kind: str, key: str, many: int = 1) -> Iterator[None]:
-        """Count so *many* of *kind* for the *key* with that id. Raises `ProblemError` 429, or 503, above a limit."""
-        self.check(kind, self._open[kind, key] + many)
-        if self._all[kind] + many > self._limits[kind][1]:
+    def hold(self, kind: str, key: str) -> Iterator[None]:
+        """Count one more of *kind* for the *key* with that id. Raises `ProblemError` 429, or 503, above a limit."""
+        self.check(kind, self._open[kind, key] + 1)
+        if self._all[kind] >= self._limits[kind][1]:
             raise ProblemError(503, f"the server has too many {kind} open; try again later", headers=SOON)
-        self._open[kind, key] += many
-        self._all[kind] += many
+        self._open[kind, key] += 1
+        self._all[kind] += 1
         try:
             yield
         finally:
-            self._open -= Counter({(kind, key): many})  # without those that became zero
-            self._all -= Counter({kind: many})
+            self._open -= Counter([(kind, key)])  # without those that became zero
+            self._all -= Counter([kind])
 
     def check(self, kind: str, wanted: int) -> None:
         """Raise `ProblemError` 429 where so many of *kind* are more than one key may have."""

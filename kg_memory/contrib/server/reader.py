@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
 
 from kg_memory.contrib.leases import Lease, Leases
 from kg_memory.errors import (
@@ -45,19 +44,6 @@ def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> flo
 
 Turn = Callable[[str], AbstractContextManager[None]]
 """Made for a namespace, and held while it is read."""
-
-
-class Waker(Protocol):
-    """Has what is saved read: here, or in another process."""
-
-    def start(self, only: str | None = None) -> None:
-        """Begin."""
-
-    def wake(self, namespace: str) -> None:
-        """Have what is unread in *namespace* read, soon."""
-
-    async def stop(self, seconds: float) -> None:
-        """Finish within so many seconds."""
 
 
 class _StoppedError(Exception):

@@ -46,7 +46,7 @@ STOP_SECONDS = 30.0
 
 
 class Outbox:
-    """Tells the workers in which namespaces something is saved; see `reader.Waker`."""
+    """Tells the workers in which namespaces something is saved; it stands in for a `Reader`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -15,10 +15,10 @@ from kg_memory.contrib.server.mcp.tool import (
     Arguments,
     Tool,
     ToolCall,
+    answer_facts,
     dump,
     fact_id,
     quote,
-    render_facts,
     view_change,
     view_episode,
     view_fact,
@@ -90,7 +90,7 @@ async def facts(call: ToolCall, asked: Facts) -> Answer:
             limit=MOST,
         )
     nothing = f"Nothing holds of {quote(asked.name)!r} then; history has the past, and recall finds other names."
-    return Answer(render_facts(found, nothing), {"facts": list(map(view_fact, found))})
+    return answer_facts(found, nothing)
 
 
 class History(Arguments):
@@ -106,8 +106,7 @@ async def history(call: ToolCall, asked: History) -> Answer:
     found = await call.memory.facts.ahistory(
         asked.name, asked.relation, namespace=call.namespace, believed_at=asked.believed_at, limit=MOST
     )
-    nothing = f"Nothing in memory about {quote(asked.name)!r}; recall finds names by other words."
-    return Answer(render_facts(found, nothing), {"facts": list(map(view_fact, found))})
+    return answer_facts(found, f"Nothing in memory about {quote(asked.name)!r}; recall finds names by other words.")
 
 
 class Explain(Arguments):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
@@ -203,10 +203,10 @@ def dump(value: Value, fields: set[str] | None = None) -> Data:
     return {name: part for name, part in plain.items() if part not in ("", [], {})}
 
 
-def render_facts(facts: Iterable[Fact], nothing: str) -> str:
+def answer_facts(facts: Sequence[Fact], nothing: str) -> Answer:
     """Return *facts* as lines with their ids, or *nothing* where there are none."""
     lines = section("facts", (render_fact(fact, set()) for fact in facts))
-    return f"{DATA}\n\n{lines}" if lines else nothing
+    return Answer(f"{DATA}\n\n{lines}" if lines else nothing, {"facts": list(map(view_fact, facts))})
 
 
 def quote(text: str) -> str:
