@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from functools import cached_property, partial, wraps
 from importlib import import_module
@@ -40,12 +40,6 @@ _LATE = (
 """The modules that flows import when they first need them."""
 
 
-def _import_late(modules: Iterable[str]) -> None:
-    for name in modules:
-        import_module(name)
-    load_plugin("checks", "support")
-
-
 class Engine:
     """The driver, the settings and the pipelines that all groups of verbs of one memory share.
 
@@ -58,7 +52,7 @@ class Engine:
     async def load(self) -> None:
         """Import in a thread the modules that flows import late: an import reads files, and would block the loop."""
         if missing := [name for name in _LATE if name not in sys.modules]:
-            await asyncio.to_thread(_import_late, missing)
+            await asyncio.to_thread(lambda: list(map(import_module, missing)))
 
     @cached_property
     def ingestion(self) -> Pipeline:
