@@ -15,10 +15,9 @@ import redis
 from kg_memory.errors import DatabaseError, DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.wire import Params, QueryBatch, QueryRunner, Row
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Query, Reads, in_thread
-from kg_memory.runtime.flow import Flow, T
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 
 READY_SECONDS = 60.0
@@ -34,35 +33,26 @@ REPLICA_ERRORS = (DatabaseUnavailable, QueryError, EmbeddingMismatch)
 log = logging.getLogger("kg_memory")
 
 
-class ReplicaFirst:
-    """Runs reads on the replica, and on the primary those that the replica cannot answer or does not have yet."""
+class Replica:
+    """Answers reads that may be some moments old by the *replica* of a database."""
 
-    def __init__(self, primary: Database, replica: Database) -> None:
-        self._primary = primary
-        self._replica = replica
+    def __init__(self, replica: Database) -> None:
+        self._database = replica
         self._retry_at = 0.0
-        """When the replica gets queries again, by the monotonic clock."""
+        """When it gets queries again, by the monotonic clock."""
 
-    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool = False) -> Flow[list[Row]]:
-        rows = yield from self._try_replica(key, self._replica.query_flow(key, cypher, params, write=write))
-        return (yield from self._primary.query_flow(key, cypher, params, write=write)) if rows is None else rows
-
-    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
-        results = yield from self._try_replica(key, self._replica.read_all_flow(key, queries))
-        return (yield from self._primary.read_all_flow(key, queries)) if results is None else results
-
-    def _try_replica(self, key: str, flow: Flow[T]) -> Flow[T | None]:
-        """Return the result of *flow* on the replica; None if it fails, is not asked now, or lacks the graph *key*."""
+    def answer(self, key: str, query: Query | Reads) -> Flow[Any]:
+        """Return the answer to *query*; None if it fails, is not asked now, or lacks the graph *key*."""
         if time.monotonic() < self._retry_at:
             return None
-        _, absences = self._replica.state(key)
+        _, absences = self._database.state(key)
         try:
-            result = yield from flow
+            result = yield from _send(self._database, key, query)
         except REPLICA_ERRORS as error:
             self._retry_at = time.monotonic() + RETRY_AFTER
             log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))
             return None
-        return result if self._replica.state(key)[1] == absences else None
+        return result if self._database.state(key)[1] == absences else None
 
 
 class GraphStore:
@@ -70,10 +60,9 @@ class GraphStore:
 
     def __init__(self, database: Database, vectors: Embedder) -> None:
         self.database, self.vectors = database, vectors
-        self.reads: QueryRunner = database
-        """Runs the reads."""
-        self.stale = database if database.replica is None else ReplicaFirst(database, database.replica)
-        """Runs reads that may be some moments old."""
+        self._replica = None if database.replica is None else Replica(database.replica)
+        self.replica: Replica | None = None
+        """The replica that is asked first by the reads of this store."""
         self._ready: dict[str, tuple[tuple[int, ...], float]] = {}
         """The state of the database in which a graph was there and ready, and until when it counts."""
 
@@ -84,10 +73,10 @@ class GraphStore:
 
     def for_reads(self) -> Self:
         """Return a store like this one whose reads go to the replica; this one where there is none."""
-        if self.database.replica is None:
+        if self._replica is None:
             return self
         store = copy(self)
-        store.reads = self.stale
+        store.replica = self._replica
         return store
 
     def key(self, namespace: str) -> str:
@@ -100,8 +89,12 @@ class GraphStore:
         yield from self.database.connect()  # first, as it tells whether the server is still the one that was ready
         if not self._is_ready(key):
             yield in_thread(partial(self._prepare, key, write=first.write))
+        if self.replica is not None and not first.write:
+            rows = yield from self.replica.answer(key, query)
+            if rows is not None:
+                return rows
         try:
-            return (yield from _send(self.database if first.write else self.reads, key, query))
+            return (yield from _send(self.database, key, query))
         except REFUSALS as error:
             yield in_thread(partial(self._prepare_again, key, first, error))
         with _require_vector_index():
@@ -160,10 +153,10 @@ class GraphStore:
 FalkorDriver = Driver[GraphStore]
 
 
-def _send(runner: QueryRunner, key: str, query: Query | Reads) -> Flow[Any]:
+def _send(database: Database, key: str, query: Query | Reads) -> Flow[Any]:
     if isinstance(query, Reads):
-        return runner.read_all_flow(key, [(part.cypher, part.params) for part in query.queries])
-    return runner.query_flow(key, query.cypher, query.params, write=query.write)
+        return database.read_all_flow(key, [(part.cypher, part.params) for part in query.queries])
+    return database.query_flow(key, query.cypher, query.params, write=query.write)
 
 
 @contextmanager

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
 from types import MappingProxyType, NoneType
-from typing import Any, Protocol
+from typing import Any
 
 import redis
 import redis.asyncio
 from falkordb.helpers import quote_string, stringify_param_value
 
 from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, EmbeddingMismatch, KGMemoryError, QueryError
-from kg_memory.runtime.flow import Flow
 
 Row = dict[str, Any]
 """The values of one row by column."""
@@ -24,14 +23,6 @@ Params = Mapping[str, Any]
 """The parameters of a query by name."""
 QueryBatch = Sequence[tuple[str, Params]]
 """Queries with their parameters."""
-
-
-class QueryRunner(Protocol):
-    """Runs queries on graphs: a database, or its replica first. See `kg_memory.falkor.connect.Database`."""
-
-    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]: ...
-
-    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]: ...
 
 
 # Commands
