@@ -59,7 +59,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
         left = False
         for at in chosen(plan.seen):
             ended, done = live("import", at, "unanswered")
-            assert ended == -9
+            assert ended == (-9 if len(plan.seen) > at else 0), "it asks as often for the indices as they take"
             assert whole(scripted, NEW) == (new if "EXEC" in done else {}), done[-1]
             left |= bool(left_aside(scripted.driver.store.database))
         assert left, "those that died left what they had made"
