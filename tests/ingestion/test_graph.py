@@ -75,23 +75,6 @@ def test_oslo_paris_oslo_gives_three_periods(add, look):
     }
 
 
-def test_the_contradicted_fact_is_told_to_have_ended(add):
-    add("I live in Oslo.", "2024-01-01")
-    moved = add("I live in Paris.", "2024-06-01")
-    assert len(moved["revision"]["ended"]) == 1
-
-
-def test_a_back_dated_fact_takes_its_place(add, look):
-    add("I live in Oslo.", "2024-01-01")
-    add("I live in Rome.", "2024-09-01")
-    late = add("I live in Paris since 2024-06-01", "2024-10-01")
-    assert late["revision"]["ended"] == []
-    facts = look(facts_about("Ann", 10))
-    assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01")]
-    assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
-    assert spans(facts, "Ann lives in Rome") == [("2024-09-01", None)]
-
-
 def test_what_was_believed_before_is_closed_and_kept_never_overwritten(add, rows):
     add("I live in Oslo.", "2024-01-01")
     before = rows("MATCH (b:Belief) RETURN b.id AS id, b.valid_at AS valid_at, b.invalid_at AS invalid_at")
@@ -103,31 +86,6 @@ def test_what_was_believed_before_is_closed_and_kept_never_overwritten(add, rows
     assert closed["id"] == before[0]["id"]
     [recorded] = rows("MATCH (:Fact {sentence: 'Ann lives in Paris'})-[:HELD]->(b) RETURN b.created_at AS at")
     assert closed["at"] == recorded["at"]
-
-
-@pytest.mark.told_starts
-def test_an_undated_fact_and_its_end_are_told_apart(add, look):
-    add("I live in Oslo, undated", "2024-01-01")
-    add("Oslo was home until 2024-03-01", "2024-04-01")
-    assert spans(look(facts_about("Oslo", 10)), "Ann lives in Oslo") == [(None, "2024-03-01")]
-
-
-def test_an_end_that_was_told_stands_even_where_a_rival_began_before_it(add, look):
-    add("I live in Oslo since 2024-05-01", "2024-05-15")
-    add("I live in Paris until 2024-05-15", "2024-05-15T00:01")
-    facts = look(facts_about("Ann", 10))
-    assert spans(facts, "Ann lives in Paris") == [(None, "2024-05-15")]
-    assert spans(facts, "Ann lives in Oslo") == [("2024-05-01", None)]
-    assert [len(fact.sources) for fact in facts] == [1, 1]
-
-
-@pytest.mark.told_starts
-def test_a_fact_that_was_replaced_at_the_moment_it_was_said_has_its_source(add, look):
-    add("I live in Oslo, undated", "2024-05-15")
-    add("I live in Paris.", "2024-05-15")
-    facts = look(facts_about("Ann", 10))
-    assert spans(facts, "Ann lives in Oslo") == [(None, "2024-05-15")]
-    assert [len(fact.sources) for fact in facts] == [1, 1]
 
 
 def test_the_same_message_three_times_is_one_episode(add, look, model):
