@@ -6,7 +6,6 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -24,6 +23,7 @@ from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.schema import MEMORY
 from kg_memory.maintenance.transfer.records import FORMAT
 from tests.server.conftest import Serving
+from tests.waiting import until
 
 SMALL_ANSWER = 20_000
 ROOT = "/v1/namespaces/ann"
@@ -148,22 +148,16 @@ def test_a_key_sends_few_imports_at_once(client, serving, ring):
         f"POST {ROOT}/import HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 90000\r\n"
         f"Authorization: {admin.headers['authorization']}\r\n\r\nabc"
     )
+    held = serving.service.shares._all
     with ExitStack() as stack:
-        for _ in range(limits.AT_ONCE // 2):
+        for number in range(1, limits.AT_ONCE // 2 + 1):
             begun = stack.enter_context(socket.create_connection((host, port), timeout=20))
             begun.sendall(head.encode())
-        refused = poll(lambda: admin.post(f"{ROOT}/import", content=b"abc"), lambda answer: answer.status_code == 429)
-        assert "imports" in refused.json()["detail"]
-    assert poll(lambda: admin.post(f"{ROOT}/import", content=b"abc"), lambda answer: answer.status_code == 422)
-
-
-def poll(ask: Callable[[], httpx.Response], is_right: Callable[[httpx.Response], bool]) -> httpx.Response:
-    """Return the first right answer, within 30 seconds."""
-    deadline = time.monotonic() + 30
-    while not is_right(answer := ask()):
-        assert time.monotonic() < deadline, answer.text
-        time.sleep(0.05)
-    return answer
+            until(lambda: held[limits.IMPORTS] == number)  # noqa: B023 - it is called at once
+        refused = admin.post(f"{ROOT}/import", content=b"abc")
+        assert (refused.status_code, "imports" in refused.json()["detail"]) == (429, True)
+    until(lambda: held[limits.IMPORTS] == 0)
+    assert admin.post(f"{ROOT}/import", content=b"abc").status_code == 422
 
 
 def ask_without_body(url: str, method: str, path: str, headers: str = "") -> int:
