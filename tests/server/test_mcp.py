@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from mcp_types import ListToolsResult
 
 from kg_memory.contrib import embedded
 from kg_memory.contrib.server.mcp.server import TOOLS
-from kg_memory.contrib.server.mcp.tool import LAUNCHED, PROFILES, Caller
+from kg_memory.contrib.server.mcp.tool import LAUNCHED, LONGEST_CONTENT, PROFILES, Caller, view_episode
+from kg_memory.models.graph import Episode
 from kg_memory.text.tokenise import estimate_tokens
 
 BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"], ids=["2026-07-28", "2025-11-25"])
@@ -113,6 +115,11 @@ async def test_odd_arguments_are_answered_with_what_to_do(launch: Launch) -> Non
             assert result.is_error, (name, text)
             assert hint in text and len(text) < 2000, (name, text)  # noqa: PT018
         assert (await use(client, "status"))["episodes"] == 0
+
+
+def test_a_long_message_is_cut_in_answers() -> None:
+    said = Episode(id="1", content="a word " * 5000, at=datetime(2024, 5, 1, tzinfo=UTC), created_at=datetime.now(UTC))
+    assert len(view_episode(said)["content"]) == LONGEST_CONTENT + len(" ...")
 
 
 @pytest.mark.system

@@ -24,7 +24,6 @@ from kg_memory.contrib.server.mcp.tool import (
     view_fact,
     view_review,
 )
-from kg_memory.contrib.server.parameters import FEW
 from kg_memory.errors import InputError, NotFound, renaming
 from kg_memory.models.graph import Change, Fact
 from kg_memory.models.operations import Preview
@@ -45,7 +44,7 @@ class Recall(Arguments):
 
     question: str
     as_of: str | None = Field(None, description="If about the past. " + TIME)
-    limit: int = Field(10, ge=1, le=FEW)
+    limit: int = Field(10, ge=1)
 
 
 async def recall(call: ToolCall, asked: Recall) -> Answer:

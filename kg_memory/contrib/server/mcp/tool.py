@@ -53,6 +53,8 @@ class Caller:
 Data = dict[str, Any]
 JsonSchema = dict[str, Any]
 LONGEST_ERROR = 1000
+LONGEST_CONTENT = 10_000
+"""Characters of an error, and of a message, at most."""
 LONGEST = 50_000
 """Characters of an argument, at most."""
 
@@ -176,8 +178,11 @@ def view_fact(fact: Fact) -> Data:
 
 
 def view_episode(episode: Episode) -> Data:
-    """Return *episode* in short."""
-    return dump(episode, EPISODE)
+    """Return *episode* in short, with at most `LONGEST_CONTENT` characters of its content."""
+    view = dump(episode, EPISODE)
+    if len(episode.content) > LONGEST_CONTENT:
+        view["content"] = f"{episode.content[:LONGEST_CONTENT]} ..."
+    return view
 
 
 def view_review(review: Review) -> Data:
