@@ -89,6 +89,8 @@ def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str
 
     *pattern* must match something, and at most `LONGEST_MATCH` characters.
     """
+    if len(text) <= WINDOW:
+        return pattern.sub(replace, text)
     parts: list[str] = []
     place = 0
     for start in range(0, len(text), WINDOW):

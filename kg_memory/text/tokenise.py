@@ -96,15 +96,20 @@ def terms(text: str) -> list[str]:
 
 
 def iterate_terms(text: str) -> Iterator[str]:
-    """Yield the terms of *text*, as `terms` has them; a long text in parts, between which other threads run."""
+    """Return the terms of *text*, as `terms` has them; a long text in parts, between which other threads run."""
+    return _iterate_terms(text) if len(text) <= PART else chain.from_iterable(map(_iterate_terms, _parts(text)))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield *text* in parts that end where no term is cut."""
     start = 0
     while len(text) - start > PART:
         end = max(text.rfind(mark, start, start + PART) for mark in " \n。") + 1
         if not end:
             break
-        yield from _iterate_terms(text[start:end])
+        yield text[start:end]
         start = end
-    yield from _iterate_terms(text[start:])
+    yield text[start:]
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
