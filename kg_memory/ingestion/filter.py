@@ -17,7 +17,7 @@ from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
-from kg_memory.text.redaction import LONGEST_MATCH, WINDOW, replace_all
+from kg_memory.text.redaction import find_all, replace_all
 from kg_memory.text.small_talk import says_nothing
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
@@ -306,19 +306,10 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
     """
     plain = _readable(text)
     texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES) if _LOOKALIKE.search(plain) else plain))
-    flags = {name for name, pattern in _PATTERNS.items() if any(_finds(pattern, each) for each in texts)}
-    if _finds(HIDDEN_TEXT, text):
+    flags = {name for name, pattern in _PATTERNS.items() if any(any(find_all(pattern, each)) for each in texts)}
+    if any(find_all(HIDDEN_TEXT, text)):
         flags.add("hidden_text")
     return tuple(flag for flag in FLAGS if flag in flags)
-
-
-def _finds(pattern: re.Pattern[str], text: str) -> bool:
-    """Return whether *pattern* is in *text*, which is searched in windows: meanwhile no other thread runs."""
-    for start in range(0, len(text), WINDOW):
-        match = pattern.search(text, start, start + WINDOW + LONGEST_MATCH)
-        if match and match.start() < start + WINDOW:  # a later one is the next window's: here its end may be cut off
-            return True
-    return False
 
 
 def _readable(text: str) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -85,22 +85,30 @@ def redact_secrets(text: str) -> str:
 
 
 def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return ``pattern.sub(replace, text)``, in windows: a call of `re` holds up all other threads.
-
-    *pattern* must match something, and at most `LONGEST_MATCH` characters.
-    """
+    """Return ``pattern.sub(replace, text)``; a long text is searched by `find_all`."""
     if len(text) <= WINDOW:
         return pattern.sub(replace, text)
     parts: list[str] = []
     place = 0
+    for match in find_all(pattern, text):
+        parts += text[place : match.start()], replace(match)
+        place = match.end()
+    return "".join((*parts, text[place:])) if parts else text
+
+
+def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what ``pattern.finditer(text)`` does, searching in windows: a call of `re` holds up all other threads.
+
+    *pattern* must match something, and at most `LONGEST_MATCH` characters.
+    """
+    place = 0
     for start in range(0, len(text), WINDOW):
         end = start + WINDOW
         for match in pattern.finditer(text, max(start, place), end + LONGEST_MATCH):
-            if match.start() >= end:
+            if match.start() >= end:  # the next window has it: here its end may be cut off
                 break
-            parts += text[place : match.start()], replace(match)
+            yield match
             place = match.end()
-    return "".join((*parts, text[place:])) if parts else text
 
 
 def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
