@@ -26,7 +26,7 @@ from kg_memory.models.labels import encode_labels, read_labels
 from kg_memory.runtime.effects import now, read, work_if, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
-from kg_memory.temporal.interval import EPOCH, instant, iso, local_time, split_local
+from kg_memory.temporal.interval import iso, local_time, split_local
 from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
 from kg_memory.text.message_fields import has_more_values
 from kg_memory.text.payloads import hide_payloads
@@ -182,7 +182,9 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
 
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
-        PreviousMessage(name_of_speaker(row["speaker"]) or None, words_of(row), iso(instant(row["at"]) or EPOCH))
+        PreviousMessage(
+            name_of_speaker(row["speaker"]) or None, words_of(row), iso(local_time(row["at"], row["offset"]))
+        )
         for row in reversed(latest_first)
         if not row["withheld"]
     )

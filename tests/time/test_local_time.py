@@ -23,6 +23,7 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.dated import dated
 from kg_memory.text.message_fields import parse_time
 from tests.cli_home import Run, home_of_the_module, result, run_here  # noqa: F401 - fixtures
+from tests.scripted import Scripted
 
 MOVED = "I moved to Cusco today."
 # The first day of June where it was said; in UTC the second, the last of May, and the last of May again.
@@ -150,6 +151,13 @@ def test_a_time_without_an_offset_says_utc(offline: GraphMemory, namespace: str)
     context = str(offline.context("Where did Ramiro move?", namespace=namespace))
     assert "(since 2 June 2026)" in context
     assert "(2 June 2026 02:30 UTC) Ramiro" in context
+
+
+def test_earlier_messages_are_shown_by_the_clock_where_they_were_said(model: Scripted, memory: GraphMemory) -> None:
+    for at in (SAID["in the evening"], "2026-06-02T08:00:00-05:00"):
+        memory.add(MOVED, speaker="Ramiro", at=at, thread="t")
+    shown = [ask.fields["previous"] for ask in model.asked if ask.fields.get("previous")]
+    assert {message["at"] for messages in shown for message in messages} == {"2026-06-01T21:30-05:00"}
 
 
 TIMES = {

@@ -13,7 +13,7 @@ NEIGHBOURS = f"""
 MATCH (e:Episode {{thread_key: $thread_key}})
 WHERE e.id <> $id AND e.at <= $at AND (e.at < $at OR e.created_at <= $created_at) AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
-RETURN -1 AS side, e.id AS id, e.kind AS kind, e.speaker AS speaker, e.at AS at,
+RETURN -1 AS side, e.id AS id, e.kind AS kind, e.speaker AS speaker, e.at AS at, coalesce(e.offset, 0) AS offset,
   {part.truncate("e.content")} AS content,
   size(coalesce(e.flags, [])) > 0 AND e.status <> 'done'
     OR e.status = 'skipped' AND coalesce(e.reason, '') = $refused AS withheld
@@ -21,7 +21,7 @@ UNION ALL
 MATCH (e:Episode {{thread_key: $thread_key}})
 WHERE e.id <> $id AND e.at >= $at AND (e.at > $at OR e.created_at > $created_at) AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at, e.created_at LIMIT 2
-RETURN 1 AS side, e.id AS id, e.kind AS kind, e.speaker AS speaker, e.at AS at,
+RETURN 1 AS side, e.id AS id, e.kind AS kind, e.speaker AS speaker, e.at AS at, coalesce(e.offset, 0) AS offset,
   {part.truncate("e.content")} AS content, false AS withheld
 """
 
