@@ -22,10 +22,9 @@ from kg_memory.errors import (
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.memory.open import open_driver
-from kg_memory.runtime.driver import CACHED_VECTORS
+from kg_memory.runtime.driver import CACHED_VECTORS, Clock
 from kg_memory.runtime.effects import Ask, embed, now, read, score, work, write
 from kg_memory.runtime.flow import Flow, every
-from kg_memory.runtime.lifecycle import Clock
 from tests.children import ends_well_in_a_child
 from tests.scripted import At, HashEmbeddings, Scripted, raising
 

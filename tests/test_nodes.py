@@ -20,7 +20,7 @@ from kg_memory.ingestion.records import NOT_RECEIVED
 from kg_memory.ingestion.state import find_answers
 from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
 from kg_memory.llm.prompts.answers import ExtractedFacts, Summaries
-from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import Ask, ask
 from kg_memory.runtime.flow import Every, run
 from kg_memory.runtime.graph import summarise_update

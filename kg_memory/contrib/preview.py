@@ -16,7 +16,7 @@ from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.state import Draft
 from kg_memory.memory.adding import State
 from kg_memory.models.operations import Preview, PreviewedVerdict
-from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers, MemoryCache
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 

@@ -20,7 +20,7 @@ from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import date_input, read_episode
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeKind
-from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import iso

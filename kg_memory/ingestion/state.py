@@ -43,7 +43,7 @@ from kg_memory.llm import prompts
 from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.models.ontology import FactType
 from kg_memory.runtime import config
-from kg_memory.runtime.answer_cache import GraphCache
+from kg_memory.runtime.caches import GraphCache
 from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.effects import Ask, Prompt, ask, without_model, write
 from kg_memory.runtime.flow import Flow, every

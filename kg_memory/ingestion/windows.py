@@ -21,7 +21,7 @@ from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, cache_in_episode
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers, GraphCache, MemoryCache
 from kg_memory.runtime.effects import Ask, Model, embed
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings

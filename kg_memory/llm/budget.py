@@ -33,10 +33,11 @@ from kg_memory.models.budget import (
     rung_of,
 )
 from kg_memory.models.operations import Usage
+from kg_memory.runtime.caches import BoundedCache
 from kg_memory.runtime.driver import Meter, without_meter
 from kg_memory.runtime.effects import Ask, Model, Query, now, work
 from kg_memory.runtime.flow import Every, Flow, T, through
-from kg_memory.runtime.lifecycle import BoundedCache, renew_in_children
+from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.text.tokenise import estimate_tokens
 
 MIN_ANSWER_TOKENS = 200

@@ -28,7 +28,7 @@ from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeSt
 from kg_memory.models.operations import AddResult, Dropped, StepUsage
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import log_failure

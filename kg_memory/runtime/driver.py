@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
+from threading import Lock
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from weakref import WeakMethod
 
 from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import DatabaseClosed, EmbeddingError, ModelError
+from kg_memory.runtime.caches import BoundedCache
 from kg_memory.runtime.effects import (
     Ask,
     Call,
@@ -34,11 +37,13 @@ from kg_memory.runtime.effects import (
     in_thread,
 )
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, run
-from kg_memory.runtime.lifecycle import BoundedCache, Clock, renew_in_children
+from kg_memory.runtime.lifecycle import renew_in_children
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Store")
 Role = Literal["document", "query"]
+SET_BACK = 1_000_000
+"""Microseconds by which the system's clock goes back where it was set, and not merely corrected."""
 CACHED_VECTORS = 4096
 CACHED_SCORES = 8192
 CACHED_TABLES = 256
@@ -72,6 +77,34 @@ class Meter(Protocol):
 def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a `Meter`
     """Return *flow* as it is."""
     return flow
+
+
+class Clock:
+    """The system's clock in microseconds, made strictly increasing: what is recorded later has a later time.
+
+    If the system's clock is set back, it therefore stays ahead; `today` does not.
+    """
+
+    def __init__(self) -> None:
+        self._last = self._today = 0
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """Have a lock that no thread of the parent holds."""
+        self._lock = Lock()
+
+    def __call__(self) -> int:
+        with self._lock:
+            self._last = max(self._last + 1, time.time_ns() // 1000)
+            return self._last
+
+    def today(self) -> int:
+        """Return the time by which new messages are dated: it increases too, unless the clock is set back by far."""
+        with self._lock:
+            time_now = time.time_ns() // 1000
+            self._today = time_now if self._today - time_now > SET_BACK else max(self._today + 1, time_now)
+            return self._today
 
 
 class Embedder:

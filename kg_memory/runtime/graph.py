@@ -21,7 +21,7 @@ from langgraph.runtime import Runtime, get_runtime
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.operations import StepUsage
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers, GraphCache, MemoryCache
 from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.effects import Call, both, call
 from kg_memory.runtime.flow import Driver, Flow, T
@@ -29,7 +29,6 @@ from kg_memory.runtime.telemetry import log_end, log_failure
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
-UNCHANGED = RunConfig()
 MIN_TIME = 10**9
 """Numbers from here on are times in microseconds, not counts."""
 
@@ -159,15 +158,16 @@ def make_node(
     name, cache = step.__name__, MemoryCache()
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
-    def run(state: State, config: RunConfig, namespace: str, write: Write) -> Flow[Update]:
+    def run(state: State, config: RunConfig | None, namespace: str, write: Write) -> Flow[Update]:
         began = time.perf_counter()
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         report = partial(_report, name, write)
-        answers = CachedAnswers(namespace, cache, config.prompts(), durable, report)
+        answers = CachedAnswers(namespace, cache, config.prompts() if config else {}, durable, report)
         with telemetry.step(graph, name, namespace) as record:
             try:
                 with answers.cache_on_failure():
-                    update = yield from answers.through(step(state, config.settings(settings)))
+                    changed = config.settings(settings) if config else settings
+                    update = yield from answers.through(step(state, changed))
             except Exception as error:
                 if on_failure is not None:
                     with suppress(KGMemoryError):  # the first error says more than that it could not be noted
@@ -178,7 +178,7 @@ def make_node(
             return _add_usage(state, update, namespace, answers.usage(name, began)) if metered else update
 
     def begin(state: State, context: Any, write: Write) -> tuple[Flow[Update], str]:
-        config = context if isinstance(context, RunConfig) else UNCHANGED  # a graph around it has a context of its own
+        config = context if isinstance(context, RunConfig) else None  # a graph around it has a context of its own
         namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
         return run(state, config, namespace, write), namespace
 

@@ -18,9 +18,9 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import SOURCES, Fact
 from kg_memory.models.results import Paged, SearchResults
 from kg_memory.retrieval.recipe import Recipe
+from kg_memory.runtime.caches import BoundedCache
 from kg_memory.runtime.effects import call
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.lifecycle import BoundedCache
 from kg_memory.text.dates import find_times
 from kg_memory.validation import validate_count, validate_name
 

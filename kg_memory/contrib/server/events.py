@@ -23,8 +23,8 @@ from kg_memory.contrib.watch.news import OVERLAP, Seen, Watch
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor.rows import Row, tell_times
 from kg_memory.models.graph import Change
+from kg_memory.runtime.caches import clear_with_all
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.lifecycle import clear_with_all
 from kg_memory.temporal.interval import micros
 
 INTERVAL, PAUSE = 1.0, 0.25

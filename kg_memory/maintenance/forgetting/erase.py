@@ -18,9 +18,9 @@ from kg_memory.errors import DatabaseError, QueryError
 from kg_memory.falkor.graph_swap import PREFIX, orphans
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import ITEMS
+from kg_memory.runtime.caches import clear_caches
 from kg_memory.runtime.effects import Call, command, work
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.lifecycle import clear_caches
 
 STREAM = "telemetry{{{}}}"
 """The stream of the latest queries on a graph with their parameters, which FalkorDB keeps unless CMD_INFO is off."""

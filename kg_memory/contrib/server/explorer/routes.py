@@ -21,9 +21,9 @@ from kg_memory.contrib.server.service import Service
 from kg_memory.errors import KGMemoryError
 from kg_memory.retrieval.standing import read_grounds
 from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.runtime.caches import clear_with_all
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.lifecycle import clear_with_all
 from kg_memory.temporal.doubt import Point, find_doubts
 
 STATIC = Path(__file__).parent / "static"

@@ -1,4 +1,4 @@
-"""The answers of one run of a step: with prompts as they were edited, and no answer paid for twice.
+"""Caches of this process, and the answers of one run of a step: no answer is paid for twice.
 
 The answers that a failing run got are cached until the step is tried again, which asks only what is still open. Those
 about an episode are stored with it too until it is done, for a run that is killed.
@@ -9,19 +9,24 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
 
 from pydantic import BaseModel
 
 from kg_memory.models.operations import StepUsage, Usage
 from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.runtime.flow import Every, Flow, T, through
-from kg_memory.runtime.lifecycle import BoundedCache
+from kg_memory.runtime.lifecycle import renew_in_children
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 CACHED_ANSWERS = 1000
 """The number of answers of failed runs that are cached, at most; the oldest go first."""
 
@@ -29,6 +34,87 @@ StoreAnswer = Callable[[str, str], Flow[Any]]
 """Stores an answer, as JSON, by its key."""
 Progress = Callable[[int, int], None]
 """Called with how many of how many parts of a step are done."""
+
+
+class Cache(Protocol):
+    """Holds texts of users in memory."""
+
+    def clear(self) -> None:
+        """Keep none of them any more."""
+
+
+_caches: WeakSet[Cache] = WeakSet()
+
+
+def clear_with_all(cache: Cache) -> None:
+    """Have *cache* cleared when something is forgotten, while it is alive."""
+    _caches.add(cache)
+
+
+def clear_caches() -> int:
+    """Clear every cache and buffer of users' texts of this process, and return how many there are."""
+    caches = list(_caches)
+    for cache in caches:
+        cache.clear()
+    return len(caches)
+
+
+class BoundedCache(Generic[K, V]):
+    """The latest values by key, *limit* at most; cleared when something is forgotten, if they are *texts* of users."""
+
+    def __init__(self, limit: int, *, texts: bool = True) -> None:
+        self._limit = limit
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self.renew()
+        renew_in_children(self)
+        if texts:
+            clear_with_all(self)
+
+    def renew(self) -> None:
+        """Have a lock that no thread of the parent holds."""
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self._lock:
+            self._values.clear()
+
+    def get(self, keys: Iterable[K]) -> dict[K, V]:
+        """Return the values of those of *keys* that have one."""
+        if not self._values:
+            return {}
+        with self._lock:
+            values = {key: self._values[key] for key in keys if key in self._values}
+            for key in values:
+                self._values.move_to_end(key)
+            return values
+
+    def get_or_make(self, key: K, make: Callable[[], V]) -> V:
+        """Return the value of *key*, which *make* makes if there is none."""
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+            self._values.move_to_end(key)
+            self._drop_oldest()
+            return self._values[key]
+
+    def pop(self, key: K) -> V | None:
+        """Drop the value of *key* and return it."""
+        with self._lock:
+            return self._values.pop(key, None)
+
+    def put(self, values: Mapping[K, V]) -> None:
+        """Keep *values*, and drop the oldest above the limit."""
+        with self._lock:
+            self._values.update(values)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        while len(self._values) > self._limit:
+            self._values.popitem(last=False)
 
 
 class MemoryCache:
