@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, Literal
 
 from kg_memory.llm.prompts import answers
 from kg_memory.llm.prompts.answers import StatedKind
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.truth import Period
 from kg_memory.text.identity import name_of_speaker, spoken_line
 from kg_memory.text.message_fields import parse_facts
 from kg_memory.text.payloads import hide_payloads, place_in_original
@@ -23,6 +24,9 @@ MOST_IN_EPISODE = 5000
 LIMIT_OF_EPISODE = "over the limit of one episode: split the episode to keep more"
 LONG_CONTENT = 20_000
 """Characters from which a content is read in a thread, where an event loop runs."""
+
+PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_precision")
+"""The columns of a belief that make up its period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +348,45 @@ class Grounds:
 
 
 NO_GROUNDS = Grounds({})
+
+
+@dataclass(frozen=True, slots=True)
+class NewBelief:
+    """A period in which a fact is believed to hold from now on, or is *proposed* to hold until a person decides.
+
+    *cause* is the episode or decision because of which it is recorded.
+    """
+
+    fact: str
+    id: str
+    period: Period
+    cause: str
+    proposed: bool = False
+
+    def to_row(self) -> JSON:
+        """Return the parameters by which the belief is written."""
+        period = dict(zip(PERIOD, astuple(self.period), strict=True))
+        stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
+        return {"fact": self.fact, "proposed": self.proposed, "belief": stored}
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The changes to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
+
+    `ended` are the sentences of the facts that hold no longer, `waiting` of those that are in review from now on.
+    """
+
+    touched: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    beliefs: list[NewBelief] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+
+    def to_parameters(self) -> JSON:
+        """Return the parameters by which queries write the revision."""
+        beliefs = [belief.to_row() for belief in self.beliefs]
+        return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
 
 
 def pick(record: Any, *names: str) -> JSON:

@@ -15,8 +15,16 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.invalidate import premise_rows, rule_rows
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.receive import FINISHED
-from kg_memory.ingestion.records import JSON, EpisodeRecord, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
-from kg_memory.ingestion.revise import Revision
+from kg_memory.ingestion.records import (
+    JSON,
+    EpisodeRecord,
+    NewPredicate,
+    NewVerdict,
+    ResolvedEntity,
+    Revision,
+    StatedFact,
+    pick,
+)
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow

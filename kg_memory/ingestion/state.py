@@ -36,9 +36,9 @@ from kg_memory.ingestion.records import (
     Piece,
     PreviousMessage,
     ResolvedEntity,
+    Revision,
     StatedFact,
 )
-from kg_memory.ingestion.revise import Revision
 from kg_memory.llm import prompts
 from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.models.ontology import FactType

@@ -7,7 +7,7 @@ import pytest
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.queries import episodes, ingestion
-from kg_memory.ingestion.revise import Revision
+from kg_memory.ingestion.records import Revision
 from kg_memory.ingestion.save import MOST_CONFLICTS, NAME_WEIGHT
 from kg_memory.runtime.effects import Embed, Now, Query
 from kg_memory.settings import Settings

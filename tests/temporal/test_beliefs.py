@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.ingestion.revise import MOST_LINKED, Revision, read_history, revise_beliefs
+from kg_memory.ingestion.invalidate import MOST_LINKED, read_history, revise_beliefs
+from kg_memory.ingestion.records import Revision
 from kg_memory.temporal.beliefs import Belief, Edit, History, revise
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy, Verdict

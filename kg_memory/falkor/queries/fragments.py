@@ -89,7 +89,7 @@ SET_EVIDENCE = for_each(evidence="MATCH (f:Fact {id: row.id}) SET f += row")
 STATEMENT = """id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), trust: x.trust,
     valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision, confidence: st.confidence,
     corrects: st.corrects, refuted: coalesce(st.refuted, false), end_precision: coalesce(st.end_precision, 'instant')"""
-"""The fields of the statement ``st`` of the episode ``x``, which `ingestion.revise.to_statement` reads."""
+"""The fields of the statement ``st`` of the episode ``x``, which `ingestion.invalidate.to_statement` reads."""
 
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
 ENTITY_MAP = f"e {{{_ENTITY}}}"

@@ -13,8 +13,9 @@ from itertools import chain
 
 from kg_memory.falkor.queries.identities import REASONS_ABOUT
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.invalidate import read_history, revise_beliefs, to_belief, to_statement
 from kg_memory.ingestion.postings import to_terms
-from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, to_belief, to_statement
+from kg_memory.ingestion.records import Revision
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting.look import (
     Impact,

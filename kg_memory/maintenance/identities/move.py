@@ -10,7 +10,7 @@ from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import to_terms
-from kg_memory.ingestion.revise import Revision
+from kg_memory.ingestion.records import Revision
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.runtime.effects import Vector, read, write
 from kg_memory.runtime.flow import Flow

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.revise import read_history, revise_beliefs
+from kg_memory.ingestion.invalidate import read_history, revise_beliefs
 from kg_memory.maintenance.identities.move import (
     LINKS,
     Move,

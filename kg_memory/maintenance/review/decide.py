@@ -16,7 +16,7 @@ from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.queries.premises import REPLACING
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.revise import read_history, revise_beliefs, to_edit
+from kg_memory.ingestion.invalidate import read_history, revise_beliefs, to_edit
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.reviews import (

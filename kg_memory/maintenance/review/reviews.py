@@ -11,8 +11,8 @@ from kg_memory.errors import InputError, NotFound
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.invalidate import read_history, to_verdict
 from kg_memory.ingestion.records import pick
-from kg_memory.ingestion.revise import read_history, to_verdict
 from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling, VerdictKind
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
