@@ -8,33 +8,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime
 from reprlib import repr as short
 from typing import TYPE_CHECKING
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.date import put_dates
-from kg_memory.ingestion.predicates import Meaning, find_meanings, state_fact
 from kg_memory.ingestion.records import (
     DECLARED,
     JSON,
     MOST_IN_EPISODE,
     Mention,
-    NewPredicate,
-    StatedFact,
 )
-from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import parse_period
 from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, replace_unstorable
 from kg_memory.text.message_fields import parse_facts
-from kg_memory.text.predicates import MAX_LENGTH, is_past_state, predicate_name
+from kg_memory.text.predicates import MAX_LENGTH, predicate_name
 from kg_memory.validation import validate_name, validate_number
 
 if TYPE_CHECKING:
-    from kg_memory.ingestion.state import Draft
     from kg_memory.settings import Settings
 
 LONGEST_SENTENCE = 2000
@@ -238,54 +232,3 @@ def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[Me
             named[canonical_name(name)] = first, first_type or type_
     default = settings.entity_types[0].name
     return tuple(Mention(name, types.get((type_ or "").casefold(), default)) for name, type_ in named.values())
-
-
-def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
-    """Return the facts that *draft* declares, dated, and what was learned of their predicates.
-
-    A predicate that the vocabulary knows as single-valued counts as declared so: no model says otherwise.
-    """
-    declared = parse_content(draft.episode.content)
-    sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
-    meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
-    return tuple(_state(draft, declared, meanings)), learned
-
-
-def _state(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Yield the facts that *declared* states, dated, each with the characters of the content that have its sentence."""
-    content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
-    places = {canonical_name(name): place for place, one in enumerate(draft.entities) for name in one.called}
-    seen = set[tuple[str, int, int]]()
-    after = 0
-    for fact in declared:
-        written = json.dumps(fact.sentence, ensure_ascii=False)[1:-1]
-        start = content.find(written, after)
-        quoted, end = start >= 0, start + len(written)
-        after = end if quoted else after
-        meaning = meanings[predicate_name(fact.predicate)]
-        subject, *objects = dict.fromkeys(places[canonical_name(name)] for name in (fact.subject, *fact.objects))
-        undated = state_fact(
-            draft,
-            subject,
-            objects,
-            meaning,
-            fact.sentence,
-            wording=predicate_name(fact.predicate),
-            declared=meaning.single_valued is not None,
-            start=start if quoted else 0,
-            end=end if quoted else len(content),
-            quoted=quoted,
-            stated_from=fact.valid_at,
-            stated_until=fact.invalid_at,
-            confidence=fact.confidence,
-            edge_type="semantic",
-            kind="former" if is_past_state(fact.predicate) else "state",
-            support=1.0,
-            is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
-            premises=fact.rests_on,
-        )
-        stated = put_dates(undated, parse_period(fact.valid_at, zone), parse_period(fact.invalid_at, zone))
-        times = stated.id, stated.valid_at, stated.invalid_at
-        if times not in seen:
-            seen.add(times)
-            yield stated

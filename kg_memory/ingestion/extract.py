@@ -19,8 +19,15 @@ from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.ingestion.namesakes import name_owners, name_speaker
 from kg_memory.ingestion.records import LIMIT_OF_EPISODE, MOST_IN_EPISODE, Loss, Mention, NamedFact, Piece
 from kg_memory.ingestion.state import Draft, Update, ask_about, type_fields
-from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ, REFLECT
-from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity, Reading, Reflection
+from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, FACTS, READ, REFLECT
+from kg_memory.llm.prompts.answers import (
+    EpisodeReading,
+    ExtractedEntities,
+    ExtractedEntity,
+    ExtractedFacts,
+    Reading,
+    Reflection,
+)
 from kg_memory.runtime.effects import Ask, Prompt, ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
@@ -251,4 +258,17 @@ def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[Mention], settings
     entity_types = type_fields(settings)["entity_types"]
     entities = [{"name": mention.called, "type": mention.type} for mention in mentions]
     answer = yield from ask(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities)
+    return answer
+
+
+def ask_facts(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
+    """Return the facts of *piece* between the entities that were found."""
+    entities = [
+        {"id": place, "name": entity.name, "type": entity.type, "called": list(entity.called)}
+        for place, entity in enumerate(draft.entities)
+    ]
+    more = {"fact_types": type_fields(settings)["fact_types"], "instructions": settings.instructions}
+    answer: ExtractedFacts = yield from ask_about(
+        draft, lambda seen: Ask(FACTS, {**seen.prompt_fields(piece), "entities": entities, **more})
+    )
     return answer

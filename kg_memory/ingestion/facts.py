@@ -1,35 +1,72 @@
-"""Step 5, facts: what the episode says about its entities, each with the characters that say it (Zep 2.2.2)."""
+"""Step 5, facts: what the episode says about its entities, each with the characters that say it (Zep 2.2.2).
+
+Predicates get their canonical names, and keep the wording (C55). A person's correction counts first, then the declared
+fact types, what was learned in this namespace, the rules; the model is asked only about predicates that none of them
+knows, once for all of an episode, and its answer is stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta, timezone
+from typing import Any, NamedTuple
 
-from kg_memory.ingestion.declared import state_declared
-from kg_memory.ingestion.extract import list_surplus
-from kg_memory.ingestion.predicates import Meaning, find_meanings, state_fact
+from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.date import put_dates
+from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_sentence
+from kg_memory.ingestion.extract import ask_facts, list_surplus
 from kg_memory.ingestion.records import (
+    JSON,
     LIMIT_OF_EPISODE,
     MOST_IN_EPISODE,
     Loss,
     NamedFact,
+    NewPredicate,
     Piece,
     ResolvedEntity,
     StatedFact,
 )
-from kg_memory.ingestion.state import Draft, Update, ask_about, type_fields
-from kg_memory.llm.prompts import FACTS
-from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
+from kg_memory.ingestion.state import Draft, Update, ask_in_batches
+from kg_memory.llm.prompts import PREDICATES
+from kg_memory.llm.prompts.answers import CanonicalPredicate, ExtractedFact
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import Ask, work_if
+from kg_memory.runtime.effects import read, read_once, work_if
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical_name, display_name, replace_unstorable
-from kg_memory.text.predicates import is_lasting, is_present, predicate_name
+from kg_memory.temporal.interval import parse_period
+from kg_memory.text import predicates as vocabulary
+from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
+from kg_memory.text.predicates import is_lasting, is_past_state, is_present, predicate_name
 
 OUTSIDE = "its predicate {} is none of the ontology, which is strict"
 UNSUPPORTED = "its quote is not in the message, and no other words there support it"
+INCOMPLETE = "it is taken without one of its objects, which is no entity"
+MOST_CACHED = 4096
+"""The most learned predicates that are cached (C55); where there are more, the database is asked each time."""
+MOST_SHOWN = 100
+"""The most names in use that the model is shown."""
+_REPLACES = re.compile(
+    r"\b(?:now|instead|no longer|any ?more|switch\w*|swap\w*|replac\w*|changed)\b|换|改|现在|如今|不再|替",
+    re.IGNORECASE,
+)
+"""Words that tell that something is otherwise now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The name of a predicate, and the family within which facts may contradict each other.
+
+    `declared` tells that a person or the settings say whether it is `single_valued`.
+    """
+
+    name: str
+    single_valued: bool | None = None
+    family: str | None = None
+    declared: bool = False
 
 
 class Reading(NamedTuple):
@@ -52,10 +89,12 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
         return {"facts": declared, "predicates": learned}
-    readings, left_out = (
-        locate_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
-    )
-    meanings, learned = yield from find_meanings(wordings(readings), settings, draft.predicates_at)
+    if draft.stated is None:
+        readings, left_out = yield from ask_readings(draft, settings)
+    else:
+        readings, left_out = locate_readings(draft)
+    sentences = {predicate_name(reading.fact.predicate): reading.fact.sentence for reading in reversed(readings)}
+    meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
     stated, refused = yield from work_if(
         draft.episode.is_long, lambda: state_facts(draft, readings, meanings, settings)
     )
@@ -67,7 +106,7 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], 
     """Ask what each piece states of the entities; return that, and what is left out of the answers."""
     if not draft.entities:
         return [], []
-    answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
+    answers = yield from every(ask_facts(draft, piece, settings) for piece in draft.pieces)
     readings = [
         Reading(piece, fact, place)
         for piece, answer in zip(draft.pieces, answers, strict=True)
@@ -88,16 +127,8 @@ def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
     return _select_facts(readings, len(draft.entities))
 
 
-def wordings(readings: Sequence[Reading]) -> dict[str, str]:
-    """Return the predicates that were read, each with the first sentence that has it."""
-    return {predicate_name(reading.fact.predicate): reading.fact.sentence for reading in reversed(readings)}
-
-
 def state_facts(
-    draft: Draft,
-    readings: Iterable[Reading],
-    meanings: Mapping[str, Meaning],
-    settings: Settings,
+    draft: Draft, readings: Iterable[Reading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
     """Return the facts of *readings*, once each, their predicates under the names that *meanings* has for them.
 
@@ -110,7 +141,7 @@ def state_facts(
     check: Check = load_plugin("checks", "support")(draft, settings)
     declared = {predicate_name(type_.name) for type_ in settings.fact_types}
     for reading in _with_kinds(readings, meanings):
-        stated = _state(draft, reading.piece, reading.fact, _find_meaning(reading.fact, meanings))
+        stated = _state(draft, reading.piece, reading.fact, _meaning_of(reading.fact, meanings))
         fact = check(stated, reading)
         if fact is None:
             losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
@@ -122,11 +153,14 @@ def state_facts(
             facts[fact.id] = fact
         ids[reading.piece.start, reading.place] = fact.id
         premises.setdefault(fact.id, []).extend((reading.piece.start, place) for place in reading.fact.rests_on)
-    stored = (replace(fact, premises=_find_premises(fact, premises[fact.id], ids)) for fact in facts.values())
+    stored: list[StatedFact] = []
+    for fact in facts.values():
+        named = dict.fromkeys(ids.get(place, fact.id) for place in premises[fact.id])
+        stored.append(replace(fact, premises=tuple(premise for premise in named if premise != fact.id)))
     return tuple(stored), losses
 
 
-def _find_meaning(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
+def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
     """Return the meaning of the predicate; what happens is not the state that it begins, and has a name of its own."""
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
@@ -135,29 +169,14 @@ def _find_meaning(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meani
     return meaning
 
 
-def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> list[Reading]:
-    """Return *readings*, an event as the state that it begins where that is not stated beside it: "moved to Oslo"."""
-    readings = list(readings)
-    names = [meanings[predicate_name(reading.fact.predicate)].name for reading in readings]
-    states = {
-        (reading.fact.subject, name)
-        for reading, name in zip(readings, names, strict=True)
-        if reading.fact.kind != "event"
-    }
-    return [
-        reading._replace(fact=reading.fact.model_copy(update={"kind": "state"}))
-        if reading.fact.kind == "event" and is_lasting(name) and (reading.fact.subject, name) not in states
-        else reading
-        for reading, name in zip(readings, names, strict=True)
-    ]
-
-
-def _find_premises(
-    fact: StatedFact, places: Iterable[tuple[int, int]], ids: Mapping[tuple[int, int], str]
-) -> tuple[str, ...]:
-    """Return the ids of the facts at the *places* that *fact* rests on, besides itself."""
-    premises = dict.fromkeys(ids[place] for place in places if place in ids)
-    return tuple(premise for premise in premises if premise != fact.id)
+def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> Iterator[Reading]:
+    """Yield *readings*, an event as the state that it begins where that is not stated beside it: "moved to Oslo"."""
+    named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
+    states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
+    for reading, name in named:
+        fact = reading.fact
+        begins = fact.kind == "event" and is_lasting(name) and (fact.subject, name) not in states
+        yield reading._replace(fact=fact.model_copy(update={"kind": "state"})) if begins else reading
 
 
 def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
@@ -167,18 +186,6 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
         for name in entity.called:
             places.setdefault(canonical_name(name), place)
     return places
-
-
-def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
-    entities = [
-        {"id": place, "name": entity.name, "type": entity.type, "called": list(entity.called)}
-        for place, entity in enumerate(draft.entities)
-    ]
-    more = {"fact_types": type_fields(settings)["fact_types"], "instructions": settings.instructions}
-    answer: ExtractedFacts = yield from ask_about(
-        draft, lambda seen: Ask(FACTS, {**seen.prompt_fields(piece), "entities": entities, **more})
-    )
-    return answer
 
 
 def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
@@ -197,7 +204,7 @@ def _select_facts(readings: Iterable[Reading], count: int) -> tuple[list[Reading
         reason = _why_left_out(fact, count)
         if reason is None:
             selected.append(reading)
-        reason = reason or _why_incomplete(fact, count)
+            reason = None if all(0 <= place < count for place in fact.objects) else INCOMPLETE
         if reason is not None:
             losses.append(Loss("fact", fact.sentence or fact.quote, reason))
     return selected, losses
@@ -211,12 +218,6 @@ def _why_left_out(fact: ExtractedFact, count: int) -> str | None:
     if not _objects(fact, count) and not set(fact.objects) <= {fact.subject}:
         return "none of its objects is an entity"
     return None
-
-
-def _why_incomplete(fact: ExtractedFact, count: int) -> str | None:
-    """Return why the fact is taken without one of its objects, if it is."""
-    has_all = all(0 <= place < count for place in fact.objects)
-    return None if has_all else "it is taken without one of its objects, which is no entity"
 
 
 def _objects(fact: ExtractedFact, count: int) -> list[int]:
@@ -240,3 +241,159 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
         edge_type=reading.edge_type,
         kind=reading.kind,
     )
+
+
+def state_fact(
+    draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
+) -> StatedFact:
+    """Return the fact that *draft* states between entities, which are given by their places; not dated yet."""
+    words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
+    ends = [draft.entities[place] for place in objects]
+    keys = [entity.key for entity in ends]
+    return StatedFact(
+        id=fact_id(draft.namespace, draft.entities[subject].key, meaning.name, keys, sentence),
+        subject=subject,
+        subject_id=draft.entities[subject].id,
+        predicate=meaning.name,
+        single_valued=meaning.single_valued,
+        family=meaning.family,
+        objects=tuple(objects),
+        object_ids=tuple(entity.id for entity in ends),
+        sentence=sentence,
+        stated_at=draft.episode.at,
+        replaces=_REPLACES.search(words) is not None,
+        **{"declared": meaning.declared, **fields},
+    )
+
+
+# Declared facts
+
+
+def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
+    """Return the facts that *draft* declares, dated, and what was learned of their predicates.
+
+    A predicate that the vocabulary knows as single-valued counts as declared so: no model says otherwise.
+    """
+    declared = parse_content(draft.episode.content)
+    sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
+    meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
+    return tuple(_state_all(draft, declared, meanings)), learned
+
+
+def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
+    """Yield the facts that *declared* states, dated, each with the characters of the content that have its sentence."""
+    content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
+    places = places_of(draft.entities)
+    seen = set[tuple[str, int, int]]()
+    after = 0
+    for fact in declared:
+        written = json.dumps(fact.sentence, ensure_ascii=False)[1:-1]
+        start = content.find(written, after)
+        quoted, end = start >= 0, start + len(written)
+        after = end if quoted else after
+        meaning = meanings[predicate_name(fact.predicate)]
+        subject, *objects = dict.fromkeys(places[canonical_name(name)] for name in (fact.subject, *fact.objects))
+        undated = state_fact(
+            draft,
+            subject,
+            objects,
+            meaning,
+            fact.sentence,
+            wording=predicate_name(fact.predicate),
+            declared=meaning.single_valued is not None,
+            start=start if quoted else 0,
+            end=end if quoted else len(content),
+            quoted=quoted,
+            stated_from=fact.valid_at,
+            stated_until=fact.invalid_at,
+            confidence=fact.confidence,
+            edge_type="semantic",
+            kind="former" if is_past_state(fact.predicate) else "state",
+            support=1.0,
+            is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
+            premises=fact.rests_on,
+        )
+        stated = put_dates(undated, parse_period(fact.valid_at, zone), parse_period(fact.invalid_at, zone))
+        times = stated.id, stated.valid_at, stated.invalid_at
+        if times not in seen:
+            seen.add(times)
+            yield stated
+
+
+# Predicates
+
+
+def find_meanings(
+    predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
+) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
+    """Return what each of *predicates* (by name, with a sentence that has it) means, and what was learned of it.
+
+    *changed_at* is when one was learned or corrected last: what was read since then is cached.
+    """
+    if not predicates:
+        return {}, ()
+    rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical_predicate(name))}
+    stored = yield from _read_stored({*predicates, *rules.values()}, changed_at)
+    meanings: dict[str, Meaning] = {}
+    missing: dict[str, str] = {}
+    for name, sentence in predicates.items():
+        row, of_rule = stored.get(name), stored.get(rules.get(name, ""))
+        if row is None and of_rule is not None and of_rule["origin"] == "corrected":
+            row = of_rule  # a person's correction of a predicate counts for its synonyms
+        meaning = _look_up(name, row, settings)
+        meanings[name] = meaning or Meaning(name)  # one that no answer names is its own canonical name
+        missing |= {} if meaning else {name: sentence}
+    learned = yield from _ask_meanings(missing, stored, settings)
+    meanings |= {name: _meaning(one.canonical, one.single_valued) for name, one in learned.items()}
+    return meanings, tuple(learned.values())
+
+
+def _ask_meanings(
+    missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
+) -> Flow[dict[str, NewPredicate]]:
+    """Ask what the predicates *missing* mean, and return by names what the answers say."""
+    if not missing:
+        return {}
+    types = (predicate_name(declared.name) for declared in settings.fact_types)
+    in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
+    items = [{"name": name, "sentence": sentence} for name, sentence in missing.items()]
+    answers = yield from ask_in_batches(PREDICATES, "predicates", items, {"known": list(in_use)[:MOST_SHOWN]})
+    rows = (row for answer in answers for row in answer.predicates if row.name in missing)
+    return {row.name: _new_predicate(row, settings) for row in rows}
+
+
+def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
+    """Return the stored predicates called *names*, and others, by their names."""
+    rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
+    if len(rows) == MOST_CACHED:
+        rows = [*rows, *(yield from read(queries.PREDICATES, names=sorted(names)))]
+    return {row["predicate"]["name"]: row["predicate"] for row in rows}
+
+
+def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
+    """Return what *name* means by a correction, the settings, what is *stored* and the rules; ``None`` for a miss."""
+    if stored is not None and stored["origin"] == "corrected":
+        single_valued = stored["single_valued"]
+        return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)
+    declared = vocabulary.declared_predicate(name, settings.fact_types)
+    if declared is not None:
+        names = {predicate_name(fact.name) for fact in settings.fact_types if fact.single_valued is not None}
+        is_set = declared.name in names
+        return Meaning(declared.name, declared.single_valued, declared.family, declared=is_set)
+    if stored is not None:
+        return _meaning(stored["canonical"], stored["single_valued"])
+    rule = vocabulary.canonical_predicate(name)
+    return Meaning(rule.name, rule.single_valued, rule.family) if rule else None
+
+
+def _meaning(canonical: str, single_valued: bool | None, *, declared: bool = False) -> Meaning:  # noqa: FBT001
+    rule = vocabulary.canonical_predicate(canonical)
+    return Meaning(canonical, single_valued, rule.family if rule else None, declared=declared)
+
+
+def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
+    """Return what the model said, its canonical name brought to the one that the rules or the settings have for it."""
+    name = predicate_name(answer.canonical)
+    meaning = _look_up(name, None, settings) or Meaning(name, answer.one_at_a_time)
+    single_valued = meaning.single_valued if meaning.single_valued is not None else answer.one_at_a_time
+    return NewPredicate(answer.name, meaning.name, single_valued)

@@ -6,7 +6,7 @@ import pytest
 
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.queries import facts as cypher
-from kg_memory.ingestion.predicates import MOST_SHOWN, Meaning, find_meanings
+from kg_memory.ingestion.facts import MOST_SHOWN, Meaning, find_meanings
 from kg_memory.ingestion.records import NewPredicate
 from kg_memory.llm.prompts.answers import CanonicalPredicates
 from kg_memory.models.ontology import FactType
