@@ -166,7 +166,7 @@ def test_a_wrong_use_is_exit_code_2_before_anything_is_opened(
         ("stats --namespace ''", "namespace must be a non-empty string"),
         ("stats --url http://x", "falkor://"),
         ("stats --url falkor://127.0.0.1:1", "cannot be reached"),
-        ("watch --once --since 'no time at all'", "--since must be a time"),
+        ("changes --since 'no time at all'", "--since must be a time"),
     ],
 )
 def test_an_error_is_one_message_without_a_traceback(run: Run, line: str, says: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from kg_memory.contrib import estimate, maintainer
 from kg_memory.contrib.profile import queries as profiles
 from kg_memory.contrib.reports import queries as reports
-from kg_memory.contrib.watch import news
+from kg_memory.contrib.server import news
 from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key

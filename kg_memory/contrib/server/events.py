@@ -17,9 +17,9 @@ from starlette.responses import Response, StreamingResponse
 from kg_memory.contrib.server.access import Access, Reading
 from kg_memory.contrib.server.endpoints import NAMESPACE, describe
 from kg_memory.contrib.server.limits import STREAMS, Held
+from kg_memory.contrib.server.news import OVERLAP, Seen, Watch
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.contrib.server.service import Service
-from kg_memory.contrib.watch.news import OVERLAP, Seen, Watch
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor.rows import Row, tell_times
 from kg_memory.models.graph import Change
