@@ -34,7 +34,7 @@ EXTRAS = {
     "cli": "import rich",
     "agents": "from kg_memory.adapters import KGMemoryMiddleware",
     "server": "import kg_memory.contrib.server.app, kg_memory.contrib.server.mcp.server, uvicorn",
-    "evaluate": "import kg_memory.contrib.evaluation.report, matplotlib, langchain",
+    "evaluate": "import kg_memory.contrib.evaluation.report, langchain",
     "bench": "import graphiti_core, matplotlib",
 }
 """What each extra makes possible; `docs`, `test` and `dev` are installed by make."""

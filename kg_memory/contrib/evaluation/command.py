@@ -18,9 +18,9 @@ the same command goes on where it was stopped or killed, and no question is paid
 data sets: kg-memory evaluate --list shows them, with licences and where to get the files
 systems:   ours, ours:offline, ours:economy, ours:standard, ours:thorough, full, bm25, dense, hybrid;
            my_package.module:function for your own and for other libraries (docs/evaluation.md)
-models:    by their LangChain names: openai:gpt-5-mini, anthropic:..., ollama:...; keys as each provider has them, and
-           OPENAI_BASE_URL for any server that speaks OpenAI's protocol. The systems read by --model (default: the
-           reader), or offline with --model offline.
+models:    openai:gpt-5-mini, anthropic:..., ollama:...; keys as each provider has them, and OPENAI_BASE_URL for any
+           server that speaks OpenAI's protocol. The systems read by --model (default: the reader), or offline with
+           --model offline.
 
 examples:
   kg-memory evaluate --dataset niah --system ours,bm25 --retrieval-only

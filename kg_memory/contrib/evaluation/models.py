@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from threading import Lock
 from typing import Any
 from uuid import UUID
@@ -15,70 +16,35 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.outputs import LLMResult
 
-from kg_memory.errors import BudgetSpent, KGMemoryError, MissingExtra, ModelError, ModelUnavailable, SettingsError
-from kg_memory.llm.embeddings import NO_KEY, limiter_of, secrets_of
-from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, tokens_by_bytes, with_retries
-from kg_memory.memory.open import embeddings as open_offline
-from kg_memory.memory.open import rules
+from kg_memory.errors import BudgetSpent
+from kg_memory.llm.chat import open_chat_model, to_error
+from kg_memory.llm.embeddings import limiter_of, secrets_of
+from kg_memory.llm.retry import RetryPolicy, diagnose, tokens_by_bytes, with_retries
+from kg_memory.memory import open as opening
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.effects import Call
+from kg_memory.runtime.effects import Call, in_thread
 from kg_memory.runtime.flow import run
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens
 
-EXAMPLE = "openai:gpt-5-mini"
 Prices = Mapping[str, tuple[float, float]]
 """The money for a million tokens read and written, by the name of the model."""
 
 
 def open_chat(name: str, ledger: Ledger) -> BaseChatModel:
-    """Open the chat model *name*, ``provider:model``, whose calls *ledger* counts.
+    """Open the chat model *name*, as the memory does by the settings of the environment; *ledger* counts its calls.
 
-    OpenAI's and compatible ones get the key and the URL of the settings.
-
-    Raises: `SettingsError` for an unknown provider or a missing key, `MissingExtra` if its package is missing.
+    Raises: `SettingsError` for a missing key or package.
     """
-    try:
-        from langchain.chat_models import init_chat_model  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtra("models by name need LangChain: pip install 'temporal-kg-memory[evaluate]'") from None
-    model: BaseChatModel = _open(init_chat_model, name)
+    settings = Settings.from_env()
+    model = open_chat_model(name.removeprefix("openai:"), settings.base_url, settings.api_key)
     model.callbacks = [Meter(name, ledger)]
     return model
 
 
 def open_embeddings(name: str) -> Embeddings:
-    """Open the embedding model *name*: ``offline`` or ``provider:model``. Raises: as `open_chat`."""
-    if name == OFFLINE:
-        return open_offline(OFFLINE, Settings.from_env(), rules())
-    try:
-        from langchain.embeddings import init_embeddings  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtra("models by name need LangChain: pip install 'temporal-kg-memory[evaluate]'") from None
-    model: Embeddings = _open(init_embeddings, name, check_embedding_ctx_length=False)
-    return model
-
-
-def _open(init: Any, name: str, **openai: Any) -> Any:
-    settings = Settings.from_env()
-    provider = name.partition(":")[0] if ":" in name else ""
-    options: dict[str, Any] = {}
-    if provider == "openai" or (not provider and settings.base_url):
-        options = {**openai, "base_url": settings.base_url, "api_key": settings.api_key}
-        options["api_key"] = options["api_key"] or (NO_KEY if settings.base_url else None)
-        options = {key: value for key, value in options.items() if value is not None}
-        name = name if provider else f"openai:{name}"
-    try:
-        return init(name, **options)
-    except ImportError as error:
-        raise MissingExtra(f"the model {name}: {_first_line(error)}") from None
-    except Exception as error:  # noqa: BLE001 - each provider has errors of its own
-        hint = f"write provider:model, such as {EXAMPLE}, and set the provider's API key, or OPENAI_BASE_URL"
-        raise SettingsError(f"the model {name!r} cannot be opened ({_first_line(error)}): {hint}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """Open the embedding model *name*: ``offline``, or one of OpenAI or a compatible server. Raises: as `open_chat`."""
+    return opening.embeddings(name.removeprefix("openai:"), Settings.from_env(), opening.rules())
 
 
 class Asker:
@@ -88,43 +54,25 @@ class Asker:
         self.name = name
         self._model = open_chat(name, ledger)
         self._limiter = limiter_of(self._model, name)
-        self._options: dict[str, Any] = {"temperature": 0}
+        self._options: dict[str, Any] = {}
 
     def ask(self, text: str) -> str:
         """Return the answer to *text*.
 
         Raises: `BudgetSpent`; `SettingsError` for a wrong key or name; `ModelUnavailable`, `ModelError`.
         """
-        options = self._options
+        ask = partial(self._model.invoke, [HumanMessage(text)], **self._options)
+        flow = with_retries(in_thread(ask), RetryPolicy(), self._limiter, tokens=tokens_by_bytes(text))
         try:
-            answer = self._ask(text, options)
+            return str(run(flow, Call.run).text).strip()
         except BudgetSpent:
             raise
         except Exception as error:  # noqa: BLE001 - raised below
             failure = diagnose(error, secrets_of(self._model))
-            if not options or failure.status != 400 or "temperature" not in failure.reason:
-                raise _error(self.name, failure) from failure.cause
-            self._options = {}
-            return self.ask(text)
-        return answer
-
-    def _ask(self, text: str, options: dict[str, Any]) -> str:
-        messages = [HumanMessage(text)]
-        call = Call(lambda: self._model.invoke(messages, **options), lambda: self._model.ainvoke(messages, **options))
-        flow = with_retries(call, RetryPolicy(), self._limiter, tokens=tokens_by_bytes(text))
-        message = run(flow, lambda effect: effect.run())
-        return str(message.text).strip()
-
-
-def _error(name: str, failure: Failure) -> KGMemoryError:
-    said = f"the model {name} failed ({failure.kind}: {failure.reason})"
-    if failure.status in (401, 403):
-        return SettingsError(f"{said}: set the right API key")
-    if failure.status == 404:
-        return SettingsError(f"{said}: check the model's name and the base URL")
-    if failure.transient:
-        return ModelUnavailable(f"{said}: try again later, what is answered is kept")
-    return ModelError(f"{said}: check the server's log; a context that is too long needs another model")
+            if self._options or failure.status != 400 or "temperature" not in failure.reason:
+                raise to_error(failure, self.name) from failure.cause
+        self._options = {"temperature": None}
+        return self.ask(text)
 
 
 # Costs

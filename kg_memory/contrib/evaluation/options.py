@@ -14,26 +14,19 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from kg_memory.contrib.evaluation.datasets.assistants import BEAM, LONGMEMEVAL
+from kg_memory.contrib.evaluation.datasets.niah import NIAH
+from kg_memory.contrib.evaluation.datasets.people import DMR, LOCOMO
 from kg_memory.contrib.evaluation.judges import MODES
 from kg_memory.contrib.evaluation.models import Prices
 from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question, System, Tools
 from kg_memory.contrib.evaluation.results import question_key
+from kg_memory.contrib.evaluation.systems import open_baseline, open_ours
 from kg_memory.errors import InputError, MissingExtra
 
-DATASETS = {
-    "beam": "datasets.assistants:BEAM",
-    "dmr": "datasets.people:DMR",
-    "locomo": "datasets.people:LOCOMO",
-    "longmemeval": "datasets.assistants:LONGMEMEVAL",
-    "niah": "datasets.niah:NIAH",
-}
-SYSTEMS = {
-    "bm25": "systems:open_bm25",
-    "dense": "systems:open_dense",
-    "full": "systems:FullContext",
-    "hybrid": "systems:open_hybrid",
-    "ours": "systems:open_ours",
-}
+DATASETS = {dataset.name: dataset for dataset in (BEAM, DMR, LOCOMO, LONGMEMEVAL, NIAH)}
+BASELINES = ("bm25", "dense", "full", "hybrid")
+SYSTEMS = (*BASELINES, "ours")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +145,7 @@ def find_dataset(name: str) -> Dataset:
 
     Raises: `InputError` if there is none.
     """
-    found = _load(DATASETS, name, "data set")
+    found = DATASETS.get(name) or _load(name, "data set", DATASETS)
     if not isinstance(found, Dataset):
         raise InputError(
             f"data set {name!r} must be a kg_memory.contrib.evaluation.records.Dataset, got {type(found).__name__}"
@@ -166,24 +159,22 @@ def find_system(name: str) -> Callable[[Tools], System]:
     Raises: `InputError` if there is none, `MissingExtra` if a package that it needs is not installed.
     """
     own, _, plan = name.partition(":")
-    if own == "ours" and plan:
-        return partial(_load(SYSTEMS, own, "system"), plan=plan)
-    opener: Callable[[Tools], System] = _load(SYSTEMS, name, "system")
+    if own == "ours":
+        return partial(open_ours, plan=plan or None)
+    if name in BASELINES:
+        return partial(open_baseline, name=name)
+    opener: Callable[[Tools], System] = _load(name, "system", SYSTEMS)
     return opener
 
 
-def _load(table: Mapping[str, str], name: str, kind: str) -> Any:
-    if name in table:
-        module, _, attribute = f"{__package__}.{table[name]}".partition(":")
-    else:
-        module, _, attribute = name.partition(":")
-        if not attribute:
-            raise InputError(
-                f"unknown {kind} {name!r}: use one of {', '.join(table)}, or package.module:name for your own"
-            )
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.insert(0, here)
+def _load(name: str, kind: str, known: Iterable[str]) -> Any:
+    """Return the user's object ``package.module:attribute``, also of a module in the working folder."""
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise InputError(f"unknown {kind} {name!r}: use one of {', '.join(known)}, or package.module:name for your own")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
     try:
         return getattr(import_module(module), attribute)
     except AttributeError:

@@ -14,12 +14,12 @@ from kg_memory.cli.output import Screen, confirm, count_noun, is_terminal
 from kg_memory.contrib.evaluation import report
 from kg_memory.contrib.evaluation.judges import MODES, judge_prompt, reader_prompt
 from kg_memory.contrib.evaluation.models import price_of
-from kg_memory.contrib.evaluation.options import DATASETS, SYSTEMS, Options, find_dataset
+from kg_memory.contrib.evaluation.options import DATASETS, SYSTEMS, Options
 from kg_memory.contrib.evaluation.records import Conversation, System
 from kg_memory.contrib.evaluation.report import Figures
 from kg_memory.contrib.evaluation.results import question_key
 from kg_memory.contrib.evaluation.run import Evaluation, open_evaluation
-from kg_memory.errors import InputError, MissingExtra
+from kg_memory.errors import InputError
 from kg_memory.models.operations import Usage
 from kg_memory.settings import OFFLINE
 from kg_memory.text.tokenise import estimate_tokens
@@ -69,8 +69,7 @@ def _options(arguments: Namespace) -> Options:
 
 
 def _list(screen: Screen) -> int:
-    datasets = [find_dataset(name) for name in DATASETS]
-    rows = [(one.name, one.title, ", ".join(one.variants), one.licence, one.source) for one in datasets]
+    rows = [(one.name, one.title, ", ".join(one.variants), one.licence, one.source) for one in DATASETS.values()]
     if screen.as_json:
         screen.json({"datasets": list(DATASETS), "systems": list(SYSTEMS)})
         return 0
@@ -134,7 +133,7 @@ def _progress(screen: Screen) -> Callable[[str], None]:
 
 
 def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
-    """Write the report and the plot, and print the tables."""
+    """Write the report, and print the tables."""
     options, results = evaluation.options, evaluation.results
     wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name
@@ -160,14 +159,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
         for head, *rows in tables:
             screen.table(head, rows)
             screen.line()
-    written = [f"{path}", f"{results.path}"]
-    if modes:
-        try:
-            report.draw(found, f"{evaluation.dataset.title}, reader {options.reader}", options.out / report.PLOT)
-            written.append(f"{options.out / report.PLOT}")
-        except MissingExtra as error:
-            screen.note(str(error))
-    screen.note(f"Written: {', '.join(written)}")
+    screen.note(f"Written: {path}, {results.path}")
     return found
 
 

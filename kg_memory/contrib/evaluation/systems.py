@@ -211,10 +211,13 @@ def embed(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarra
     return vectors / np.where(lengths == 0, 1, lengths)
 
 
-class TurnSearch:
-    """Ranks episodes with *index*, which makes the scores of a conversation; keeps those of the latest."""
+class Baseline:
+    """Ranks episodes with *index*, which makes the scores of a conversation; without one, gives the whole conversation.
 
-    def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores]) -> None:
+    Keeps the scores of the latest conversation.
+    """
+
+    def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:
         self.name = name
         self._index = index
         self._scores: dict[str, Scores] = {}
@@ -223,72 +226,41 @@ class TurnSearch:
     def ingest(self, conversation: Conversation) -> None:
         """Index the episodes."""
         with self._lock:
-            if conversation.name not in self._scores:
+            if self._index is not None and conversation.name not in self._scores:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the best episodes that fit, in the order in which they were said."""
-        ranked = best(self._scores[conversation.name](question.text))
-        sources = tuple(conversation.episodes[place].source_id or "" for place in ranked[:DEPTH])
-        text = pack([conversation.episodes[place] for place in ranked], max_tokens)
+        """Return the best episodes that fit, in the order in which they were said; or all, whatever their length."""
+        episodes, sources = conversation.episodes, tuple[str, ...]()
+        if self._index is None:
+            text = "\n".join(map(line, episodes))
+        else:
+            ranked = best(self._scores[conversation.name](question.text))
+            sources = tuple(episodes[place].source_id or "" for place in ranked[:DEPTH])
+            text = pack([episodes[place] for place in ranked], max_tokens)
         return Retrieved(text, sources, estimate_tokens(text))
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return no cost: only the embedding model is called."""
-        del conversation
+        """Return no cost, as only the embedding model is called, and the tokens of a context."""
+        if self._index is None:
+            max_tokens = sum(estimate_tokens(line(episode)) for episode in conversation.episodes)
         return Usage(), max_tokens
 
     def close(self) -> None:
         """Release nothing."""
 
 
-def open_bm25(tools: Tools) -> TurnSearch:
-    """Open the search by words; it needs no model."""
-    del tools
-    return TurnSearch("bm25", lambda episodes: bm25(bags_of_words(episodes)))
-
-
-def open_dense(tools: Tools) -> TurnSearch:
-    """Open the search by vectors."""
+def open_baseline(tools: Tools, name: str) -> System:
+    """Open the baseline *name*: ``bm25``, ``dense``, ``hybrid`` or ``full``."""
     model = tools.embeddings
-    return TurnSearch("dense", lambda episodes: cosine(embed(episodes, model), model))
 
+    def words(episodes: Sequence[EpisodeInput]) -> Scores:
+        return bm25(bags_of_words(episodes))
 
-def open_hybrid(tools: Tools) -> TurnSearch:
-    """Open the search by words and vectors, half each."""
-    model = tools.embeddings
-    return TurnSearch(
-        "hybrid", lambda episodes: both(bm25(bags_of_words(episodes)), cosine(embed(episodes, model), model))
-    )
+    def vectors(episodes: Sequence[EpisodeInput]) -> Scores:
+        return cosine(embed(episodes, model), model)
 
+    def both_halves(episodes: Sequence[EpisodeInput]) -> Scores:
+        return both(words(episodes), vectors(episodes))
 
-class FullContext:
-    """Returns the whole conversation, whatever its length."""
-
-    name = "full"
-
-    def __init__(self, tools: Tools) -> None:
-        del tools
-        self._texts: dict[str, Retrieved] = {}
-
-    def ingest(self, conversation: Conversation) -> None:
-        """Do nothing: there is no memory."""
-
-    def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the conversation; *max_tokens* does not cut it."""
-        del question, max_tokens
-        return self._text(conversation)
-
-    def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return no cost, and the length of the conversation."""
-        del max_tokens
-        return Usage(), self._text(conversation).tokens
-
-    def _text(self, conversation: Conversation) -> Retrieved:
-        if conversation.name not in self._texts:
-            text = "\n".join(map(line, conversation.episodes))
-            self._texts = {conversation.name: Retrieved(text, (), estimate_tokens(text))}  # the latest alone
-        return self._texts[conversation.name]
-
-    def close(self) -> None:
-        """Release nothing."""
+    return Baseline(name, {"bm25": words, "dense": vectors, "hybrid": both_halves, "full": None}[name])

@@ -225,7 +225,7 @@ class ChatModel:
                 elif fallback is not None and _is_unsupported(error, failure):
                     form = fallback
                 else:
-                    raise _to_error(failure, self.name) from failure.cause
+                    raise to_error(failure, self.name) from failure.cause
                 continue
             ask.meter(reply.usage)
             telemetry.count_tokens(self.name, reply.usage)
@@ -323,7 +323,8 @@ def _is_too_long(failure: Failure) -> bool:
     return "context" in words and any(word in words for word in ("length", "size", "window", "exceed", "maximum"))
 
 
-def _to_error(failure: Failure, name: str) -> KGMemoryError:
+def to_error(failure: Failure, name: str) -> KGMemoryError:
+    """Return the error for a request to the model *name* that failed, with its remedy."""
     status = failure.status
     remedies = (
         (failure.filtered, ModelRefusal, "leave this content out, or try another model"),
