@@ -21,7 +21,7 @@ USED = (
 COPIES = "+graph.copy +client|setname +client|list +watch +unwatch +multi +exec +rename".split()
 FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +hvals +xrevrange".split()
 WAITING = "+wait +role".split()
-WORKING = "+xadd +xgroup +xreadgroup +xautoclaim +xack +xdel +eval".split()
+WORKING = "+xadd +expire +xread +eval".split()
 ERASING = "+graph.config|get +graph.slowlog +slowlog|reset +info +config|get +bgrewriteaof +bgsave".split()
 
 

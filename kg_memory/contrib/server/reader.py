@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 
 from kg_memory.contrib.leases import Lease, Leases
 from kg_memory.errors import (
@@ -42,10 +40,6 @@ def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> flo
     return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
 
 
-Turn = Callable[[str], AbstractContextManager[None]]
-"""Made for a namespace, and held while it is read."""
-
-
 class _StoppedError(Exception):
     """The server stops, or another process reads the namespace by now: what is not read yet stays saved."""
 
@@ -57,10 +51,8 @@ class Reader:
     saved: the next start reads the rest. Its methods belong to one event loop.
     """
 
-    def __init__(
-        self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None, turn: Turn = lambda _: nullcontext()
-    ) -> None:
-        self._memory, self._slots, self._turn = memory, asyncio.Semaphore(at_once), turn
+    def __init__(self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None) -> None:
+        self._memory, self._slots = memory, asyncio.Semaphore(at_once)
         self._leases = leases or Leases(memory.driver.store.database)
         self._due: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -145,10 +137,9 @@ class Reader:
             if lease is None:
                 self._due.add(namespace)
                 return TAKEN
-            with self._turn(namespace):
-                read = await self._memory.episodes.aresume(
-                    namespace=namespace, limit=TURN, progress=lambda _: self._check(lease)
-                )
+            read = await self._memory.episodes.aresume(
+                namespace=namespace, limit=TURN, progress=lambda _: self._check(lease)
+            )
         waiting = sum(result.status == EpisodeStatus.WAITING for result in read)
         if len(read) == TURN > waiting:
             self._due.add(namespace)

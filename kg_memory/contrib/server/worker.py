@@ -1,8 +1,9 @@
 """``kg-memory worker``: processes that read what servers save, as many as are needed.
 
-A stream in the database has a hint for each namespace in which something was saved. The workers are one consumer group:
-each hint goes to one of them, and to another one if it ends before the namespace is read. Hints only make it fast: what
-is unread is known by the graphs themselves, and each worker looks through them now and then.
+A stream in the database has a hint for each namespace in which something was saved. Every worker follows it, and the
+one that gets the lease on the namespace reads it; the others try again until the lease is free, so they go on where
+that one is killed. Hints only make it fast: what is unread is known by the graphs themselves, and each worker looks
+through them now and then.
 """
 
 from __future__ import annotations
@@ -12,27 +13,26 @@ import logging
 import signal
 import time
 from argparse import Namespace
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from typing import Any
 
 from kg_memory.cli.command import open_memory
 from kg_memory.cli.output import Screen
 from kg_memory.contrib.leases import SECONDS, Leases
 from kg_memory.contrib.server.reader import Reader, pause_after
-from kg_memory.errors import DatabaseUnavailable, KGMemoryError, QueryError
+from kg_memory.errors import DatabaseUnavailable, KGMemoryError
 from kg_memory.falkor.connect import Database
-from kg_memory.ingestion.interrupted import READER
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.validation import validate_count
 
 logger = logging.getLogger("kg_memory.contrib.server")
 
-STREAM, GROUP, FIELD = "kg-saved", "workers", "namespace"
-LONGEST = 100_000
-"""Hints that the stream keeps, about."""
+STREAM, FIELD = "kg-saved", "namespace"
+FIRST = "0-0"
+"""The id before that of any hint."""
+LONGEST, KEPT_SECONDS = 10_000, 600
+"""Hints that the stream keeps, about, and seconds after the last one in which it is there."""
 AT_ONCE = 100
 """Hints that a worker takes at once."""
 LOOK_SECONDS, LOOK_WITHOUT_HINTS = 60.0, 5.0
@@ -75,6 +75,7 @@ class Outbox:
             del self._due[namespace]
             try:
                 await self._database.acommand("XADD", STREAM, "MAXLEN", "~", LONGEST, "*", FIELD, namespace, at=STREAM)
+                await self._database.acommand("EXPIRE", STREAM, KEPT_SECONDS, at=STREAM)
             except DatabaseUnavailable as error:
                 if not failures:
                     logger.warning("workers are told later: %s", describe_error(error))
@@ -99,12 +100,7 @@ class Worker:
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._database: Database = memory.driver.store.database
-        self._reader = Reader(memory, at_once, Leases(self._database, lease_seconds), self._settle)
-        self._hints: defaultdict[str, list[str]] = defaultdict(list)
-        """The ids of the hints by namespace, until what they tell of is read."""
-        self._read: list[str] = []
-        """The ids of hints of what is read."""
-        self._patience = int(lease_seconds * 1000)
+        self._reader = Reader(memory, at_once, Leases(self._database, lease_seconds))
         self._look_seconds = look_seconds
         self._stopping = asyncio.Event()
 
@@ -120,14 +116,10 @@ class Worker:
         await self._reader.stop(STOP_SECONDS)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-        with suppress(KGMemoryError):
-            await self._take_off()
-            if not any(self._hints.values()):  # a consumer that is removed takes its hints along
-                await self._do("XGROUP", "DELCONSUMER", STREAM, GROUP, READER.id)
 
     async def _follow(self) -> None:
         looked, took, failures = time.monotonic(), 0.0, 0
-        grouped = False
+        last = FIRST
         while not self._stopping.is_set():
             pause = max(LOOK_WITHOUT_HINTS, LOOKING * took) if failures else self._look_seconds
             if time.monotonic() - looked >= min(pause, self._look_seconds):
@@ -136,65 +128,27 @@ class Worker:
                 looked = time.monotonic()
                 took = looked - began
             try:
-                if not grouped:
-                    await self._make_group()
-                    grouped = True
-                await self._take_off()
-                left = await self._do("XAUTOCLAIM", STREAM, GROUP, READER.id, self._patience, "0-0", "COUNT", AT_ONCE)
-                self._take(left[1])
-                told = await self._do(
-                    "XREADGROUP", "GROUP", GROUP, READER.id, "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, ">"
-                )
-                for _, hints in _pairs(told):
-                    self._take(hints)
+                hints = await self._read_hints(last)
                 failures = 0
             except KGMemoryError as error:
-                grouped = False  # the stream may be gone with the database
+                last = FIRST  # the stream may be another one by now
                 failures += 1
                 logger.warning("the worker looks again in %.1f s: %s", pause_after(failures), describe_error(error))
                 await asyncio.sleep(pause_after(failures))
+                continue
+            for last, namespace in hints:  # noqa: B007 - the last one's id
+                self._reader.wake(namespace)
 
-    async def _make_group(self) -> None:
-        try:
-            await self._do("XGROUP", "CREATE", STREAM, GROUP, "0", "MKSTREAM")
-        except QueryError as error:
-            if "BUSYGROUP" not in str(error):
-                raise
-
-    async def _do(self, *words: str | int) -> Any:
-        """Do a command on the stream, at the server that has it."""
+    async def _read_hints(self, last: str) -> list[tuple[str, str]]:
+        """Return the ids and the namespaces of the hints after *last*, as soon as there are some."""
+        words = ("XREAD", "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, last)
         try:
             async with asyncio.timeout(ANSWERED_IN):
-                return await self._database.acommand(*words, at=STREAM)
+                answer = await self._database.acommand(*words, at=STREAM)
         except TimeoutError:
             raise DatabaseUnavailable("the server of the workers' stream does not answer; see that it runs") from None
-
-    def _take(self, hints: Any) -> None:
-        for id_, fields in hints:
-            if fields is None:  # it was deleted meanwhile
-                continue
-            namespace = dict(_pairs(fields))[FIELD]
-            if id_ not in self._hints[namespace]:
-                self._hints[namespace].append(id_)
-            self._reader.wake(namespace)
-
-    @contextmanager
-    def _settle(self, namespace: str) -> Iterator[None]:
-        """Have the hints of *namespace* that came before it was read taken off the stream after that."""
-        hints = self._hints.pop(namespace, [])
-        try:
-            yield
-        except BaseException:
-            self._hints[namespace] = [*hints, *self._hints[namespace]]
-            raise
-        self._read += hints
-
-    async def _take_off(self) -> None:
-        """Take hints of what is read off the stream."""
-        while read := self._read[:AT_ONCE]:
-            await self._do("XACK", STREAM, GROUP, *read)
-            await self._do("XDEL", STREAM, *read)
-            del self._read[: len(read)]
+        hints = (hint for _, own in _pairs(answer) for hint in own)
+        return [(id_, dict(_pairs(fields))[FIELD]) for id_, fields in hints]
 
 
 def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
