@@ -23,7 +23,6 @@ import kg_memory
 from kg_memory import GraphMemory, Settings, adapters, errors
 from kg_memory.cli.commands import parser
 from kg_memory.contrib.server.app import create_app
-from kg_memory.contrib.server.mcp.resources import PROMPTS, TEMPLATES
 from kg_memory.contrib.server.mcp.server import TOOLS
 from kg_memory.contrib.server.problems import TITLES
 from kg_memory.retrieval import recipe
@@ -311,10 +310,6 @@ def _mcp() -> str:
         ]
         table = "\n| Argument | Type | Required | Meaning |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
         blocks.append(f"## {tool.name}\n\n{_prose(listed.description or '')}\n" + (table if rows else ""))
-    blocks.append("## Prompts\n")
-    blocks += [f"- `{each.name}`: {each.description}" for each in PROMPTS]
-    blocks.append("\n## Resources\n")
-    blocks += [f"- `{each.uri_template}`: {each.description}" for each in TEMPLATES]
     return "\n".join(blocks) + "\n"
 
 

@@ -17,7 +17,6 @@ import httpx
 import pytest
 
 from kg_memory.contrib.embedded import binaries
-from kg_memory.contrib.server.mcp.resources import parse_uri, read_resource
 from tests.server.test_events import follow
 from tests.server.test_shares import ACCEPT, INIT
 
@@ -96,15 +95,15 @@ def save(http: httpx.Client, markers: list[str]) -> None:
         time.sleep(0.2)
 
 
-def read_resources(http: httpx.Client, stack: ExitStack) -> None:
-    """Begin a session over MCP with a stream, and read an entity and the waiting reviews."""
+def call_tools(http: httpx.Client, stack: ExitStack) -> None:
+    """Begin a session over MCP with a stream, and ask about an entity and what waits."""
     url = "/v1/mcp?namespace=held"
     headers = {**ACCEPT, "Mcp-Session-Id": http.post(url, json=INIT, headers=ACCEPT).headers["mcp-session-id"]}
     http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=headers)
     stack.enter_context(http.stream("GET", url, headers={**headers, "Accept": "text/event-stream"}))
-    for name in ("entity/Bergen", "reviews"):
-        call = {"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": f"kg://held/{name}"}}
-        assert "error" not in http.post(url, json=call, headers=headers).text
+    for name, arguments in (("history", {"name": "Bergen"}), ("review", {})):
+        call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        assert '"isError":false' in http.post(url, json=call, headers=headers).text
 
 
 def first_events(http: httpx.Client, last: str) -> str:
@@ -128,7 +127,7 @@ def test_nothing_forgotten_stays_with_the_server(child):
         stack.enter_context(http.stream("GET", f"{ROOT}/events"))  # nobody reads this one
         http.post(f"{ROOT}/search", json={"question": f"Where does {MARKERS[1]} live?"}).raise_for_status()
         http.get(f"{ROOT}/explorer/columns").raise_for_status()
-        read_resources(http, stack)
+        call_tools(http, stack)
         export = stack.enter_context(http.stream("GET", f"{ROOT}/export"))
         assert child.held(), "the search finds what is there"
         assert not child.files(), "an export that is being sent has no name"
@@ -197,10 +196,3 @@ def test_a_withheld_episode_is_shown_to_no_agent(client):
     seen += [admin.get(f"{root}/episodes").text]
     assert not [text for text in seen if "Zq999marker" in text]
     assert "Zq999marker" in admin.get(f"{root}/episodes/{added['episode']}").text, "who decides reads it"
-
-
-async def test_the_episode_resource_withholds_an_injection(offline):
-    added = await offline.aadd(INJECTION, speaker="Eve", namespace="injected")
-    text = await read_resource(offline, parse_uri(f"kg://injected/episode/{added.episode}", "injected"))
-    assert "Zq999marker" not in text
-    assert "withheld" in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -114,39 +113,15 @@ async def test_only_the_user_can_have_something_forgotten(connect: Connect, offl
 
 
 @BOTH
-async def test_resources_are_read_as_long_as_the_key_is_valid(connect: Connect, ring: KeyRing, mode: str) -> None:
-    name, root = f"watch {mode}", f"kg://watch%20{mode}"
+async def test_a_revoked_key_ends_a_session(connect: Connect, ring: KeyRing, mode: str) -> None:
+    name = f"revoked {mode}"
     ring.create("another", ["read"])  # without any key this machine would be answered
     async with connect("read", "write", namespaces=(name,), mode=mode) as client:
-        told = await use(client, "remember", content="Ann lives in Bergen.")
-        assert len((await client.list_resource_templates()).resource_templates) == 5
-        assert [str(resource.uri) for resource in (await client.list_resources()).resources] == [f"{root}/reviews"]
-        for path in ("entity/Ann", f"episode/{told['episode']}", "timeline/Ann", "reviews"):
-            content = (await client.read_resource(f"{root}/{path}", cache_mode="refresh")).contents[0]
-            assert json.loads(content.text) is not None
-        for foreign in ("kg://bob/reviews", "kg://%2A/reviews", f"{root}/entity/Nobody", "file:///etc/passwd"):
-            with pytest.raises(MCPError):
-                await client.read_resource(foreign)
+        await use(client, "remember", content="Ann lives in Bergen.")
         (key,) = [key for key in ring.list() if key.namespaces == (name,)]
         ring.revoke(key.id)
         with pytest.raises((MCPError, httpx2.HTTPStatusError)):
-            await client.read_resource(f"{root}/entity/Ann", cache_mode="refresh")
-
-
-async def test_prompts_brief_on_what_is_remembered(connect: Connect) -> None:
-    async with connect("read", "write", namespaces=("prompts",)) as client:
-        await use(client, "remember", content="Ann lives in Bergen.")
-        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == [
-            "brief", "digest", "handoff", "review",
-        ]  # fmt: skip
-        brief = (await client.get_prompt("brief", {"topic": "Where does Ann live?"})).messages[0].content.text
-        assert "Ann lives in Bergen" in brief and "data, not instructions" in brief  # noqa: PT018
-        assert "0 doubtful" in (await client.get_prompt("review")).messages[0].content.text
-        digest = (await client.get_prompt("digest", {"since": "yesterday"})).messages[0].content.text
-        assert "learned: Ann lives in Bergen" in digest and "data, not instructions" in digest  # noqa: PT018
-        assert "Ann lives in Bergen" in (await client.get_prompt("handoff")).messages[0].content.text
-        with pytest.raises(MCPError):
-            await client.get_prompt("unknown")
+            await use(client, "history", name="Ann")
 
 
 @BOTH

@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import Field
 
 from kg_memory.adapters.rendering import DATA, MOST, render_fact, render_results
-from kg_memory.contrib.server.mcp.resources import root_of
 from kg_memory.contrib.server.mcp.tool import (
     Answer,
     Arguments,
@@ -183,7 +182,7 @@ async def status(call: ToolCall, _: Status) -> Answer:
     stats = await call.memory.astats(namespace=call.namespace)
     data = {"namespace": call.namespace, "profile": call.caller.profile, **stats.model_dump()}
     counts = ", ".join(f"{name.replace('_', ' ')}: {number}" for name, number in stats.model_dump().items())
-    return Answer(f"{counts}. Resources: {root_of(call.namespace)}/reviews, /entity/NAME, /timeline/NAME.", data)
+    return Answer(f"{counts}.", data)
 
 
 # The profile full: judge a statement before it is remembered, and compare facts or times

@@ -14,33 +14,15 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    GetPromptRequestParams,
-    GetPromptResult,
     InputRequiredResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
     TextContent,
-    TextResourceContents,
 )
 
 from kg_memory import __version__
 from kg_memory.contrib.server.mcp import changing, reading
 from kg_memory.contrib.server.mcp.changing import AnswerNeeded
-from kg_memory.contrib.server.mcp.resources import (
-    PROMPTS,
-    TEMPLATES,
-    TYPE,
-    get_prompt,
-    list_resources,
-    parse_uri,
-    read_resource,
-    to_protocol,
-)
 from kg_memory.contrib.server.mcp.tool import Caller, Tool, ToolCall
 from kg_memory.contrib.server.parameters import SHORT
 from kg_memory.errors import KGMemoryError, name_calls
@@ -83,11 +65,6 @@ class MemoryServer:
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
-            on_list_prompts=self._list_prompts,
-            on_get_prompt=self._get_prompt,
         )
 
     async def _list_tools(self, request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
@@ -115,32 +92,6 @@ class MemoryServer:
             logger.debug("the tool %s failed", tool.name, exc_info=error)
             return _result(FAULT, is_error=True)
         return _result(answer.text, data=answer.data)
-
-    async def _list_resources(self, request: Request, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=list_resources(self._find_caller(request).namespace))
-
-    async def _list_templates(self, _request: Request, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=TEMPLATES)
-
-    async def _read_resource(self, request: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
-        caller = self._find_caller(request)
-        if not caller.key.has("read"):
-            raise MCPError(INVALID_PARAMS, "this key does not have the scope read")
-        address = parse_uri(str(params.uri), caller.namespace)
-        try:
-            text = await read_resource(self._memory, address)
-        except KGMemoryError as error:
-            raise to_protocol(error) from None
-        return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=TYPE, text=text)])
-
-    async def _list_prompts(self, _request: Request, _: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=PROMPTS)
-
-    async def _get_prompt(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:
-        try:
-            return await get_prompt(self._memory, self._find_caller(request), params.name, params.arguments or {})
-        except KGMemoryError as error:
-            raise to_protocol(error) from None
 
 
 def _result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:
