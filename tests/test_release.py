@@ -31,7 +31,7 @@ print("\\n---\\n".join(text for name, text in Chart.load(folder).render(values).
 VERSION = "9.8.7"
 EXTRAS = {
     "offline": "from kg_memory.contrib.offline.embeddings import LocalEmbeddings; LocalEmbeddings().embed_query('Oslo')",
-    "cli": "import rich",
+    "cli": "import shtab",
     "agents": "from kg_memory.adapters import KGMemoryMiddleware",
     "server": "import kg_memory.contrib.server.app, kg_memory.contrib.server.mcp.server, uvicorn",
     "evaluate": "import kg_memory.contrib.evaluation.report, langchain",

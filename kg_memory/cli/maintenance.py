@@ -16,11 +16,11 @@ from kg_memory.cli.command import (
     verb_arguments,
     whole_id,
 )
-from kg_memory.cli.output import Columns, ProgressBar, Screen, confirm, count_noun, is_terminal, login, note_progress
+from kg_memory.cli.output import Columns, ProgressMeter, Screen, confirm, count_noun, is_terminal, login, note_progress
 from kg_memory.cli.views import describe_fact, source
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.operations import EvictionResult, ForgetReceipt, ImportResult
+from kg_memory.models.operations import AddResult, EvictionResult, ForgetReceipt, ImportResult
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 _PROGRESS = 200
@@ -50,9 +50,8 @@ def read_again(arguments: Namespace, screen: Screen) -> int:
             total = len(arguments.ids) or before.failed + before.skipped * arguments.skipped
         else:
             total = min(before.waiting, arguments.limit or before.waiting)
-        with ProgressBar(total, screen) as meter:
-            verb: Any = getattr(memory.episodes, name)
-            added = verb(**given, progress=meter.progress)
+        meter, verb = ProgressMeter(total, screen), getattr(memory.episodes, name)
+        added: list[AddResult] = verb(**given, progress=meter.progress)
         facts = memory.stats(namespace=namespace).facts - before.facts
     failed = [result for result in added if result.error]
     if screen.prints_json(added):

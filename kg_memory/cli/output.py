@@ -1,19 +1,18 @@
-"""Print results and progress: tables and colours on a terminal, plain lines elsewhere, JSON; and ask a person."""
+"""Print results and progress: tables, lines and JSON; and ask a person."""
 
 from __future__ import annotations
 
 import getpass
 import io
 import json
+import os
 import sys
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from importlib.util import find_spec
 from operator import attrgetter
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic_core import to_jsonable_python
 
@@ -34,14 +33,8 @@ Cell = str | date | int | float | tuple[str, ...] | None
 
 Columns = Mapping[str, str | Callable[[Any], Cell]]
 """The columns of a table: the attribute or the function that gives the cell of a value, by the heading."""
-_STYLES = {
-    **dict.fromkeys(("fact", "name", "memory", "later fact", "earlier fact", "entity", "other"), "bold"),
-    **dict.fromkeys(("at", "when", "learned at", "steps", "level", "day"), "cyan"),
-    **dict.fromkeys(("since", "now", "saved"), "green"),
-    **dict.fromkeys(("until", "what", "verdict", "kind"), "yellow"),
-    **dict.fromkeys(("source", "id", "found by", "score", "hash"), "dim"),
-}
-"""The styles of columns on a terminal, by their headings."""
+_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
+"""The codes of styles on a terminal."""
 
 
 class Screen:
@@ -49,16 +42,12 @@ class Screen:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.rich = not as_json and sys.stdout.isatty() and find_spec("rich") is not None
+        self._has_styles = not as_json and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
     def line(self, text: str = "", style: str = "") -> None:
         """Print one line of a result."""
-        if self.rich:
-            from rich.text import Text  # noqa: PLC0415 - an extra
-
-            _console().print(Text(printable(text), style=style), soft_wrap=True)
-        else:
-            print(printable(text))
+        text = printable(text)
+        print(f"\033[{_STYLES[style]}m{text}\033[0m" if style and self._has_styles else text)
 
     def values(
         self, items: Sequence[Any], columns: Columns | None = None, *, ids: bool = False, empty: str = ""
@@ -81,9 +70,6 @@ class Screen:
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """Print *rows* under *headings*."""
         cells = [[cell(value) for value in row] for row in rows]
-        if self.rich:
-            _print_rich(headings, cells)
-            return
         lines = [[name.upper() for name in headings], *cells]
         widths = [min(max(map(width, column)), _WIDEST) for column in zip(*lines, strict=True)]
         for row in lines:
@@ -112,25 +98,6 @@ class Screen:
 
 def _id_of(value: Any) -> str:
     return str(getattr(value, "fact", value).id)
-
-
-def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - an extra
-    from rich.table import Table  # noqa: PLC0415 - an extra
-    from rich.text import Text  # noqa: PLC0415 - an extra
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in headings:
-        table.add_column(name, style=_STYLES.get(name, ""), overflow="fold", no_wrap=name == "id")  # to be copied
-    for row in rows:
-        table.add_row(*map(Text, row))
-    _console().print(table)
-
-
-def _console() -> Any:
-    from rich.console import Console  # noqa: PLC0415 - an extra
-
-    return Console(highlight=False, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
@@ -217,7 +184,7 @@ _PAUSE = 5.0
 """Seconds between two lines."""
 
 
-class ProgressBar:
+class ProgressMeter:
     """Counts and shows the progress of verbs that read *total* episodes, over several calls."""
 
     def __init__(self, total: int, screen: Screen) -> None:
@@ -230,8 +197,6 @@ class ProgressBar:
         self._before = (0, 0, 0)
         self._started = self._shown = time.monotonic()
         self._screen = screen
-        on_terminal = sys.stderr.isatty() and not screen.as_json and find_spec("rich") is not None
-        self._bar: Any = _bar(total) if on_terminal else None
 
     def progress(self, progress: Progress) -> None:
         """Show that *progress* was made in the call under way."""
@@ -247,9 +212,7 @@ class ProgressBar:
             self.known += 1
         now = time.monotonic()
         self.seconds = max(now - self._started, 1e-6)
-        if self._bar is not None:
-            self._bar.update(0, completed=self.done, rate=f"{self.rate:.1f}/s")
-        elif now - self._shown >= _PAUSE and self.done < self.total:
+        if now - self._shown >= _PAUSE and self.done < self.total:
             self._shown = now
             left = (self.total - self.done) / self.rate
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
@@ -273,28 +236,6 @@ class ProgressBar:
     def rate(self) -> float:
         """Episodes a second."""
         return self.done / self.seconds
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-
-def _bar(total: int) -> Any:
-    from rich.console import Console  # noqa: PLC0415 - an extra
-    from rich.progress import Progress  # noqa: PLC0415 - an extra
-
-    text, bar_column, _, left = Progress.get_default_columns()
-    counts = ("{task.completed}/{task.total}", "{task.fields[rate]}")
-    bar = Progress(text, bar_column, *counts, left, console=Console(stderr=True))
-    bar.add_task("reading", total=total, rate="")
-    return bar
 
 
 def note_progress(screen: Screen, noun: str) -> Callable[[int, int], None]:

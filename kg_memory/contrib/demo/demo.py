@@ -113,7 +113,7 @@ def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
 
 def _title(text: str, screen: Screen) -> None:
     screen.line()
-    screen.line(text, "bold magenta")
+    screen.line(text, "bold")
 
 
 def _start(fact: Fact) -> tuple[bool, datetime]:

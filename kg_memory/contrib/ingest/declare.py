@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory.cli.command import namespace_of, open_memory
-from kg_memory.cli.output import ProgressBar, Screen, count_noun
+from kg_memory.cli.output import ProgressMeter, Screen, count_noun
 from kg_memory.contrib.importers.from_csv import identify_rows, read_table
 from kg_memory.contrib.ingest.ingest import SHOWN_PROBLEMS
 from kg_memory.errors import InputError
@@ -23,7 +23,8 @@ def declare(arguments: Namespace, screen: Screen) -> int:
     rows = _rows_of(arguments)
     mapping = _parse(_read(arguments.mapping), f"{arguments.mapping}") if arguments.mapping else None
     namespace = namespace_of(arguments)
-    with open_memory(arguments, screen) as memory, ProgressBar(len(rows), screen) as meter:
+    meter = ProgressMeter(len(rows), screen)
+    with open_memory(arguments, screen) as memory:
         added = memory.facts.add_many(rows, mapping=mapping, namespace=namespace, progress=meter.progress)
     _report_declared(added, meter.seconds, screen)
     return any(result.error for result in added)

@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, review_command, settings_of
-from kg_memory.cli.output import Cell, ProgressBar, Screen, count_noun, count_waiting
+from kg_memory.cli.output import Cell, ProgressMeter, Screen, count_noun, count_waiting
 from kg_memory.contrib.chats import Reading, read, survey
 from kg_memory.contrib.chats.survey import Survey
 from kg_memory.errors import InputError
@@ -40,10 +40,9 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
             _show_estimate(memory, parts, surveys, screen)
             return 0
         before = _finish(memory, namespace_of(arguments), screen)
-        meter = ProgressBar(sum(survey.messages for survey in surveys), screen)
+        meter = ProgressMeter(sum(survey.messages for survey in surveys), screen)
         meter.unread.update(before.unread)  # episodes that are in the files too are tried again
-        with meter:
-            problems += _add_parts(memory, parts, meter, screen, strict=arguments.strict)
+        problems += _add_parts(memory, parts, meter, screen, strict=arguments.strict)
     _report(before, meter, problems, review_command(arguments), screen)
     return bool(meter.unread)
 
@@ -51,7 +50,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
 def _add_parts(
     memory: GraphMemory,
     parts: Iterable[tuple[str, Iterator[EpisodeInput]]],
-    meter: ProgressBar,
+    meter: ProgressMeter,
     screen: Screen,
     *,
     strict: bool,
@@ -81,7 +80,7 @@ def _look_through(reading: Reading, screen: Screen) -> Survey:
 
 
 def _add(
-    memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressBar, *, strict: bool
+    memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressMeter, *, strict: bool
 ) -> list[str]:
     """Remember *episodes*; return why some were refused, as when an id is stored already with another content."""
     refused: list[str] = []
@@ -97,18 +96,17 @@ def _add(
             return refused
 
 
-def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressBar:
+def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
     """Read the episodes that an earlier run saved but did not finish."""
     stats = memory.stats(namespace=namespace)
-    meter = ProgressBar(stats.waiting, screen)
+    meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:
         failed = count_noun(stats.failed, "episode")
         screen.note(f"{failed} of earlier runs could not be read: kg-memory retry reads them again")
     if meter.total:
         waiting = count_noun(meter.total, "episode")
         screen.note(f"{waiting} of an earlier run saved, but not read to the end: finishing first")
-        with meter:
-            memory.episodes.resume(namespace=namespace, progress=meter.progress)
+        memory.episodes.resume(namespace=namespace, progress=meter.progress)
     return meter
 
 
@@ -125,7 +123,7 @@ def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[t
         yield (f"{namespace}/{name}" if name else namespace), group
 
 
-def _report(before: ProgressBar, meter: ProgressBar, problems: list[str], review: str, screen: Screen) -> None:
+def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
     """Print the outcome of an ingest: the episodes that an earlier run left are in *before*."""
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:

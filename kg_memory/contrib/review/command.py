@@ -198,7 +198,7 @@ def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
 
 
 def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) -> None:
-    screen.line(f"{review.kind.capitalize()}? (confidence {review.confidence:.2f})", "bold magenta")
+    screen.line(f"{review.kind.capitalize()}? (confidence {review.confidence:.2f})", "bold")
     sides: list[tuple[str, Fact, Callable[[Fact], str]]] = [("waits", review.pending, proposed_validity)]
     if review.kind != "admission":
         sides.append(("against", review.existing, validity))
@@ -212,7 +212,7 @@ def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) ->
 
 
 def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
-    screen.line(f"One or two? (confidence {doubt.confidence or 0.0:.2f})", "bold magenta")
+    screen.line(f"One or two? (confidence {doubt.confidence or 0.0:.2f})", "bold")
     for entity, latest in zip((doubt.entity, doubt.second), doubt.latest, strict=True):
         screen.line(f"  {cell(entity.name if entity else '')}: {cell(' '.join(latest))}", "bold")
 

@@ -29,7 +29,7 @@ _MOST_NAMED = 5
 _SKEW = 60_000_000
 """The microseconds by which clocks may differ."""
 _OPENMP = "libgomp.so.1"
-_STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
+_STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 
 @dataclass(frozen=True)
