@@ -1,4 +1,4 @@
-"""A LangGraph store that persists, and that returns facts beside the items that you put.
+"""A LangGraph store whose items are read into facts, and found beside these.
 
 Runs offline, without a key: ``python examples/04_store_in_a_graph.py``
 """
@@ -7,18 +7,19 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 
 from kg_memory import GraphMemory
-from kg_memory.adapters import KGStore
+from kg_memory.contrib.langmem import EpisodeStore
 
 NOTES = ("users", "ann", "notes")
 
 
 def keep(state: MessagesState, runtime: Runtime) -> None:
     message = state["messages"][-1]
-    runtime.store.put(NOTES, message.id, {"text": message.content})
+    runtime.store.put(NOTES, message.id, {"content": message.content})
 
 
-# `remember` selects the items that are read into facts: here all below ("users",). Without it, this is a plain store.
-with GraphMemory.open(model="offline") as memory, KGStore(memory, name="example", remember=[("users",)]) as store:
+# `KGStore` is the plain store: it keeps any value as it is, and no model reads it.
+with GraphMemory.open(model="offline") as memory:
+    store = EpisodeStore(memory)
     graph = StateGraph(MessagesState)
     graph.add_node(keep)
     graph.add_edge(START, "keep")
@@ -28,4 +29,4 @@ with GraphMemory.open(model="offline") as memory, KGStore(memory, name="example"
 
     print("the item:", store.get(NOTES, "1").value)
     for found in store.search(NOTES, query="Where does Ann live?", limit=4):
-        print(f"{found.score:.2f}  {found.value.get('fact') or found.value['text']}  ({found.key})")
+        print(f"{found.score:.2f}  {found.value['content']}  ({found.key})")

@@ -35,7 +35,7 @@ SHOWN = {
     ],
     "02_agent_middleware": ["Noted.", OSLO, "I do not know."],
     "03_nodes_in_a_graph": ["Noted.", OSLO],
-    "04_store_in_a_graph": ["the item: {'text': 'Ann lives in Oslo.'}", "Ann lives in Oslo.  (1)", "(fact:"],
+    "04_store_in_a_graph": ["the item: {'content': 'Ann lives in Oslo.'}", "Ann lives in Oslo.  (1)", "(fact:"],
     "05_retriever_in_a_chain": [OSLO, BERGEN],
     "06_background_memory": ["to be read: 2", "already: I live in Oslo.", "to be read: 0, failed: 0", "Ann works at"],
     "07_several_users": ["for ann@example.com:", "in Oslo", "for bo.berg:", "in Bergen", "for 李雷:", "北京"],

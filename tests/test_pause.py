@@ -8,8 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from kg_memory import GraphMemory
-from kg_memory.adapters import BackgroundMemory, KGStore, memory_tools, remember_node
-from kg_memory.adapters.store.facts import graph_namespace
+from kg_memory.adapters import BackgroundMemory, memory_tools, remember_node
 from kg_memory.errors import MemoryPaused
 
 
@@ -54,18 +53,6 @@ def test_drop_in_parts_pass_over_it_and_a_tool_says_so(memory, namespace):
     remember = next(tool for tool in memory_tools(memory, namespace=namespace) if "remember" in tool.name)
     assert "paused" in str(remember.invoke({"content": "I live in Oslo."}))
     assert memory.stats(namespace=namespace).episodes == 0
-
-
-def test_a_store_keeps_its_items_and_remembers_nothing_of_them(memory, namespace):
-    users = ("users", "paused")
-    store = KGStore(memory, name=namespace, remember=[("users",)], index=False)
-    memory.pause(namespace=graph_namespace(users))
-    store.put(users, "home", {"text": "I live in Oslo."})
-    assert store.get(users, "home").value == {"text": "I live in Oslo."}
-    assert memory.stats(namespace=graph_namespace(users)).episodes == 0
-    memory.unpause(namespace=graph_namespace(users))
-    store.put(users, "work", {"text": "I work in Paris."})
-    assert memory.stats(namespace=graph_namespace(users)).episodes == 1
 
 
 def test_an_export_does_not_have_the_pause(memory, namespace, tmp_path):

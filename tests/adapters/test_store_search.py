@@ -120,10 +120,7 @@ def test_the_vector_index_finds_what_a_comparison_of_all_finds(make, monkeypatch
             assert [item.score for item in found] == pytest.approx(expected[offset : offset + limit], abs=1e-5)
 
 
-@pytest.mark.parametrize("remember", [False, True])
-def test_pages_do_not_overlap_where_a_longer_lookup_finds_what_a_shorter_one_missed(
-    memory, make, monkeypatch, remember
-):
+def test_pages_do_not_overlap_where_a_longer_lookup_finds_what_a_shorter_one_missed(make, monkeypatch):
     """An index of 12,500 vectors does so by itself; here the nearest is missed by lookups of less than 200."""
     monkeypatch.setattr(read, "FIRST", 100)
     missed = "WITH n, i, distance\nWHERE $limit >= 200 OR i.key <> '\"400\"'\n"
@@ -132,7 +129,6 @@ def test_pages_do_not_overlap_where_a_longer_lookup_finds_what_a_shorter_one_mis
     monkeypatch.setattr(read, "COMPARED", 10)
     store = make(fields=["a"])
     store.batch(PutOp(("x",), str(n), {"a": "red " * n + "blue " * (400 - n)}) for n in range(401))
-    store = KGStore(memory, name=store.name, index=store.index_config, remember=lambda _: remember)
     for limit in (10, 50):
         pages = [store.search(("x",), query="red", limit=limit, offset=offset) for offset in range(0, 401, limit)]
         keys = [item.key for page in pages for item in page]

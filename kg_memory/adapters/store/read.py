@@ -17,6 +17,7 @@ from langgraph.store.base import (
     GetOp,
     Item,
     ListNamespacesOp,
+    Op,
     Result,
     SearchItem,
     SearchOp,
@@ -157,12 +158,7 @@ def _read_ranked(ranked: Sequence[Row]) -> Flow[list[Row]]:
 
 def by_score(items: Iterable[SearchItem]) -> list[SearchItem]:
     """Return *items* with the nearest first, those without a score last."""
-    return sorted(items, key=score_key)
-
-
-def score_key(item: SearchItem) -> tuple[bool, float]:
-    """Return the key that orders items by their scores."""
-    return item.score is None, -(item.score or 0.0)
+    return sorted(items, key=lambda item: (item.score is None, -(item.score or 0.0)))
 
 
 def _ids(rows: Sequence[Row]) -> list[str]:
@@ -221,16 +217,18 @@ FURTHEST = 10**9
 """More items than a graph can hold; the database takes no number of any length."""
 
 
-def check(op: Look) -> None:
-    """Raise for an *op* that cannot be answered, before any query runs.
+def check(op: Op) -> Look:
+    """Return *op*, unless it cannot be answered.
 
     Errors: `InvalidNamespaceError`, `InputError`.
     """
+    if not isinstance(op, Look):
+        raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
     if not isinstance(op, ListNamespacesOp):
         validate_labels(op.namespace_prefix if isinstance(op, SearchOp) else op.namespace)
     validate_op_namespace(op)
     if isinstance(op, GetOp):
-        return
+        return op
     _check_count("limit", op.limit)
     _check_count("offset", op.offset)
     if isinstance(op, SearchOp):
@@ -241,6 +239,7 @@ def check(op: Look) -> None:
         check_conditions(op.match_conditions or ())
         if op.max_depth is not None:
             _check_count("max_depth", op.max_depth)
+    return op
 
 
 def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[list[Result]]:

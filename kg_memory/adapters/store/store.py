@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import (
     BaseStore,
     GetOp,
     IndexConfig,
-    ListNamespacesOp,
     Op,
     PutOp,
     Result,
@@ -21,33 +19,22 @@ from langgraph.store.base import (
     ensure_embeddings,
 )
 
-from kg_memory.adapters.namespace import validate_memory, validate_search_options
+from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import read, write
 from kg_memory.adapters.store.driver import Sweeper, Sweeping, Together, add_direction, open_item_driver
-from kg_memory.adapters.store.facts import (
-    WHOLE,
-    Batch,
-    Remembering,
-    Rule,
-    fact_items,
-    graph_namespace,
-    merge_facts,
-    warn,
-    widen,
-)
-from kg_memory.adapters.store.read import FURTHEST, Look, by_score
+from kg_memory.adapters.store.read import Look, by_score
 from kg_memory.adapters.store.write import Change
-from kg_memory.errors import InputError, MemoryPaused, SettingsError
+from kg_memory.errors import SettingsError
 from kg_memory.falkor.schema import ITEMS
 from kg_memory.maintenance.forgetting.erase import drop_stream
-from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import Fact
 from kg_memory.runtime.effects import Call, both, call, in_thread
 from kg_memory.runtime.flow import Flow, T
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
+WHOLE = "$"
+"""The path of a whole value, which is indexed where no fields are named."""
 KINDS = ("get", "list", "search")
 """The kinds of reads. One waits for its own kind alone, so a get does not wait for the embedding of a query."""
 
@@ -64,13 +51,6 @@ class KGStore(Closing, BaseStore):
     A query ranks by the cosine of the nearest indexed text, approximately where there are over 10,000 of them; items
     that have none follow, without a score. Without an index a query is a listing. A listing begins with what was put
     last.
-
-    *remember* says of which items the texts become episodes of the memory too, when they are put: of all, of those
-    whose namespace a function accepts, or that begins with one of some prefixes. ``("users", "ann")`` is remembered
-    in the memory's namespace ``"users.ann"``. A search of just that namespace with a query finds facts beside items:
-    their keys begin with ``fact:``, their value has the sentence, dates and sources. They belong to the graph, so
-    `get` does not know them, and what is remembered stays when its item is deleted or expires; see
-    `GraphMemory.forget`. With *believed_at* they are what was believed then; items are as they are now.
     """
 
     supports_ttl = True
@@ -82,16 +62,11 @@ class KGStore(Closing, BaseStore):
         name: str = DEFAULT_NAMESPACE,
         index: IndexConfig | bool = True,
         ttl: TTLConfig | None = None,
-        remember: Rule = False,
-        believed_at: Time | None = None,
     ) -> None:
         self.name = validate_namespace(name)
         self.ttl_config = ttl
         self.index_config = _index_config(index)
-        fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])
-        self._fields = fields
-        self._remembering = Remembering(remember, fields)
-        self._how = validate_search_options(believed_at=believed_at)
+        self._fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])
         self.memory = GraphMemory() if memory is None else validate_memory(memory)
         self._owns_memory = memory is None
         self.embeddings = _embeddings(self.index_config, self.memory)
@@ -105,34 +80,25 @@ class KGStore(Closing, BaseStore):
 
         Concurrent calls on an event loop are batched together.
         """
-        batch = self._sort(ops)
-        results: list[Result] = [None] * len(batch.ops)
-        if batch.looks:
-            line = self._looks[batch.kind(indexed=self.index_config is not None)]
-            looks = list(batch.looks.values())
-            answers = yield Call(partial(self._look, looks), partial(line, looks))
-            for place, answer in zip(batch.looks, answers, strict=True):
-                page = isinstance(batch.ops[place], SearchOp) and place not in batch.graph_searches
-                results[place] = by_score(answer) if page else answer
-        for place, op in batch.graph_searches.items():
-            where = graph_namespace(op.namespace_prefix)
-            how = {"namespace": where, "limit": _end(op), **self._how}
-            recalled = yield from call(self.memory, "search", str(op.query), **how)
-            merging = self._merge_facts(op, results[place], recalled.facts)
-            results[place] = yield from call(self._driver, "run", merging, self.name)
-        if batch.changes:
-            yield Call(partial(self._change, batch.changes), partial(self._changes, batch.changes))
-        paused = set[str]()
-        for namespace, episodes in batch.episodes.items():  # all first: to read them may fail
-            try:
-                yield from call(self.memory.episodes, "save", episodes, namespace=namespace)
-            except MemoryPaused:
-                paused.add(namespace)
-        for namespace, episodes in batch.episodes.items():
-            if namespace in paused:
-                continue
-            warn(namespace, (yield from call(self.memory, "add_many", episodes, namespace=namespace)))
+        listed = list(ops)
+        changes = [write.to_change(op, self._fields) for op in listed if isinstance(op, PutOp)]
+        looks = {place: read.check(op) for place, op in enumerate(listed) if not isinstance(op, PutOp)}
+        results: list[Result] = [None] * len(listed)
+        if looks:
+            asked = list(looks.values())
+            line = self._looks[self._kind(asked)]
+            answers = yield Call(partial(self._look, asked), partial(line, asked))
+            for (place, op), answer in zip(looks.items(), answers, strict=True):
+                results[place] = by_score(answer) if isinstance(op, SearchOp) else answer
+        if changes:
+            yield Call(partial(self._change, changes), partial(self._changes, changes))
         return results
+
+    def _kind(self, looks: Sequence[Look]) -> str:
+        """Return which of `KINDS` takes longest among *looks*."""
+        if self.index_config is not None and any(isinstance(op, SearchOp) and op.query for op in looks):
+            return "search"
+        return "get" if all(isinstance(op, GetOp) for op in looks) else "list"
 
     def _sweep_ttl(self) -> Flow[int]:
         """Delete the items that have expired and return how many there were."""
@@ -162,26 +128,6 @@ class KGStore(Closing, BaseStore):
         """Stop the sweeper thread; return whether it ended within *timeout* seconds."""
         return self._sweeper.stop(timeout)
 
-    def _sort(self, ops: Iterable[Op]) -> _SortedOps:
-        """Sort and validate *ops* before any of them runs."""
-        batch = _SortedOps(list(ops))
-        for place, op in enumerate(batch.ops):
-            if isinstance(op, PutOp):
-                batch.changes.append(write.to_change(op, self._fields))
-            elif isinstance(op, GetOp | SearchOp | ListNamespacesOp):
-                read.check(op)
-                batch.looks[place] = op
-            else:
-                raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
-            if isinstance(op, SearchOp) and self._remembering.asks(op):
-                batch.graph_searches[place] = op
-                batch.looks[place] = widen(op)
-        batch.episodes.update(self._remembering.episodes(op for op in batch.ops if isinstance(op, PutOp)))
-        return batch
-
-    def _merge_facts(self, op: SearchOp, items: Any, facts: Iterable[Fact]) -> Flow[list[Any]]:
-        return merge_facts(op, items, fact_items(op, facts), scored=self.index_config is not None)
-
     def _answers(self, looks: Sequence[Look]) -> Flow[list[Result]]:
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
         return read.answer(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
@@ -209,28 +155,6 @@ class KGStore(Closing, BaseStore):
     async def _achange(self, changes: Sequence[Change]) -> list[None]:
         await self._driver.arun(self._apply(changes), self.name)
         return [None] * len(changes)
-
-
-@dataclass(frozen=True, slots=True)
-class _SortedOps:
-    """A batch by kind: reads and graph searches by their place, changes, and episodes to remember."""
-
-    ops: list[Op]
-    looks: dict[int, Look] = field(default_factory=dict)
-    graph_searches: dict[int, SearchOp] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
-    episodes: Batch = field(default_factory=dict)
-
-    def kind(self, *, indexed: bool) -> str:
-        """Return which of `KINDS` takes longest in the batch."""
-        ops = self.looks.values()
-        if indexed and any(isinstance(op, SearchOp) and op.query for op in ops):
-            return "search"
-        return "get" if all(isinstance(op, GetOp) for op in ops) else "list"
-
-
-def _end(op: SearchOp) -> int:
-    return min(op.limit + op.offset, FURTHEST)
 
 
 def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT001 - as LangGraph's own argument

@@ -13,7 +13,6 @@ from langchain_core.language_models import BaseChatModel
 from typing_extensions import TypedDict
 
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
-from kg_memory.adapters.store.facts import graph_namespace
 from kg_memory.contrib.langmem.asking import (
     CHOOSE_PROMPTS,
     REVIEW,
@@ -26,7 +25,7 @@ from kg_memory.contrib.langmem.asking import (
     write_trajectories,
 )
 from kg_memory.contrib.langmem.place import Namespace
-from kg_memory.contrib.langmem.store import Labels, Record
+from kg_memory.contrib.langmem.store import Labels, Record, graph_namespace
 from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact

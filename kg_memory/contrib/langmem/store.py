@@ -14,7 +14,6 @@ from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, P
 from kg_memory.adapters.namespace import validate_memory, validate_speaker
 from kg_memory.adapters.store import codec
 from kg_memory.adapters.store.codec import key_of, select_namespaces, to_json, validate_labels
-from kg_memory.adapters.store.facts import graph_namespace
 from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeKind, EpisodeStatus, Fact
@@ -174,7 +173,7 @@ class EpisodeStore(BaseStore):
     # Reading
 
     def _get(self, op: GetOp) -> Flow[Result]:
-        namespace, labels = _graph(op.namespace), tuple(op.namespace)
+        namespace, labels = graph_namespace(op.namespace), tuple(op.namespace)
         fact_id = id_of_fact(op.key)
         if fact_id is not None:
             when = {"believed_at": self._believed_at}
@@ -200,7 +199,7 @@ class EpisodeStore(BaseStore):
 
     def _under(self, prefix: Sequence[str]) -> Flow[list[str]]:
         """Return the memory's namespaces that begin with *prefix*."""
-        within = _graph(prefix) if prefix else ""
+        within = graph_namespace(prefix) if prefix else ""
         names: list[str] = yield from call(self.memory.data, "namespaces")
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
@@ -259,7 +258,7 @@ class EpisodeStore(BaseStore):
     def _put(self, op: PutOp) -> Flow[None]:
         if self._as_of is not None or self._believed_at is not None:
             raise InputError("a view of the past cannot be written: use an EpisodeStore without as_of and believed_at")
-        namespace = _graph(op.namespace)
+        namespace = graph_namespace(op.namespace)
         fact = id_of_fact(op.key)
         if op.value is None:
             target = {"source": SOURCE + op.key} if fact is None else {"fact": fact}
@@ -345,13 +344,13 @@ def thread_here() -> str | None:
     return None if thread is None else str(thread)
 
 
-def _graph(namespace: Sequence[str]) -> str:
+def graph_namespace(namespace: Sequence[str]) -> str:
     """Return the memory's namespace of items in *namespace*. Errors: `InputError`."""
     labels: Labels = validate_labels(namespace)
     for label in labels:
         if not isinstance(label, str) or not label.strip() or "." in label:
             raise InputError(f"a label of a namespace must be a text without a '.', got {label!r} in {labels!r}")
-    return graph_namespace(labels)
+    return ".".join(labels)
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
