@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from kg_memory.cli.parser import Command, Option, build_parser, flag, names_at, option, parse_count, parse_span
 from kg_memory.plugins import plugin_names
@@ -104,7 +103,6 @@ OPTIONS: Mapping[str, Option] = {
     "status": option("only episodes in this state", None, "--state", choices=STATES),
     "steps": option("how far, 1 to 6", type=parse_count),
     "store": option("the items of the KGStore of that name, instead of a namespace", "NAME"),
-    "svg": option("draw the community that is shown", "FILE", type=Path),
     "template": option("print the context for a prompt in this format", "NAME", choices=_TEMPLATES),
     "thread": option("a conversation", "NAME"),
     "to": option("the plan to read by (default: the plan that is set)", choices=PLANS[1:]),
@@ -174,7 +172,7 @@ REMEMBER = (
     ),
     Command(
         "communities", "list or show the communities of entities, and their summaries", "show:show_communities",
-        "communities.list", "name", "svg level limit refresh full",
+        "communities.list", "name", "level limit refresh full",
         empty="No communities: kg-memory communities --refresh finds them.",
     ),
     Command(

@@ -23,7 +23,6 @@ from kg_memory.memory.predicates import read_predicate
 from kg_memory.models.graph import Entity
 from kg_memory.models.operations import CommunityRefresh, Usage
 from kg_memory.models.results import CommunityCard, Neighbourhood
-from kg_memory.plugins import load_plugin
 from kg_memory.text.predicates import predicate_name
 
 if TYPE_CHECKING:
@@ -161,8 +160,6 @@ def show_communities(arguments: Namespace, screen: Screen) -> int:
     """Print the communities or one of them, after a refresh if that is asked for."""
     if arguments.full and not arguments.refresh:
         raise InputError("--full says how to refresh: give --refresh too")
-    if arguments.svg and not arguments.name:
-        raise InputError("--svg draws one community: give its name too, as `kg-memory communities` lists it")
     namespace = namespace_of(arguments)
     with (open_memory if arguments.refresh else open_to_look)(arguments, screen) as memory:
         if arguments.refresh:
@@ -177,9 +174,6 @@ def show_communities(arguments: Namespace, screen: Screen) -> int:
         raise InputError(
             f"no community has a name that begins with {arguments.name!r}: kg-memory communities lists them"
         )
-    if arguments.svg:
-        arguments.svg.write_text(load_plugin("drawings", "svg")(card), encoding="utf-8")
-        screen.note(f"Drawn in {arguments.svg}.")
     _show_community(card, screen)
     return 0
 

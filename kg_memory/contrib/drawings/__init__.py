@@ -1,1 +1,1 @@
-"""Drawings of a memory for other programs: GraphML, Cytoscape JSON and SVG."""
+"""Drawings of a memory for other programs: GraphML and Cytoscape JSON."""
