@@ -16,7 +16,7 @@ from kg_memory import GraphMemory
 from kg_memory.contrib.evaluation.systems import best
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
 from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse
-from kg_memory.contrib.variants.walks import PageRank, Synapse
+from kg_memory.contrib.variants.walks import Synapse
 from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.graph import KINDS
@@ -49,7 +49,6 @@ ROWS: Mapping[str, Recipe | None] = {
     "with communities": OVERVIEW,
     "only episodes": DEFAULT.with_(kinds=("episodes",)),
     "graph by synapse": DEFAULT.with_(traversal=Synapse()),
-    "graph by pagerank": DEFAULT.with_(traversal=PageRank()),
     "fused by ranks k=10": DEFAULT.with_(fusion="rrf", rank_constant=10),
     "fused by ranks k=60": DEFAULT.with_(fusion="rrf", rank_constant=60),
     "+ mentions": DEFAULT.with_(rerankers=(ByMentions(),)),

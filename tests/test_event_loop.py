@@ -40,7 +40,7 @@ async def use_verbs(memory):
     for content in told:
         added = await memory.aadd(content, speaker="Ann", **where)
         assert added.status == "done", added.error
-    for recipe in (None, "synapse", "pagerank", "chain", "routed"):
+    for recipe in (None, "synapse", "chain", "routed"):
         await memory.asearch("Where does Ann live?", recipe=recipe, **where)
     for template in ("plain", "zep", "json"):
         await memory.acontext("Where did Ann live before she moved?", template=template, **where)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from kg_memory import GraphMemory
 from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.variants.rerankers import ByUse
-from kg_memory.contrib.variants.walks import PageRank, Synapse
+from kg_memory.contrib.variants.walks import Synapse
 from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS
@@ -35,7 +35,6 @@ RERANKERS = st.one_of(
 ALONG = st.one_of(
     st.builds(BreadthFirst, max_hops=st.integers(1, 5)),
     st.builds(Synapse, inhibition_threshold=st.floats(0.2, 1)),
-    st.builds(PageRank, damping=st.floats(0.01, 0.99)),
 )
 ANY = st.builds(
     Recipe,
@@ -90,7 +89,6 @@ def test_a_copy_is_changed_and_called_custom_and_the_original_is_as_it_was():
         ({"traversal": {"method": "teleport"}}, "traversal in the recipe is"),
         ({"traversal": {"method": "bfs", "max_hops": 99}}, "traversal.bfs.max_hops in the recipe is 99"),
         ({"traversal": {"method": "synapse", "activation_threshold": 0.9}}, "must be below inhibition_threshold"),
-        ({"traversal": {"method": "pagerank", "damping": 1}}, "traversal.pagerank.damping in the recipe is 1"),
         ({"rerankers": [{"by": "luck"}]}, "rerankers.0 in the recipe is"),
         ({"rerankers": [{"by": "distance", "max_hops": 0}]}, "rerankers.0.distance.max_hops in the recipe is 0"),
         ({"rerankers": 5}, "rerankers in the recipe is 5"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.contrib.variants.walks import PageRank, Synapse, activate
+from kg_memory.contrib.variants.walks import Synapse, activate
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.ranking import Instants, Link
 from kg_memory.retrieval.traversal import NEIGHBOURS, BreadthFirst, read_facts, walk_from, weigh_facts
@@ -22,7 +22,7 @@ from kg_memory.runtime.flow import Flow, run
 from kg_memory.temporal.interval import OPEN_END
 
 NOW = Instants(500, 501, 500, unreviewed=False)
-WAYS = (BreadthFirst(), Synapse(timeout_ms=60_000), PageRank())
+WAYS = (BreadthFirst(), Synapse(timeout_ms=60_000))
 """Synapse with its longest time: by the default one a walk ends early on a busy machine."""
 
 MAKE = f"""
@@ -163,11 +163,11 @@ def test_a_walk_without_a_start_asks_nothing_and_one_into_nothing_asks_once(reci
 
 
 @pytest.mark.parametrize("hops", range(1, 6))
-@pytest.mark.parametrize("way", [BreadthFirst, partial(Synapse, timeout_ms=60_000), PageRank])
+@pytest.mark.parametrize("way", [BreadthFirst, partial(Synapse, timeout_ms=60_000)])
 def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int) -> None:
     asked = Asked(*([fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(20)))
     walked(asked, {"e0": 1.0, "x": 1.0}, way(max_hops=hops))
-    assert len(asked.near()) == (1 if way in (BreadthFirst, PageRank) else hops)
+    assert len(asked.near()) == (1 if way is BreadthFirst else hops)
     assert len(asked.queries) <= hops + 1
 
 
@@ -379,9 +379,3 @@ def test_activation_that_has_time_reaches_as_many_as_it_may(driver: Driver, dens
     found = driver.run(reach(recipe, {"e0": 1.0, "e1": 1.0}, NOW), dense)
     assert len(found.entities) == 20
     assert found == driver.run(reach(recipe, {"e1": 1.0, "e0": 1.0}, NOW), dense)
-
-
-def test_a_pagerank_of_a_dense_graph_sums_to_one(driver: Driver, dense: str) -> None:
-    found = driver.run(reach(PageRank(max_hops=5), {"e0": 1.0, "e1": 2.0}, NOW), dense)
-    assert sum(found.entities.values()) == pytest.approx(1)
-    assert found.entities["e1"] > found.entities["e2"] > 0

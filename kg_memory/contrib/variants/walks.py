@@ -1,10 +1,10 @@
 """Spreading activation (SYNAPSE), a walk beside the breadth-first one.
 
-An entity receives activation from all entities of the step before: ``1 - product(1 -
-received)``, which grows with each of them and never passes 1, so that an entity reached from several sides comes before
-one reached from one side. The greatest alone would tell apart only steps and types of facts; a plain sum would have to
-be cut at 1, where the best would tie. Several facts between the same two count as the one that conducts best. An
-entity is reached once, at its nearest step.
+An entity receives activation from all entities of the step before: ``1 - product(1 - received)``, which grows with
+each of them and never passes 1, so that an entity reached from several sides comes before one reached from one side.
+The greatest alone would tell apart only steps and types of facts; a plain sum would have to be cut at 1, where the
+best would tie. Several facts between the same two count as the one that conducts best. An entity is reached once, at
+its nearest step.
 """
 
 from __future__ import annotations
@@ -20,14 +20,7 @@ from pydantic import Field, model_validator
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.ranking import Activity, Hits, Hops, Instants, Link, Links, Part, Scored, Share
-from kg_memory.retrieval.traversal import (
-    FACTS_A_STEP,
-    HIT_WEIGHT,
-    MOST_SORTED,
-    parse_links,
-    read_near,
-    walk_breadth_first,
-)
+from kg_memory.retrieval.traversal import FACTS_A_STEP, HIT_WEIGHT, MOST_SORTED, parse_links, read_near
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 
