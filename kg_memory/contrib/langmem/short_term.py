@@ -81,84 +81,15 @@ class SummarizationResult:
     running_summary: RunningSummary | None = None
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """The limits of the tokens, and how they are counted."""
-
-    most: int
-    before: int
-    summary: int
-    count: TokenCounter
-
-    def split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many of *messages* to summarise: 0 while they are few enough; never the last."""
-        total, room = self.count(messages), self.most - self.summary - self.count(system)
-        if total < self.before:
-            return 0
-        turns = list(_turns(messages))
-        tokens = end = 0
-        for turn in turns[:-1]:
-            tokens, end = tokens + self.count(turn), end + len(turn)
-            if tokens >= self.before and total - tokens <= room:
-                break
-        return end
-
-    def parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Yield *messages* in parts of `most` tokens, each as much as the model is asked about at once."""
-        part: list[BaseMessage] = []
-        for turn in _turns(messages):
-            if part and self.count([*part, *turn]) > self.most:
-                yield part
-                part = []
-            part = [*part, *turn]
-        yield part
-
-
-def _summarize_messages(
-    messages: Sequence[AnyMessage],
-    *,
-    running_summary: RunningSummary | None,
-    model: LanguageModelLike,
-    max_tokens: int,
-    max_tokens_before_summary: int | None = None,
-    max_summary_tokens: int = 256,
-    token_counter: TokenCounter = count_tokens_approximately,
-    initial_summary_prompt: ChatPromptTemplate = INITIAL_SUMMARY,
-    existing_summary_prompt: ChatPromptTemplate = EXISTING_SUMMARY,
-    final_prompt: ChatPromptTemplate = FINAL,
-) -> Flow[SummarizationResult]:
-    """Replace the older *messages* by a summary once those that are not summarised yet have so many tokens.
-
-    That is *max_tokens_before_summary*, by default *max_tokens*; what is left fits into *max_tokens* with a summary of
-    *max_summary_tokens*. A system message in front stays, and so does the last message. More than *max_tokens* are
-    summarised in several calls. To limit the summary itself, pass ``model.bind(max_tokens=256)``.
-    Errors: `InputError` for messages without ids, and for limits that leave no room.
-    """
-    limits = _limits(max_tokens, max_tokens_before_summary, max_summary_tokens, token_counter)
-    system = list(messages[:1]) if messages and isinstance(messages[0], SystemMessage) else []
-    rest = messages[len(system) :]
-    recent = rest[_count_summarized(rest, running_summary) :]
-    older = recent[: limits.split(recent, system)]
-    for part in limits.parts(older) if older else ():
-        prompt = initial_summary_prompt if running_summary is None else existing_summary_prompt
-        summary = "" if running_summary is None else running_summary.summary
-        reply = yield from call(model, "invoke", prompt.format_messages(messages=part, existing_summary=summary))
-        running_summary = _extend(running_summary, part, reply)
-    recent = recent[len(older) :]
-    if running_summary is None:
-        return SummarizationResult([*system, *recent])
-    values = {"system_message": system, "summary": running_summary.summary, "messages": recent}
-    return SummarizationResult(final_prompt.format_messages(**values), running_summary)
-
-
-summarize_messages, asummarize_messages = both(_summarize_messages)
-
-
 class SummarizationNode(FlowRunnable[Record]):
     """A node that writes the messages for the model, by `summarize_messages`, into *output_messages_key*.
 
+    Older messages become a summary once those that are not summarised yet have *max_tokens_before_summary*, by default
+    *max_tokens*; what is left fits into *max_tokens* with a summary of *max_summary_tokens*. A system message in front
+    stays, and so does the last message. More than *max_tokens* are summarised in several calls. To limit the summary
+    itself, pass ``model.bind(max_tokens=256)``.
     The running summary is in the state's ``context``, a dict, as ``running_summary``. With the same key for input and
-    output, the summarised messages replace those of the state.
+    output, the summarised messages replace those of the state. Errors: `InputError` for limits that leave no room.
     """
 
     def __init__(
@@ -176,18 +107,16 @@ class SummarizationNode(FlowRunnable[Record]):
         output_messages_key: str = "summarized_messages",
         name: str = "summarization",
     ) -> None:
-        _limits(max_tokens, max_tokens_before_summary, max_summary_tokens, token_counter)
-        self.name = name
-        self._options: Record = {
-            "model": model,
-            "max_tokens": max_tokens,
-            "max_tokens_before_summary": max_tokens_before_summary,
-            "max_summary_tokens": max_summary_tokens,
-            "token_counter": token_counter,
-            "initial_summary_prompt": initial_summary_prompt,
-            "existing_summary_prompt": existing_summary_prompt,
-            "final_prompt": final_prompt,
-        }
+        before = max_tokens if max_tokens_before_summary is None else max_tokens_before_summary
+        self._most = validate_count("max_tokens", max_tokens)
+        self._before = validate_count("max_tokens_before_summary", before)
+        if validate_count("max_summary_tokens", max_summary_tokens) >= max_tokens:
+            raise InputError(
+                f"max_summary_tokens must be less than max_tokens ({max_tokens}), got {max_summary_tokens}"
+            )
+        self._room = max_tokens - max_summary_tokens
+        self.name, self._model, self._count = name, model, token_counter
+        self._first, self._next, self._final = initial_summary_prompt, existing_summary_prompt, final_prompt
         self._read, self._written = input_messages_key, output_messages_key
 
     def _run(self, given: Record | BaseModel, config: Config) -> Flow[Record]:
@@ -195,22 +124,70 @@ class SummarizationNode(FlowRunnable[Record]):
         messages, context = _get(given, self._read), _get(given, "context") or {}
         if messages is None:
             raise InputError(f"the state must have {self._read!r}; set input_messages_key to where its messages are")
-        running = context.get("running_summary")
-        result = yield from _summarize_messages(messages, running_summary=running, **self._options)
+        result = yield from self.summarize(messages, context.get("running_summary"))
         if result.running_summary is None:
             return {self._written: result.messages}
         replaces = self._read == self._written
         kept = [RemoveMessage(REMOVE_ALL_MESSAGES), *result.messages] if replaces else result.messages
         return {self._written: kept, "context": {**context, "running_summary": result.running_summary}}
 
+    def summarize(self, messages: Sequence[AnyMessage], running: RunningSummary | None) -> Flow[SummarizationResult]:
+        """Return *messages* for the model, and the summary that follows on the *running* one."""
+        system = list(messages[:1]) if messages and isinstance(messages[0], SystemMessage) else []
+        rest = messages[len(system) :]
+        recent = rest[_count_summarized(rest, running) :]
+        older = recent[: self._split(recent, system)]
+        for part in self._parts(older) if older else ():
+            prompt, summary = (self._first, "") if running is None else (self._next, running.summary)
+            asked = prompt.format_messages(messages=part, existing_summary=summary)
+            running = _extend(running, part, (yield from call(self._model, "invoke", asked)))
+        recent = recent[len(older) :]
+        if running is None:
+            return SummarizationResult([*system, *recent])
+        values = {"system_message": system, "summary": running.summary, "messages": recent}
+        return SummarizationResult(self._final.format_messages(**values), running)
 
-def _limits(most: int, before: int | None, summary: int, count: TokenCounter) -> _Limits:
-    validate_count("max_tokens", most)
-    if validate_count("max_summary_tokens", summary) >= most:
-        raise InputError(f"max_summary_tokens must be less than max_tokens ({most}), got {summary}")
-    return _Limits(
-        most, validate_count("max_tokens_before_summary", most if before is None else before), summary, count
-    )
+    def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
+        """Return how many of *messages* to summarise: 0 while they are few enough; never the last."""
+        total, room = self._count(messages), self._room - self._count(system)
+        if total < self._before:
+            return 0
+        tokens = end = 0
+        for turn in list(_turns(messages))[:-1]:
+            tokens, end = tokens + self._count(turn), end + len(turn)
+            if tokens >= self._before and total - tokens <= room:
+                break
+        return end
+
+    def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
+        """Yield *messages* in parts of `max_tokens`, each as much as the model is asked about at once."""
+        part: list[BaseMessage] = []
+        for turn in _turns(messages):
+            if part and self._count([*part, *turn]) > self._most:
+                yield part
+                part = []
+            part = [*part, *turn]
+        yield part
+
+
+def _summarize_messages(
+    messages: Sequence[AnyMessage],
+    *,
+    running_summary: RunningSummary | None,
+    model: LanguageModelLike,
+    max_tokens: int,
+    **options: Any,
+) -> Flow[SummarizationResult]:
+    """Replace the older *messages* by a summary once they have too many tokens.
+
+    *options* are those of a `SummarizationNode`. Errors: `InputError` for messages without ids, and for limits that
+    leave no room.
+    """
+    node = SummarizationNode(model=model, max_tokens=max_tokens, **options)
+    return (yield from node.summarize(messages, running_summary))
+
+
+summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
