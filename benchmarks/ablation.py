@@ -59,7 +59,6 @@ ROWS: Mapping[str, Recipe | None] = {
     "+ diversity": DEFAULT.with_(rerankers=(ByDiversity(),)),
     "+ cross-encoder": DEFAULT.with_(rerankers=(ByCrossEncoder(),)),
     "+ use": DEFAULT.with_(rerankers=(ByUse(),)),
-    "queries by rule": DEFAULT.with_(queries="rule"),
     "BM25 only": WORDS,
     "dense only": MEANING,
     "plain hybrid": HYBRID,

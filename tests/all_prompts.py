@@ -8,7 +8,7 @@ from typing import Any
 from kg_memory.contrib import sessions
 from kg_memory.contrib.langmem import asking
 from kg_memory.contrib.letta import sleep_time
-from kg_memory.contrib.variants import economy, stages
+from kg_memory.contrib.variants import economy
 from kg_memory.llm import prompts
 from kg_memory.runtime.effects import Prompt
 
@@ -17,7 +17,7 @@ _MODULES = {
     "kg_memory/contrib": [sessions],
     "kg_memory/contrib/langmem": [asking],
     "kg_memory/contrib/letta": [sleep_time],
-    "kg_memory/contrib/variants": [economy, stages],
+    "kg_memory/contrib/variants": [economy],
 }
 BY_FOLDER: dict[str, list[Prompt[Any]]] = {
     folder: [prompt for module in modules for prompt in vars(module).values() if isinstance(prompt, Prompt)]

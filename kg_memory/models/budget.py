@@ -149,13 +149,12 @@ class Rung:
     share: float
 
 
-SELECTION = Rung("selection", ("select", "split"), 0.75)
 SUMMARIES = Rung("summaries", ("summarise", "community"), 0.80)
 REFLECTIONS = Rung("reflections", ("reflect",), 0.85)
 THOROUGH = Rung("thorough", ("extract_message", "extract_text", "extract_json"), 0.90)
 JUDGEMENT = Rung("judgement", ("resolve", "judge", "predicates"), 0.95)
 READING = Rung("reading", (), 1.0)
-LADDER = (SELECTION, SUMMARIES, REFLECTIONS, THOROUGH, JUDGEMENT, READING)
+LADDER = (SUMMARIES, REFLECTIONS, THOROUGH, JUDGEMENT, READING)
 """The order in which questions are given up when a budget runs out. `READING` are all that no other rung names."""
 BY_RULES = (REFLECTIONS, JUDGEMENT)
 """The rungs whose questions the offline rules answer instead."""

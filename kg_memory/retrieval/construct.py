@@ -38,15 +38,12 @@ BEFORE_ABSENT = 3
 def write(question: Question, found: Found, ranked: Ranked, settings: Settings) -> Flow[Context]:
     """Read the winners by id, and write the best of them within `max_tokens`, or that the memory does not know."""
     winners = yield from read_winners(question, found, ranked)
-    everything = _make_results(question, found, winners, settings)
-    results = everything
-    if question.recipe.select:
-        results = yield from load_plugin("stages", "select")(everything)
+    results = _make_results(question, found, winners, settings)
     context = Context(results=results)
     if question.max_tokens:
         context = render(results, question.max_tokens, question.template)
     if question.explain:
-        explanations = load_plugin("stages", "explain")(context, everything, winners, found, ranked, question.limit)
+        explanations = load_plugin("stages", "explain")(context, winners, found, ranked, question.limit)
         results = results.model_copy(update={"explanations": explanations})
         context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
     for reranker in question.recipe.rerankers:

@@ -173,12 +173,8 @@ class Recipe(Part):
     """The walk along the graph: one of `kg_memory.retrieval.traversal`, or your own `Walk`."""
     rerankers: tuple[AnyReranker, ...] = ()
     """Applied one after another: those of this module and of plug-ins, or your own `Reranker`."""
-    queries: Literal["one", "rule", "model"] = "one"
-    """By what a question for several things is split into up to four that are searched too; ``one`` splits none."""
     route: bool = False
     """Whether retrievers that the question does not need are left out, by its words: see `docs/retrieval.md`."""
-    select: bool = False
-    """Whether the model picks those of the results that bear on the question, by one call."""
 
     @field_validator("rerankers", mode="before")
     @classmethod

@@ -9,9 +9,8 @@ of.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from kg_memory.errors import EmbeddingError, EmbeddingMismatch, InputError, SettingsError
@@ -20,7 +19,6 @@ from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.plugins import load_plugin
 from kg_memory.retrieval.answerable import (
     EVIDENCE,
     WORDLESS,
@@ -88,10 +86,7 @@ def find(question: Question) -> Flow[Found]:
     found = yield from find_candidates(question, time)
     if found.degraded:
         log.warning("%s", found.degraded)
-    if question.recipe.queries == "one":
-        return found
-    search_parts: Callable[..., Flow[Found]] = load_plugin("stages", "queries")
-    return (yield from search_parts(question, found, partial(find_candidates, time=time)))
+    return found
 
 
 def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:

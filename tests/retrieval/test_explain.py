@@ -27,7 +27,7 @@ def of(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, limit: int
     search: Any = SimpleNamespace(hits={"facts": Hits(words, [], words[::-1])})
     candidates = {"facts": [(id_, 0.25) for id_ in ranked]}
     winners = Winners({}, (), {**NO_TEXTS, **texts}, ())
-    return explain(context, context.results, winners, search, Ranked(candidates, stages), limit)
+    return explain(context, winners, search, Ranked(candidates, stages), limit)
 
 
 def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> None:

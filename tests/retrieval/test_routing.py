@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.variants.stages import apply_route, find_route
+from kg_memory.contrib.variants.routing import apply_route, find_route
 from kg_memory.retrieval.question import Question
 from kg_memory.retrieval.recipe import DEFAULT, MEANING, RECIPES, Weights
 from tests.scripted import HashEmbeddings, Scripted

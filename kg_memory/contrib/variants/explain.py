@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.models.results import Context, Explanation, Hit, SearchResults
+from kg_memory.models.results import Context, Explanation, Hit
 from kg_memory.retrieval.construct import FURTHER, Winners
 from kg_memory.retrieval.context.lines import id_of, text_of
 from kg_memory.retrieval.question import Found, Ranked
@@ -21,28 +21,20 @@ GONE: Mapping[Kind, str] = {
 }
 """The reason why a candidate cannot be read any more."""
 FILLER = "it says nothing by itself"
-NOT_SELECTED = "the model did not select it"
 
 
-def explain(
-    context: Context, everything: SearchResults, winners: Winners, found: Found, ranked: Ranked, limit: int
-) -> tuple[Explanation, ...]:
-    """Return why the results in *context* have their ranks, and why other candidates are not among the *limit* best.
-
-    *everything* are the results from which a model selected those in *context*.
-    """
+def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
+    """Return why the results in *context* have their ranks, and why other candidates are not among the *limit* best."""
     explanations: list[Explanation] = []
     for kind in KINDS:
         explanations += _explain_results(kind, context, found, ranked)
-        results, before = ({id_of(value) for value in getattr(each, kind)} for each in (context.results, everything))
+        results = {id_of(value) for value in getattr(context.results, kind)}
         for id_, _ in ranked.ranked.get(kind, [])[: limit + FURTHER]:
             if id_ in results:
                 continue
             reason = FILLER if id_ in winners.fillers else f"not among the first {limit}"
             if id_ not in winners.texts[kind]:
                 reason = GONE[kind]
-            elif id_ in before:
-                reason = NOT_SELECTED
             text = winners.texts[kind].get(id_, "")
             explanations.append(_explain_one(kind, id_, text, found, ranked, left_out=reason))
     return tuple(explanations)
