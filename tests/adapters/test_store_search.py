@@ -11,7 +11,7 @@ from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
 from kg_memory.adapters.store import read
-from kg_memory.errors import EmbeddingError, InputError
+from kg_memory.errors import EmbeddingError
 from tests.scripted import HashEmbeddings
 
 
@@ -37,30 +37,6 @@ def make(memory):
 
 def scores(items):
     return {item.key: item.score and round(item.score, 5) for item in items}
-
-
-def test_an_item_counts_by_the_nearest_of_its_texts(make):
-    store = make(fields=["a", "b[*].c"])
-    store.put(("x",), "one", {"a": "blue", "b": [{"c": "green"}, {"c": "red"}], "d": "red"})
-    store.put(("x",), "two", {"a": "red blue"})
-    store.put(("x",), "none", {"d": "red"})
-    found = store.search(("x",), query="red")
-    assert scores(found) == {"one": 1.0, "two": round(math.sqrt(0.5), 5), "none": None}
-    assert [item.key for item in found] == ["one", "two", "none"]
-    assert [item.key for item in store.search(("x",), query="red", limit=1, offset=1)] == ["two"]
-    assert [item.key for item in store.search(("x",), query="red", limit=5, offset=2)] == ["none"]
-
-
-def test_a_put_says_itself_what_is_indexed(make):
-    store = make(fields=["a"])
-    store.put(("x",), "k", {"a": "blue", "b": "red"}, index=["b"])
-    assert scores(store.search(("x",), query="red")) == {"k": 1.0}
-    store.put(("x",), "k", {"a": "blue", "b": "red"})
-    assert scores(store.search(("x",), query="red")) == {"k": 0.0}
-    store.put(("x",), "k", {"a": "blue", "b": "red"}, index=False)
-    assert scores(store.search(("x",), query="red")) == {"k": None}
-    with pytest.raises(InputError, match="must be False or a list of paths"):
-        store.put(("x",), "k", {"a": "blue"}, index="a")
 
 
 def test_a_text_without_a_direction_is_neither_near_nor_far(make):
@@ -177,32 +153,11 @@ def test_a_filter_comes_before_the_limit_over_many_pages(make, monkeypatch):
     assert store.search(("x",), limit=0, query="red") == store.search(("x",), offset=60) == []
 
 
-async def test_functions_embed_too(memory):
-    model = Colours()
-
-    async def embed(texts):
-        return model.embed_documents(texts)
-
-    for function in (embed, model.embed_documents):
-        store = KGStore(memory, name=str(uuid4()), index={"embed": function, "fields": ["a"], "dims": 3})
-        await store.aput(("x",), "k", {"a": "red"})
-        assert scores(await store.asearch(("x",), query="red")) == {"k": 1.0}
-
-
 def test_a_vector_of_another_length_than_the_index_says_is_refused(make):
     store = make(dims=4)
     with pytest.raises(EmbeddingError, match="3 dimensions, but the index says dims=4"):
         store.put(("x",), "k", {"a": "red"})
     assert store.get(("x",), "k") is None
-
-
-def test_the_whole_value_is_found_by_the_memory_s_own_model(memory):
-    store = KGStore(memory, name=str(uuid4()))
-    store.put(("x",), "ann", {"text": "Ann lives in Oslo"})
-    store.put(("x",), "bob", {"text": "Bob plays chess"})
-    assert [item.key for item in store.search((), query="Oslo")] == ["ann", "bob"]
-    for listing in ("", None):
-        assert [(item.key, item.score) for item in store.search((), query=listing)] == [("bob", None), ("ann", None)]
 
 
 def test_an_index_that_comes_later_finds_what_is_put_from_then_on(memory):

@@ -27,15 +27,6 @@ class Doing:
         return [2 * each for each in wants]
 
 
-async def test_all_that_wait_are_done_in_one_go_in_the_order_of_arrival():
-    doing = Doing()
-    together = Together(doing)
-    assert await asyncio.gather(*(together([each, 10 * each]) for each in range(50))) == [
-        [2 * each, 20 * each] for each in range(50)
-    ]
-    assert doing.got == [[number for each in range(50) for number in (each, 10 * each)]]
-
-
 async def test_what_arrives_meanwhile_is_done_next_and_not_too_much_of_it():
     doing = Doing()
     together = Together(doing)
@@ -65,21 +56,3 @@ async def test_a_lost_database_or_model_is_for_all_and_tried_once(gone):
     assert len(doing.got) == 2
     doing.error = None
     assert await together([4]) == [8]
-
-
-async def test_whoever_gives_up_waiting_does_not_disturb_the_others():
-    together = Together(Doing())
-    impatient = asyncio.create_task(together([1]))
-    patient = asyncio.create_task(together([2]))
-    await asyncio.sleep(0)
-    impatient.cancel()
-    assert await patient == [4]
-    with pytest.raises(asyncio.CancelledError):
-        await impatient
-    assert await together([3]) == [6]
-
-
-def test_each_event_loop_has_a_line_of_its_own():
-    together = Together(Doing())
-    for number in range(3):
-        assert asyncio.run(together([number])) == [2 * number]
