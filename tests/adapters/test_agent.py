@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, adapters
 from kg_memory.contrib.agent import SYSTEM_PROMPT, AgentContext, build_agent, from_memory
@@ -90,28 +89,6 @@ def test_a_model_is_told_what_is_remembered_and_its_answer_is_remembered_too(mem
     assert model.asked[1][0].content.startswith("Be brief.\n\n")
 
 
-def test_a_recipe_a_filter_and_a_template_are_those_of_what_is_recalled(memory, namespace):
-    memory.add("Ann lives in Oslo.", source_id="m1", namespace=namespace)
-    memory.add("Ann lives in Rome.", source_id="m2", namespace=namespace)
-    graph = build_agent(memory, recipe="words", where={"source_id": "m2"}, template="zeph").compile()
-    given: Any = {"messages": [("user", "Where does Ann live?")]}
-    context: Any = {"user_id": namespace}
-    answer = str(graph.invoke(given, context=context)["messages"][-1].content)
-    assert answer.startswith("[knowledge graph]\n- Ann lives in Rome")
-    assert "Oslo" not in answer
-    with pytest.raises(InputError, match="template must be one of"):
-        build_agent(memory, template="no such")
-
-
-async def test_the_words_of_a_model_are_streamed(memory, namespace):
-    model = GenericFakeChatModel(messages=iter([AIMessage("In Oslo I think")]))
-    agent = build_agent(memory, model=model).compile()
-    given: Any = {"messages": [("user", "Where does Ann live?")]}
-    context: Any = {"user_id": namespace}
-    words = [part.content async for part, _ in agent.astream(given, context=context, stream_mode="messages")]
-    assert [each for each in words if each.strip()] == ["In", "Oslo", "I", "think"]
-
-
 def test_the_model_is_chosen_by_the_run(memory, namespace):
     agent = build_agent(memory, model=GenericFakeChatModel(messages=iter([]))).compile()
     given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
@@ -146,31 +123,6 @@ def test_an_agent_for_one_memory_needs_no_context_and_one_with_other_names_has_i
     assert any(each.endswith("/anybody") for each in memory.data.namespaces())
 
 
-def test_it_is_a_part_of_a_graph_with_another_context(memory, namespace):
-    agent = build_agent(memory).compile()
-    outer = StateGraph(MessagesState, dict).add_node("agent", agent).add_edge(START, "agent").compile()
-    given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
-    ended = outer.invoke(given, context={"user_id": namespace, "plan": "free"})
-    assert [each.content for each in ended["messages"]] == ["Ann lives in Oslo.", "Noted."]
-
-
-def test_the_picture_shows_the_inner_steps(memory):
-    drawn = set(build_agent(memory).compile().get_graph(xray=True).nodes)
-    assert drawn >= {"recall:search", "recall:construct", "answer", "remember:receive", "remember:summarise"}
-
-
-@pytest.mark.parametrize(
-    ("said", "answer"),
-    [
-        ("I moved to Bergen.", "Noted."),
-        ("我搬到了卑尔根。", "Noted."),
-        ("", "I am listening."),
-    ],
-)
-def test_without_a_model_what_is_told_is_noted(said, answer):
-    assert from_memory(said, CONTEXT) == answer
-
-
 def test_without_a_model_it_reads_out_the_best_facts():
     assert from_memory("Where do I live?", CONTEXT).splitlines() == [
         "From memory:",
@@ -180,15 +132,23 @@ def test_without_a_model_it_reads_out_the_best_facts():
     ]
 
 
-@pytest.mark.parametrize("said", ["Where do I live?", "where do I live", "我住在哪里？"])
-def test_without_facts_it_reads_out_what_was_said_and_nothing_where_there_is_nothing(said):
-    episodes = CONTEXT[CONTEXT.index("What was said") :]
-    assert from_memory(said, episodes) == "From memory:\n- (10 January 2024) Ann: I have moved."
-    assert from_memory(said, "") == "I remember nothing about that."
+EPISODES = CONTEXT[CONTEXT.index("What was said") :]
+SAID = "From memory:\n- (10 January 2024) Ann: I have moved."
 
 
-def test_what_is_told_and_asked_at_once_gets_both():
-    assert from_memory("I have a dog! What is my cat called?", "") == "Noted. I remember nothing about that."
+@pytest.mark.parametrize(
+    ("said", "context", "answer"),
+    [
+        ("I moved to Bergen.", CONTEXT, "Noted."),
+        ("我搬到了卑尔根。", CONTEXT, "Noted."),
+        ("", CONTEXT, "I am listening."),
+        *((question, EPISODES, SAID) for question in ("Where do I live?", "where do I live", "我住在哪里？")),
+        ("Where do I live?", "", "I remember nothing about that."),
+        ("I have a dog! What is my cat called?", "", "Noted. I remember nothing about that."),
+    ],
+)
+def test_without_a_model_it_notes_and_reads_out(said, context, answer):
+    assert from_memory(said, context) == answer
 
 
 def test_every_public_name_can_be_imported():

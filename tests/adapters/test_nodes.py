@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, TypedDict
 
@@ -19,7 +19,6 @@ from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.middleware import KGMemoryMiddleware
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
 from kg_memory.adapters.tools import memory_tools
-from kg_memory.contrib.variants.templates import ZEPH
 from kg_memory.errors import InputError, ModelUnavailable, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Query
@@ -108,22 +107,6 @@ def test_what_one_conversation_told_another_recalls(call, memory, namespace):
     assert {each.thread for each in memory.episodes.list(namespace=namespace)} == {"t1", "t2"}
 
 
-def test_a_recipe_a_filter_and_a_template_are_those_of_the_context(call, memory, namespace):
-    memory.add("Ann lives in Oslo", source_id="m1", namespace=namespace)
-    memory.add("Ann lives in Rome", source_id="m2", namespace=namespace)
-    told = {}
-    for template in (None, "zeph", replace(ZEPH, head="I know:\n")):
-        manner = {"recipe": "facts", "where": {"source_id": "m2"}, "template": template}
-        node = recall_node(memory, namespace, **manner)
-        text = call(alone(node), said("Where does Ann live?"))["memory_context"]
-        assert type(text) is str
-        assert text == memory.context("Where does Ann live?", namespace=namespace, **manner)
-        assert "Rome" in text
-        assert "Oslo" not in text
-        told[text.splitlines()[0]] = template
-    assert list(told)[1:] == ["[knowledge graph]", "I know:"]
-
-
 def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(call, memory, config):
     saver = InMemorySaver()
     graph = chat(memory, checkpointer=saver)
@@ -136,25 +119,6 @@ def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(
     kept = {key for each in theirs for key in each.checkpoint["channel_values"]}
     assert theirs
     assert not kept & OURS
-
-
-def test_keys_of_the_user_that_are_named_like_ours_stay_theirs(memory, namespace):
-    class Theirs(TypedDict):
-        messages: Annotated[list[AnyMessage], add_messages]
-        memory_context: str
-        question: str
-        context: str
-        namespace: str
-        content: str
-        facts: Annotated[list[str], operator.add]
-        log: Annotated[list[str], operator.add]
-
-    theirs = {"question": "q", "context": "c", "namespace": "n", "content": "d", "facts": ["f"]}
-    state = invoke(
-        chat(memory, state=Theirs), said("Ann lives in Oslo") | theirs, {"configurable": {"user_id": namespace}}
-    )
-    assert {name: state[name] for name in theirs} == theirs
-    assert len(remembered(memory, namespace)) == 2
 
 
 def test_no_checkpoint_has_what_was_recalled_if_the_key_is_not_tracked(call, memory, namespace, config):
@@ -174,15 +138,6 @@ def test_the_picture_has_the_steps_of_both_graphs(memory):
     nodes = chat(memory).get_graph(xray=True).nodes.keys()
     assert {"recall:search", "recall:construct", "remember:receive", "remember:summarise", "answer"} <= nodes
     assert {name for name, _ in chat(memory).get_subgraphs()} == {"recall", "remember"}
-
-
-def test_a_graph_may_stand_in_a_sequence_with_a_mapping_of_ones_own(memory, namespace):
-    memory.episodes.save(["Ann lives in Oslo"], namespace=namespace)
-    graph = StateGraph(State)
-    into = lambda state: {"question": state["messages"][-1].content, "namespace": namespace}  # noqa: E731
-    graph.add_node("ask", into | memory.graphs.retrieval | (lambda found: {"memory_context": found["context"]}))
-    graph.add_edge(START, "ask")
-    assert "Oslo" in graph.compile().invoke(said("Where is Ann?"))["memory_context"]
 
 
 def test_the_inner_steps_are_streamed_on_request(memory, config):
@@ -224,13 +179,6 @@ def test_the_second_clock_is_asked_by_nodes_middleware_and_tools(memory, namespa
             make(memory, namespace, believed_at="no time at all")
 
 
-@pytest.mark.parametrize("user_id", [None, "", " ", True])
-def test_without_a_user_nothing_is_recalled_or_remembered(memory, user_id):
-    for node in (recall_node(memory), remember_node(memory)):
-        with pytest.raises(InputError, match="user_id"):
-            invoke(alone(node), said("Ann lives in Oslo"), {"configurable": {"user_id": user_id}})
-
-
 @pytest.mark.parametrize("messages", [[], [("system", "x")], [("ai", "hello")], [("user", "")]])
 def test_where_nobody_asks_the_recalled_context_is_empty(memory, config, messages):
     given = {"messages": messages, "memory_context": "of the last turn"}
@@ -261,15 +209,6 @@ def test_a_state_without_messages_is_refused_with_the_way_to_name_them(memory, c
     for node in (recall_node(memory), remember_node(memory)):
         with pytest.raises(InputError, match="no 'messages'; set messages_key"):
             alone(node, Other).invoke({"talk": [("user", "Ann?")]}, config)
-
-
-def test_a_state_may_be_a_dataclass(memory, namespace, config):
-    @dataclass
-    class Plain:
-        messages: Annotated[list[AnyMessage], add_messages]
-
-    invoke(alone(remember_node(memory), Plain), said("Ann lives in Oslo"), config)
-    assert remembered(memory, namespace) == [("user", "Ann lives in Oslo")]
 
 
 @pytest.mark.parametrize(

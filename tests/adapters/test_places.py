@@ -107,12 +107,6 @@ def test_outside_of_any_run_only_a_name_in_full_or_a_config_will_do():
     assert place_here(NamespaceTemplate("{user_id}"), {"configurable": {"user_id": "bob"}}) == Place("bob")
 
 
-def test_a_runnable_outside_of_a_graph_has_its_config():
-    assert read_here("{user_id}").invoke(1, {"configurable": {"user_id": "bob", "thread_id": "t"}}) == Place("bob", "t")
-    with pytest.raises(InputError):
-        read_here("{user_id}").invoke(1)
-
-
 @pytest.mark.parametrize("context", [User("ann@example.com"), {"user_id": "ann@example.com"}])
 async def test_a_step_of_a_graph_reads_the_runs_context_sync_and_async(context):
     graph, found = in_a_graph("{user_id}", context_schema=User)
@@ -128,13 +122,6 @@ async def test_a_step_of_a_graph_without_a_context_reads_the_config_sync_and_asy
     graph.invoke({"messages": []}, config)
     await graph.ainvoke({"messages": []}, config)
     assert found == [Place("acme/5")] * 2
-
-
-def test_a_step_of_a_graph_that_is_told_no_user_fails():
-    graph, found = in_a_graph("{user_id}")
-    with pytest.raises(InputError, match="user_id"):
-        graph.invoke({"messages": []}, {"configurable": {"thread_id": "t1"}})
-    assert found == []
 
 
 TAKES_MEMORY = (

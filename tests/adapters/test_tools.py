@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import memory_tools
-from kg_memory.errors import AnswerError, InputError, ModelUnavailable, SettingsError
+from kg_memory.errors import AnswerError, InputError, ModelUnavailable
 from tests.adapters.tool_calls import Caller, Context, ScriptedChat, calling
 from tests.scripted import HashEmbeddings, Scripted, raising
 
@@ -45,21 +45,6 @@ def ask(memory) -> Caller:
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
 def ask_both_ways(request, memory) -> Caller:
     return Caller(memory_tools(memory), asynchronous=request.param)
-
-
-def test_the_recipe_and_the_filter_are_the_programs_and_no_model_sees_them(memory, namespace):
-    memory.add("Ann lives in Oslo", speaker="Ann", namespace=namespace)
-    memory.add("Ann lives in Rome", speaker="Tom", namespace=namespace)
-    tools = memory_tools(memory, namespace, recipe="words", where={"speaker": "Tom"})
-    search = tools[0]
-    found = search.invoke({"query": "Where does Ann live?"})
-    assert "Rome" in found
-    assert "Oslo" not in found
-    assert search.invoke({"query": "Where does Ann live?", "where": {}, "recipe": "meaning"}) == found
-    assert set(convert_to_openai_tool(search)["function"]["parameters"]["properties"]) == ARGUMENTS["search_memory"]
-    for given in ({"recipe": "no such"}, {"where": {"speeker": "Ann"}}):
-        with pytest.raises(InputError):
-            memory_tools(memory, namespace, **given)
 
 
 def test_the_tools_take_little_of_a_context(memory):
@@ -210,22 +195,10 @@ def test_an_id_of_another_user_is_unknown(ask, namespace):
     assert ask(f"{namespace} other", "search_memory", query="Oslo").artifact["episodes"]
 
 
-def test_without_a_user_nothing_is_read(ask, memory):
-    with pytest.raises(InputError, match="needs 'user_id'"):
-        ask.graph.invoke({"messages": [calling(("search_memory", {"query": "Oslo"}))]})
-
-
 def test_outside_of_a_graph_the_config_says_whose_memory_it_is(memory, namespace):
     _, remember, *_ = memory_tools(memory)
     remember.invoke({"content": "I moved to Oslo"}, {"configurable": {"user_id": namespace, "thread_id": 7}})
     assert [each.thread for each in memory.episodes.list(namespace=namespace)] == ["7"]
-
-
-def test_a_template_that_cannot_be_used_is_refused_at_once(memory):
-    with pytest.raises(SettingsError, match="write a plain name"):
-        memory_tools(memory, "{user.id}")
-    with pytest.raises(InputError, match="limit must be a whole number"):
-        memory_tools(memory, limit=0)
 
 
 # What is found
@@ -252,11 +225,6 @@ def test_as_many_lines_are_shown_as_are_asked_for(tools, memory, namespace):
     assert search.invoke({"query": "tea"}).count("- episode:") == 10
     assert search.invoke({"query": "tea", "limit": 3, "as_of": ""}).count("- episode:") == 3
     assert search.invoke({"query": "tea", "limit": 10**6, "as_of": "now"}).count("- episode:") == 12
-
-
-def test_nothing_found_is_said(tools):
-    assert tools["search_memory"].invoke({"query": "tea"}) == "Nothing in memory about this."
-    assert "Nothing in memory about what is called 'Ann'" in tools["memory_history"].invoke({"name": "Ann"})
 
 
 def test_what_was_said_comes_back_as_data(tools, memory, namespace):
@@ -292,13 +260,6 @@ def test_a_fact_is_forgotten_by_the_id_that_was_shown(ask_both_ways, namespace):
     left = ask_both_ways(namespace, "memory_history", name="user")
     assert [each["sentence"] for each in left.artifact["facts"]] == ["user lives in Oslo"]
     assert ask_both_ways(namespace, "forget_memory", id=id_).status == "error"
-
-
-def test_an_episode_is_forgotten_with_what_was_learned_from_it(ask, memory, namespace):
-    added = ask(namespace, "remember", content="I moved to Oslo").artifact
-    ask(namespace, "forget_memory", id=f" episode:{added['episode']}\n")
-    assert ask(namespace, "search_memory", query="Oslo").content == "Nothing in memory about this."
-    assert memory.stats(namespace=namespace).facts == 0
 
 
 # What goes wrong

@@ -11,7 +11,6 @@ from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kg_memory.contrib.letta import Block, Blocks, letta_tools
-from kg_memory.errors import InputError
 from tests.adapters.tool_calls import Caller, Context, ScriptedChat, calling
 
 ARGUMENTS = {
@@ -222,8 +221,3 @@ def test_archival_memory_is_filed_under_tags_and_found_by_them_and_by_date(ask, 
 def test_a_model_is_shown_what_it_may_choose_and_nothing_else(memory, core):
     shown = [convert_to_openai_tool(each)["function"] for each in letta_tools(memory, blocks=core)]
     assert {each["name"]: set(each["parameters"]["properties"]) for each in shown} == ARGUMENTS
-
-
-def test_without_a_user_no_block_is_touched(tell):
-    with pytest.raises(InputError, match="needs 'user_id'"):
-        tell.graph.invoke({"messages": [calling(("core_memory_append", {"label": "human", "content": "x"}))]})

@@ -1,0 +1,91 @@
+"""All adapters alike: what is passed on to the search, and that no memory is read without a user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from kg_memory.adapters import memory_tools, recall_node, remember_node
+from kg_memory.adapters.middleware import KGMemoryMiddleware
+from kg_memory.contrib.agent import build_agent
+from kg_memory.contrib.letta import letta_tools
+from kg_memory.errors import InputError, SettingsError
+from tests.adapters.chat import Chat
+
+QUESTION = "Where does Ann live?"
+GIVEN: Any = {"messages": [HumanMessage(QUESTION)]}
+
+
+class State(MessagesState):
+    memory_context: str
+
+
+def run_node(node: Any, config: Any) -> str:
+    graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile()
+    return str(graph.invoke(GIVEN, config).get("memory_context"))
+
+
+def run_tool(tools: Any, name: str, config: Any, **given: str) -> str:
+    [tool] = [each for each in tools if each.name == name]
+    return str(tool.invoke(given, config))
+
+
+def run_middleware(middleware: KGMemoryMiddleware, config: Any) -> str:
+    chat = Chat(answers=["Noted."], prompts=[])
+    create_agent(chat, middleware=[middleware]).invoke(GIVEN, config)
+    return str(chat.prompts[0][0].text)
+
+
+def run_agent(agent: Any, config: Any) -> str:
+    return str(agent.compile().invoke(GIVEN, context=config["configurable"])["messages"][-1].content)
+
+
+SURFACES: dict[str, Any] = {
+    "recall_node": lambda memory, config, **how: run_node(recall_node(memory, **how), config),
+    "middleware": lambda memory, config, **how: run_middleware(
+        KGMemoryMiddleware(memory, remember="off", **how), config
+    ),
+    "agent": lambda memory, config, **how: run_agent(build_agent(memory, **how), config),
+    "search_memory": lambda memory, config, template=None, **how: run_tool(
+        memory_tools(memory, **how), "search_memory", config, query=QUESTION
+    ),
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_recipe_filter_and_template_are_those_of_the_context(memory, namespace, surface):
+    memory.add("Ann lives in Oslo.", source_id="m1", namespace=namespace)
+    memory.add("Ann lives in Rome.", source_id="m2", namespace=namespace)
+    how = {"recipe": "facts", "where": {"source_id": "m2"}, "template": "zeph"}
+    told = SURFACES[surface](memory, {"configurable": {"user_id": namespace}}, **how)
+    assert "Oslo" not in told
+    assert ("Ann lives in Rome" if surface == "search_memory" else "[knowledge graph]\n- Ann lives in Rome") in told
+    if surface == "recall_node":
+        assert told == memory.context(QUESTION, namespace=namespace, **how)
+    for wrong in ({"recipe": "no such"}, {"where": {"speeker": "Ann"}}):
+        with pytest.raises(InputError):
+            SURFACES[surface](memory, {"configurable": {"user_id": namespace}}, **wrong)
+    with pytest.raises(SettingsError, match="write a plain name"):
+        SURFACES[surface](memory, {}, namespace="{user.id}")
+
+
+USERLESS: dict[str, Any] = {
+    **{name: SURFACES[name] for name in ("recall_node", "middleware", "search_memory")},
+    "remember_node": lambda memory, config: run_node(remember_node(memory), config),
+    "core_memory_append": lambda memory, config: run_tool(
+        letta_tools(memory), "core_memory_append", config, label="human", content="x"
+    ),
+}
+
+
+@pytest.mark.parametrize("user_id", [None, "", " ", True])
+@pytest.mark.parametrize("surface", USERLESS)
+def test_without_a_user_nothing_is_read_or_written(memory, surface, user_id):
+    before = memory.data.namespaces()
+    with pytest.raises(InputError, match="user_id"):
+        USERLESS[surface](memory, {"configurable": {"user_id": user_id}})
+    assert memory.data.namespaces() == before
