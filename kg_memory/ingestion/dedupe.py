@@ -1,9 +1,10 @@
 """Step 7, dedupe: which facts are known already, and how the others relate to known ones (Zep 2.2.2).
 
-What is said in the same words is recognised by code. The model is asked about the rest in one question for the whole
-episode: first whether two facts say the same, and only then whether one ends or refutes the other, which the next step
-applies. A verdict is kept by what the two facts state, of which entities by their ids, and when: so the same pair is
-asked about once, also where another writer came first.
+Facts are compared that share an end in any role (C49, D32), or are near in meaning to one another. What is said in the
+same words is recognised by code. The model is asked about the rest in one question for the whole episode: first whether
+two facts say the same, and only then whether one ends or refutes the other, which the next step applies. A verdict is
+kept by what the two facts state, of which entities by their ids, and when: so the same pair is asked about once, also
+where another writer came first.
 """
 
 from __future__ import annotations
@@ -15,21 +16,42 @@ from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 
-from kg_memory.ingestion.candidates import Candidates, as_candidate, ends_of, find_related, surest_first
-from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, PairVerdict, StatedFact
+from kg_memory.falkor.queries.ingestion import RELATED_FACTS
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, Grounds, PairVerdict, Span, StatedFact, pick
 from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import JUDGE
+from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, last_instant, time_text
 from kg_memory.temporal.policy import ConflictPolicy
-from kg_memory.text import predicates
 from kg_memory.text.identity import canonical_name
+from kg_memory.text.predicates import DEFAULT_PREDICATE, canonical_predicate
 
+Candidates = Mapping[str, CandidateFact]
+"""Known facts by their ids."""
 Judged = dict[str, PairVerdict | None]
 """Verdicts by the keys of pairs; ``None`` where the two are unrelated."""
 Pair = tuple[int, CandidateFact]
 """A new fact, by its place, and a known one."""
+_FIRST = {
+    "valid_at": None, "invalid_at": None, "precision": "instant", "end_precision": "instant", "arrived_at": 0,
+}  # fmt: skip
+"""The values of a candidate by its first statement, and what they are where there is none."""
+LEAST_SIMILARITY = 0.5
+"""Cosine similarity below which a fact that shares an end is no candidate, unless it is of the same family; used where
+the settings have none for the embedding model."""
+NEAREST = 3
+"""The most candidates that are near in meaning, that share no end, and that begin before a fact or after it.
+
+Of 170 facts about one person, that which a new one contradicts is mostly the nearest, and nearly always among three.
+"""
+ONE_END, NO_END, UNLIKELY = 2 / 3, 1 / 2, 1 / 4
+"""Parts of the distance within which facts of the same ends are compared: for facts that have one end or none in
+common, and for those that cannot contradict each other by their predicates, but may say the same."""
+_INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "ownership": "owner"}
+"""Families of predicates that may have many values, and those that say the same from the other side."""
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -38,100 +60,65 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
     It asks only about pairs that were not judged before another writer came first.
     """
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
-    candidates = _with_siblings(draft, _without_namesakes(draft, found))
-    facts = _mark_repeats(draft.facts, candidates)
+    candidates = list(_select_candidates(draft, found))
+    facts = tuple(  # as if never compared
+        replace(fact, same_as=_same_as(fact, own), corrects=False, refuted=False, restated=False)
+        for fact, own in zip(draft.facts, candidates, strict=True)
+    )
     pairs = list(_open_pairs(facts, candidates, draft))
     judged = yield from _judge(draft, facts, pairs)
-    comparisons = _compare(draft, facts, pairs, judged)
-    marked = _apply_duplicates(facts, comparisons, ConflictPolicy.from_settings(settings))
-    return {
-        "facts": _mark_restated(marked, candidates, draft),
-        "judged": judged,
-        "comparisons": comparisons,
-        "grounds": grounds,
-    }
+    verdicts = (judged[_pair_key(facts[new], candidate, draft.episode.at)] for new, candidate in pairs)
+    comparisons = tuple(Comparison(*pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True))
+    facts = _mark_duplicates(draft, facts, candidates, comparisons, settings)
+    return {"facts": facts, "judged": judged, "comparisons": comparisons, "grounds": grounds}
 
 
-def _compare(
-    draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair], judged: Judged
-) -> tuple[Comparison, ...]:
-    comparisons: list[Comparison] = []
-    for new, candidate in pairs:
-        verdict = judged[_pair_key(facts[new], candidate, draft.episode.at)]
-        is_related = verdict is not None and verdict.verdict != "unrelated"
-        comparisons.append(Comparison(new, candidate, verdict if is_related else None))
-    return tuple(comparisons)
-
-
-def _apply_duplicates(
-    facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
+def _mark_duplicates(
+    draft: Draft,
+    facts: Sequence[StatedFact],
+    candidates: Sequence[Candidates],
+    comparisons: Iterable[Comparison],
+    settings: Settings,
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with the ids of the known ones that the model says they are."""
-    marked = list(facts)
-    for new, candidate, verdict in surest_first(comparisons):
-        if not policy.takes_effect(verdict.confidence):
-            break  # a copy loses less than a wrong merge
-        if verdict.verdict == "duplicate" and marked[new].same_as is None:
-            marked[new] = replace(marked[new], same_as=candidate.id)
-    return tuple(marked)
-
-
-def _mark_restated(
-    facts: Sequence[StatedFact], candidates: Sequence[Mapping[str, CandidateFact]], draft: Draft
-) -> tuple[StatedFact, ...]:
-    """Return *facts*, those marked that were stated before the words that the known ones have now.
+    """Return *facts* with the ids of the known ones that they are, and marks on those that were stated before these.
 
     A fact that repeats another of the episode is the known one that the other is.
     """
-    stored = {fact.id: fact.same_as for fact in facts if fact.same_as}
-    marked: list[StatedFact] = []
-    for fact, own in zip(facts, candidates, strict=True):
-        same_as = fact.same_as or ""
-        restated = is_first(fact, own.get(same_as), draft)
-        marked.append(replace(fact, same_as=stored.get(same_as, fact.same_as), restated=restated))
-    return tuple(marked)
+    policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
+    for new, candidate, verdict in surest_first(comparisons):
+        if not policy.takes_effect(verdict.confidence):
+            break  # a copy loses less than a wrong merge
+        if verdict.verdict == "duplicate" and same[new] is None:
+            same[new] = candidate.id
+    stored = {fact.id: id_ for fact, id_ in zip(facts, same, strict=True) if id_}
+    return tuple(
+        replace(fact, same_as=stored.get(id_ or "", id_), restated=is_first(fact, own.get(id_ or ""), draft))
+        for fact, id_, own in zip(facts, same, candidates, strict=True)
+    )
 
 
 # Pairs
 
 
-def _without_namesakes(draft: Draft, candidates: Sequence[Candidates]) -> list[Candidates]:
-    """Return *candidates* without facts about another entity of the subject's name: no model tells the two apart."""
-    kept: list[Candidates] = []
-    for fact, own in zip(draft.facts, candidates, strict=True):
+def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
+    """Yield the candidates of each fact: those *found*, and facts of the episode before it that it may end.
+
+    Without those about another entity of the subject's name: no model tells the two apart. Those of the episode have
+    the same subject and predicate, which has one value at a time.
+    """
+    for new, (fact, own) in enumerate(zip(draft.facts, found, strict=True)):
         subject, ends = draft.entities[fact.subject], (fact.subject_id, *fact.object_ids)
         names = {canonical_name(name) for name in (subject.name, *subject.called)}
-        kept.append(
-            {
-                id_: candidate
-                for id_, candidate in own.items()
-                if candidate.subject_id in ends
-                or not (candidate.subject_id in subject.apart_from or canonical_name(candidate.subject) in names)
-            }
-        )
-    return kept
-
-
-def _with_siblings(draft: Draft, candidates: Sequence[Candidates]) -> list[Candidates]:
-    """Return *candidates* and, for each fact, those of the episode before it that it may end.
-
-    These are of the same subject, where that has one at a time.
-    """
-    extended = [dict(own) for own in candidates]
-    for new, fact in enumerate(draft.facts):
+        selected: dict[str, CandidateFact] = {}
+        for id_, candidate in own.items():
+            is_namesake = candidate.subject_id in subject.apart_from or canonical_name(candidate.subject) in names
+            if candidate.subject_id in ends or not is_namesake:
+                selected[id_] = candidate
         for sibling in draft.facts[:new]:
             same = (sibling.subject_id, sibling.predicate) == (fact.subject_id, fact.predicate)
             if same and fact.single_valued and sibling.id != fact.id:
-                extended[new].setdefault(sibling.id, as_candidate(sibling, draft))
-    return list[Candidates](extended)
-
-
-def _mark_repeats(facts: Sequence[StatedFact], candidates: Sequence[Candidates]) -> tuple[StatedFact, ...]:
-    """Return *facts*, as if never compared, with the ids of the candidates that they are beyond doubt."""
-    return tuple(
-        replace(fact, same_as=_same_as(fact, own), corrects=False, refuted=False, restated=False)
-        for fact, own in zip(facts, candidates, strict=True)
-    )
+                selected.setdefault(sibling.id, as_candidate(sibling, draft))
+        yield selected
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
@@ -178,14 +165,9 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
     claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
-    restarts = claims and bool(starts) and all(_are_apart(start, fact) for start in starts)
+    spans = (sorted((start, fact.valid_at)) for start in starts)
+    restarts = claims and bool(starts) and all(later > last_instant(first, fact.precision) for first, later in spans)
     return restarts or (fact.invalid_at != OPEN_END and bool(ends) and fact.invalid_at not in ends)
-
-
-def _are_apart(start: int, fact: StatedFact) -> bool:
-    """Return whether *start* is in another day, month or year than that in which *fact* began."""
-    earlier, later = sorted((start, fact.valid_at))
-    return later > last_instant(earlier, fact.precision)
 
 
 # The question
@@ -205,7 +187,10 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
         fact = facts[new]
         key = _pair_key(fact, candidate, draft.episode.at)
         if key not in judged:
-            shown = items.setdefault(new, {"id": new, **_show_fact(fact, draft), "existing": []})["existing"]
+            ends = [draft.entities[place].name for place in (fact.subject, *fact.objects)]
+            quote = draft.episode.text[fact.start : fact.end]
+            asked = _show(fact, ends, fact.kind, fact.single_valued, quote)
+            shown = items.setdefault(new, {"id": new, **asked, "existing": []})["existing"]
             shown.append({"id": len(shown), **_show_candidate(candidate, names, fact)})
             keys.setdefault(new, []).append(key)
     judged |= dict.fromkeys(chain.from_iterable(keys.values()))
@@ -213,7 +198,8 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
         for row in answer.verdicts:
             own = keys.get(row.fact, ())
             if 0 <= row.known < len(own):
-                judged[own[row.known]] = PairVerdict(row.verdict, row.confidence, row.holds, row.reason)
+                verdict = PairVerdict(row.verdict, row.confidence, row.holds, row.reason)
+                judged[own[row.known]] = verdict if row.verdict != "unrelated" else None
     return judged
 
 
@@ -224,34 +210,22 @@ def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
-def _show_fact(fact: StatedFact, draft: Draft) -> JSON:
-    """Return a new fact as the question shows it."""
-    entities, quote = draft.entities, draft.episode.text[fact.start : fact.end]
-    objects = [entities[place].name for place in fact.objects]
-    return _show(fact, entities[fact.subject].name, objects, fact.kind, fact.single_valued, quote)
-
-
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
     """Return a known fact as the question about *fact* shows it; *names* are those that entities have from now on."""
-    rule, same = predicates.canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
+    rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
     end = OPEN_END if candidate.invalid_at is None else candidate.invalid_at
     is_over = candidate.kind in (None, "state") and end <= candidate.stated_at
-    subject = names.get(candidate.subject_id, candidate.subject)
-    called = sorted(names.get(id_, name) for id_, name in objects)
-    return _show(candidate, subject, called, "former" if is_over else candidate.kind, single_valued)
+    ends = [names.get(candidate.subject_id, candidate.subject), *sorted(names.get(id_, name) for id_, name in objects)]
+    return _show(candidate, ends, "former" if is_over else candidate.kind, single_valued)
 
 
 def _show(
-    fact: StatedFact | CandidateFact,
-    subject: str,
-    objects: list[str],
-    kind: str | None,
-    single_valued: bool | None,  # noqa: FBT001 - a value that is shown
-    quote: str | None = None,
+    fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single: object, quote: str | None = None
 ) -> JSON:
     """Return a fact as JSON, without what is not so or not known, which would be an eighth of its tokens."""
+    subject, *objects = names
     shown = {
         "subject": subject,
         "predicate": fact.predicate,
@@ -262,6 +236,160 @@ def _show(
         "valid_at": time_text(fact.valid_at, fact.precision),
         "invalid_at": time_text(fact.invalid_at, fact.end_precision),
         "kind": kind if kind != "state" else None,
-        "one_at_a_time": bool(single_valued),
+        "one_at_a_time": bool(single),
     }
     return {name: value for name, value in shown.items() if value is not None and value is not False}
+
+
+# Candidates
+
+
+def find_related(
+    facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False
+) -> Flow[tuple[list[Candidates], Grounds]]:
+    """Return, for each new fact, the known ones that share an end and are of its family or near in meaning.
+
+    The nearest of the whole graph are among them, whatever their ends. Of *declared* facts, which no model compares,
+    only those of the same pair, and of a single-valued family. With them come their histories, and the revisions of the
+    entities that the new ones are about, by which changes until these are saved are noticed.
+    """
+    revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
+    if not facts:
+        return [], Grounds(revisions)
+    vectors = yield from embed([fact.sentence for fact in facts])
+    records = yield from read(
+        RELATED_FACTS,
+        ends=sorted(revisions),
+        pairs=_pair_rows(facts, vectors),
+        facts=_search_rows(facts, vectors, settings, declared=declared),
+        farthest=-1.0 if declared else farthest(settings),
+        farthest_anywhere=-1.0 if declared else farthest(settings) / 2,
+        nearest=min(NEAREST, settings.candidates // 2 + 1),
+        limit=settings.candidates,
+    )
+    candidates: list[dict[str, CandidateFact]] = [{} for _ in facts]
+    histories: list[Row] = []
+    for record in records:
+        value = record["value"]
+        if record["kind"] == "revision":
+            revisions[value["id"]] = value["revision"]
+        elif value["id"] not in candidates[record["new"]]:
+            candidate = _to_candidate(value)
+            if not declared and not is_comparable(facts[record["new"]], candidate, settings):
+                continue
+            candidates[record["new"]][value["id"]] = candidate
+            histories.append(value["history"])
+            if revisions.keys().isdisjoint((candidate.subject_id, *candidate.object_ids)):
+                revisions[candidate.subject_id] = candidate.revision
+    return list[Candidates](candidates), Grounds(revisions, histories)
+
+
+def _to_candidate(row: Row) -> CandidateFact:
+    """Return the candidate of *row*: its times are those of the statement in whose words it is stored."""
+    history = row["history"]
+    first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
+    times: JSON = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
+    fields: JSON = {name: value for name, value in row.items() if name != "history"}
+    fields |= {"objects": tuple(row["objects"]), "object_ids": tuple(row["object_ids"])}
+    beliefs = tuple(Span(belief["valid_at"], belief["invalid_at"]) for belief in history["beliefs"])
+    return CandidateFact(**fields, **times, beliefs=beliefs)
+
+
+def _search_rows(
+    facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
+) -> list[JSON]:
+    """Return all by which facts related to *facts* are found; of a declared one only rivals about its subject.
+
+    Of a predicate that has one value at a time they are more: where some of them are refuted, the next ones end it.
+    """
+    rows: list[JSON] = []
+    many = settings.candidates // 2 + 1
+    for place, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
+        ends = [fact.subject_id] if fact.single_valued else []
+        row = pick(fact, "id", "predicate", "family", "begin") | {"new": place, "embedding": vector}
+        row |= {"ends": ends if declared else [fact.subject_id, *fact.object_ids]}
+        most = many if fact.single_valued else min(NEAREST, many)
+        row |= {"one_at_a_time": fact.single_valued is not False, "most": most}
+        rows.append(row)
+    return rows
+
+
+def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[JSON]:
+    rows: list[JSON] = []
+    for new, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
+        relation = pick(fact, "predicate", "family") | {"embedding": vector}
+        for end in fact.object_ids or (fact.subject_id,):
+            for one, another in ((fact.subject_id, end), (end, fact.subject_id)):
+                rows.append({"new": new, "subject": one, "object": another, **relation})
+    return rows
+
+
+def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
+    """Return a fact of an episode that is not saved yet as a known one."""
+    names = [entity.name for entity in draft.entities]
+    words = pick(fact, "id", "subject_id", "predicate", "object_ids", "sentence", "stated_at", "only_ends")
+    times = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
+    return CandidateFact(
+        **words,
+        **times,
+        subject=names[fact.subject],
+        objects=tuple(names[place] for place in fact.objects),
+        stated_by=draft.episode.id,
+        arrived_at=draft.episode.created_at,
+        kind="state" if fact.kind == "former" else fact.kind,
+        beliefs=(Span(fact.valid_at, fact.invalid_at),),
+    )
+
+
+def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]:
+    """Return the subject, the predicate and the objects of *fact*."""
+    return fact.subject_id, fact.predicate, frozenset(fact.object_ids)
+
+
+def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
+    """Yield the new fact, the known one and the verdict of each pair that has one, the most confident first."""
+    judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
+    yield from sorted(judged, key=lambda row: -row[2].confidence)
+
+
+def farthest(settings: Settings) -> float:
+    """Return the cosine distance within which facts of the same ends are compared."""
+    least = settings.compare_threshold
+    return 1.0 - (LEAST_SIMILARITY if least is None else least)
+
+
+def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
+    """Return whether *candidate*, whose `distance` from *fact* is known, may repeat or contradict it.
+
+    Facts of the same ends, of the same family, or of one subject and a predicate that may have one value at a time may;
+    of other predicates, where the words of *fact* tell of a change.
+    """
+    ends = {fact.subject_id, *fact.object_ids}
+    others = {candidate.subject_id, *candidate.object_ids}
+    if candidate.id == fact.id or len(ends & others) > 1 or ends == others:
+        return True
+    is_same = candidate.predicate == fact.predicate
+    may_replace = fact.single_valued is not False or fact.replaces
+    if is_same and candidate.subject_id == fact.subject_id and may_replace:
+        return True
+    if _may_contradict(fact, candidate, is_same=is_same):
+        return True
+    are_states = fact.kind == "state" and candidate.kind in (None, "state")
+    is_unlikely = are_states and _is_known(candidate.predicate) and (is_same or _is_known(fact.predicate))
+    part = UNLIKELY if is_unlikely else ONE_END if ends & others else NO_END
+    return candidate.distance <= part * farthest(settings)
+
+
+def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
+    """Return whether the predicates of the two are of one family, and not both values beside each other."""
+    rule = canonical_predicate(candidate.predicate)
+    one, another = (rule.family if rule else None), fact.family
+    if one is None or another is None:
+        return False
+    if is_same and fact.single_valued is False:
+        return candidate.subject_id != fact.subject_id and one in _INVERSE
+    return another in (one, _INVERSE.get(one)) or _INVERSE.get(another) == one
+
+
+def _is_known(predicate: str) -> bool:
+    return predicate != DEFAULT_PREDICATE and canonical_predicate(predicate) is not None

@@ -13,7 +13,7 @@ from typing import Literal
 
 from kg_memory.falkor.queries.facts import HISTORY
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.candidates import ends_of, surest_first
+from kg_memory.ingestion.dedupe import ends_of, surest_first
 from kg_memory.ingestion.records import (
     JSON,
     PERIOD,
