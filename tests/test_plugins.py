@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg_memory.errors import SettingsError
+from kg_memory.ingestion import graph
 from kg_memory.plugins import load_plugin, plugin_names
+from kg_memory.settings import Settings
 
 GROUPS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
 
@@ -26,3 +29,20 @@ def test_the_error_of_an_unknown_plugin_names_those_that_are_installed() -> None
         load_plugin("importers", "cogx")
     with pytest.raises(SettingsError, match="installed are none: install temporal-kg-memory again"):
         load_plugin("nothing", "at all")
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({}, []),
+        ({"note_linking": True}, [("steps", "link")]),
+        ({"plan": "economy", "admission": "dura"}, [("plans", "economy"), ("admission", "dura")]),
+    ],
+)
+def test_ingestion_loads_only_the_plugins_that_settings_name(
+    settings: dict[str, Any], named: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[tuple[str, str]] = []
+    monkeypatch.setattr(graph, "load_plugin", lambda *plugin: loaded.append(plugin))
+    graph.load_needed(Settings(**settings))
+    assert loaded == [("checks", "support"), *named]

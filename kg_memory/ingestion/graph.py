@@ -29,15 +29,23 @@ from kg_memory.ingestion.state import (
     on_values,
 )
 from kg_memory.ingestion.summarise import summarise
-from kg_memory.plugins import load_plugin, load_plugins
+from kg_memory.plugins import load_plugin
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 
-# When this is imported: steps run on event loops, where no file may be read.
-for _kind in ("checks", "steps", "plans", "admission"):
-    load_plugins(_kind)
 STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise)
+
+
+def load_needed(settings: Settings) -> None:
+    """Import the plug-ins that *settings* need: steps run on event loops, where no file may be read."""
+    load_plugin("checks", "support")
+    if settings.note_linking:
+        load_plugin("steps", "link")
+    if settings.plan == "economy":
+        load_plugin("plans", settings.plan)
+    if settings.admission:
+        load_plugin("admission", settings.admission)
 
 
 def build(driver: Driver, settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
@@ -51,6 +59,7 @@ def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False)
     *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last
     step, the plug-in `link`, exists only if the settings enable it.
     """
+    load_needed(settings)
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)

@@ -89,8 +89,10 @@ def find_candidates(
     predicates_at = 0
     for row in rows:
         if row["kind"] == "meta":
-            refuse_other_vectors(row["entity"], (yield from embedding_model()), len(vectors[0]))
-            predicates_at = row["entity"]["predicates"] or 0
+            meta, model = row["entity"], (yield from embedding_model())
+            if (meta["model"], meta["dimension"]) != (model, len(vectors[0])):
+                refuse_other_vectors(meta, model, len(vectors[0]))
+            predicates_at = meta["predicates"] or 0
         else:
             candidates[row["new"]].append(row)
     best = {new: _best(own, limit) for new, own in candidates.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from functools import cached_property, partial, wraps
@@ -48,11 +47,17 @@ class Engine:
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
         self.driver, self.settings = driver, settings
+        self._loaded = False
 
     async def load(self) -> None:
         """Import in a thread the modules that flows import late: an import reads files, and would block the loop."""
-        if missing := [name for name in _LATE if name not in sys.modules]:
-            await asyncio.to_thread(lambda: list(map(import_module, missing)))
+        if not self._loaded:
+            await asyncio.to_thread(self._import_late)
+            self._loaded = True
+
+    def _import_late(self) -> None:
+        ingestion, *_ = map(import_module, _LATE)
+        ingestion.load_needed(self.settings)
 
     @cached_property
     def ingestion(self) -> Pipeline:
