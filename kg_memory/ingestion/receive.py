@@ -158,11 +158,8 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
             raise MemoryPaused(PAUSED)
 
 
-def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) -> Flow[tuple[list[Row], list[Row]]]:
-    """Return the episodes of the thread before this one, latest first, and those after it, earliest first.
-
-    Those before are as many as the settings ask for, and so many *more*.
-    """
+def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
+    """Return the episodes of the thread before this one, latest first, and those after it, earliest first."""
     if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
     rows = yield from read(
@@ -171,7 +168,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings, more: int = 0) 
         thread_key=episode.thread_key,
         at=episode.at,
         created_at=episode.created_at,
-        limit=max(settings.previous_messages, 2) + more,
+        limit=max(settings.previous_messages, 2),
         length=NEIGHBOUR_LENGTH,
         refused=REFUSED,
     )
