@@ -1,7 +1,5 @@
 """Many short episodes from several writers under random faults: python -m tests.faults.soak --episodes 10000 --seed 1.
 
-With ``--minutes 10`` a whole deployment on a Redis Cluster runs for that long instead: see `tests.faults.cluster_soak`.
-
 Writers are killed, the server is killed, connections are cut at any command, models fail. In the end what waits is
 resumed and what failed is retried, and then every message must be there once and whole, and every entity once.
 """
@@ -30,7 +28,6 @@ from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import AnswerError, DatabaseError, ModelError, ModelUnavailable
 from kg_memory.falkor.connect import Database, graph_key
-from tests.faults.cluster_soak import ClusterSoak
 from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import flaws
 from tests.scripted import At, HashEmbeddings, Rule, Scripted
@@ -246,20 +243,13 @@ def main() -> int:
     """Run one soak and print what happened in it as a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--episodes", type=int, default=1000)
-    parser.add_argument("--minutes", type=float, help="run on a cluster for so long")
-    parser.add_argument("--every", type=float, default=3.0, help="seconds between faults on the cluster, on average")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     say = partial(print, flush=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        soak: Soak | ClusterSoak
-        if given.minutes is None:
-            soak = Soak(Path(folder), given.episodes, given.seed)
-        else:
-            soak = ClusterSoak(Path(folder), given.minutes, given.seed, given.every)
+        soak = Soak(Path(folder), given.episodes, given.seed)
         wrong = soak.run(say)
-    length = {"episodes": given.episodes} if given.minutes is None else {"minutes": given.minutes}
-    rows = {**length, "seed": given.seed, **soak.done, "wrong": len(wrong)}
+    rows = {"episodes": given.episodes, "seed": given.seed, **soak.done, "wrong": len(wrong)}
     say("\n".join(f"| {name} | {count} |" for name, count in rows.items()), *wrong, sep="\n")
     return bool(wrong)
 
