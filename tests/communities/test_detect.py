@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.communities import detect
 from kg_memory.communities.detect import FEW, Links, drift, find_communities, fingerprint, propagate
 from kg_memory.text.identity import community_id
 
@@ -218,13 +217,6 @@ def test_levels_of_any_multigraph_end_part_the_one_below_and_are_the_same_again(
         below = set(range(len(level)))
     dice.shuffle(links)
     assert hierarchy(links) == levels
-
-
-def test_few_is_what_is_said(monkeypatch):
-    links = planted(1, circles=12, size=4, together=3)
-    assert len(hierarchy(links)) == 1
-    monkeypatch.setattr(detect, "FEW", 4)
-    assert [len(level) for level in hierarchy(links)] == [12, 4]
 
 
 @pytest.mark.parametrize(

@@ -341,20 +341,10 @@ def calling(arguments: str) -> Said:
     return Said(completion(None, tool_calls=[call]))
 
 
-TRIPLE = {"subject": "Ann", "predicate": "lives in", "objects": ["Oslo"]}
 FORMS: dict[str, Any] = {
     "reasoning_content": thinking("reasoning_content"),
     "reasoning": thinking("reasoning"),
     "the arguments of a tool": calling(read(ANN, OSLO)),
-    "an empty form after it": read(ANN, OSLO) + '\n{"entities": [], "facts": []}',
-    "words about the empty form": 'Otherwise {"entities": [], "facts": []}. ' + read(ANN, OSLO),
-    "facts without edge_type, confidence and quote": read(ANN, OSLO, facts=[{**TRIPLE, "sentence": FACT}]),
-    "objects as objects": read(ANN, OSLO, facts=[{**LIVES, "objects": [OSLO], "subject": ANN}]),
-    "a year as a number": read(ANN, OSLO, facts=[{**LIVES, "valid_at": 2024}]),
-    "facts as relations": json.dumps({"entities": [ANN, OSLO], "relations": [LIVES]}),
-    "facts as edges with other fields": json.dumps(
-        {"nodes": [ANN, OSLO], "edges": [{"source": "Ann", "target": "Oslo", "relation": "lives in", "fact": FACT}]}
-    ),
 }
 
 
@@ -373,19 +363,12 @@ def test_an_invalid_fact_is_reported_as_dropped(memory: GraphMemory, remote: Mod
     assert (added.facts, added.usage.dropped) == ((FACT,), 1)
 
 
-def test_facts_that_are_all_invalid_are_asked_for_again(memory: GraphMemory, remote: Model, add: Add) -> None:
-    remote.spoil("EpisodeReading", read(ANN, OSLO, facts=[{"subject": "Ann"}]), times=1)
-    assert add().facts == (FACT,)
-    assert remote.asked.count("EpisodeReading") == 2
-
-
 def test_an_empty_reply_is_asked_for_in_the_next_format(memory: GraphMemory, remote: Model, add: Add) -> None:
     remote.spoil("EpisodeReading", lambda body: "" if "response_format" in body else None)
     added = add()
     assert (added.status, added.facts) == (EpisodeStatus.DONE, (FACT,))
 
 
-MANY = [{"name": f"Name{number}", "type": "Person"} for number in range(10_000)]
 USEFUL: dict[str, tuple[Any, set[str]]] = {
     "thoughts before": (f"<think>{read(OSLO)} or not?</think>{read(ANN, OSLO)}", {"Ann", "Oslo"}),
     "words and fences around": (f"Sure!\n```json\n{read(ANN, OSLO)}\n```\nAnything else?", {"Ann", "Oslo"}),
@@ -416,17 +399,6 @@ def test_what_is_of_use_in_an_odd_answer_is_kept(
     assert {each.name for each in memory.entities.list(namespace=namespace)} == names
     if name in ("a name of 100 kB", "a type of 100 kB", "some invalid items", "cut off after whole items"):
         assert added.usage.dropped
-
-
-def test_of_ten_thousand_entities_a_hundred_are_kept_and_the_rest_is_told(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str
-) -> None:
-    remote.spoil(READING[memory.settings.plan], read(*MANY, facts=()))
-    added = add()
-    assert added.status is EpisodeStatus.DONE
-    assert 100 <= len(added.entities) <= 102  # and those of the other questions
-    assert added.usage.dropped == 9900
-    assert memory.stats(namespace=namespace).entities == len(added.entities)
 
 
 @both_plans
@@ -609,15 +581,3 @@ def test_each_event_loop_has_connections_of_its_own() -> None:
                 answer = model.aembed_query(SAID) if name == "embeddings" else model.aanswer(ASK)
                 asyncio.run(answer)
     assert len(asked) == 6
-
-
-@both_plans
-async def test_asyncio_meets_the_same(memory: GraphMemory, remote: Model, namespace: str) -> None:
-    for name in ("500", "a timeout", "no JSON"):
-        fault, outcome = LASTING[name]
-        remote.spoil(READING[memory.settings.plan], fault)
-        with pytest.raises(outcome.error, match=outcome.reason):
-            await memory.aadd(f"{SAID} {name}", speaker="Ann", at=AT, namespace=namespace)
-    remote.mend()
-    added = [*await memory.episodes.aresume(namespace=namespace), *await memory.episodes.aretry(namespace=namespace)]
-    assert [each.status for each in added] == [EpisodeStatus.DONE] * 3

@@ -10,7 +10,6 @@ from kg_memory.ingestion import date as date_step
 from kg_memory.ingestion import dedupe as dedupe_step
 from kg_memory.ingestion import extract as extract_step
 from kg_memory.ingestion import facts as facts_step
-from kg_memory.ingestion import invalidate as invalidate_step
 from kg_memory.ingestion import receive as receive_step
 from kg_memory.ingestion import resolve as resolve_step
 from kg_memory.ingestion import save as save_step
@@ -34,7 +33,7 @@ def as_node(step: TypedStep) -> Callable[[Any, Settings], Flow[Any]]:
     return run
 
 
-receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise = map(
+receive, extract, reflect, resolve, facts, date, dedupe, save, summarise = map(
     as_node,
     (
         receive_step.receive,
@@ -44,7 +43,6 @@ receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summa
         facts_step.facts,
         date_step.date,
         dedupe_step.dedupe,
-        invalidate_step.invalidate,
         save_step.save,
         summarise_step.summarise,
     ),

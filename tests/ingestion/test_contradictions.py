@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.ingestion import dedupe
 from kg_memory.ingestion.invalidate import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.ingestion.state import Draft, decode, encode
 from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts
-from kg_memory.runtime.effects import Ask, Query
+from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -89,35 +88,6 @@ def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 # What is looked for
-
-
-def test_no_facts_need_nothing():
-    result, effects = answered(judge(state(), Settings()))
-    assert (result, effects) == (
-        {
-            "facts": [],
-            "verdicts": [],
-            "rejudged": [],
-            "judged": {},
-            "comparisons": [],
-            "grounds": {"revisions": {}, "histories": []},
-        },
-        [],
-    )
-
-
-def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
-    flow = judge(state(entities=KNOWN, facts=[fact(objects=(1, 2))]), Settings(candidates=3))
-    _, effects = answered(flow, [[0.5]], [])
-    _, related = effects
-    assert related.cypher == RELATED_FACTS
-    assert [(each["subject"], each["object"]) for each in related.params["pairs"]] == [
-        ("id Ann", "id Paris"), ("id Paris", "id Ann"), ("id Ann", "id Bob"), ("id Bob", "id Ann"),
-    ]  # fmt: skip
-    [row] = related.params["facts"]
-    assert (row["predicate"], row["family"]) == ("LIVES_IN", "residence")
-    assert (row["ends"], row["embedding"]) == (["id Ann", "id Paris", "id Bob"], [0.5])
-    assert all(each.params["limit"] == 3 for each in effects if isinstance(each, Query) and "limit" in each.params)
 
 
 def test_what_it_is_based_on_is_read_with_the_candidates():
@@ -301,20 +271,6 @@ def test_what_is_sure_takes_effect_what_is_less_waits_and_what_is_doubtful_is_ig
     assert [each["ruling"] for each in result["verdicts"]] == expected
 
 
-@pytest.mark.parametrize(("sure", "ruling"), [(0.7, "supersedes"), (0.69, "waiting"), (0.2, "waiting"), (0.1, None)])
-def test_the_thresholds_are_settings(sure, ruling):
-    settings = Settings(auto_threshold=0.7, review_threshold=0.2)
-    result, _ = run([fact()], [stored()], verdict("supersedes", sure=sure), settings=settings)
-    assert [each["ruling"] for each in result["verdicts"]] == ([ruling] if ruling else [])
-
-
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_where_both_thresholds_are_one_nothing_waits(threshold, sure):
-    settings = Settings(auto_threshold=threshold, review_threshold=threshold)
-    result, _ = run([fact()], [stored()], verdict("supersedes", sure=sure), settings=settings)
-    assert [each["ruling"] for each in result["verdicts"]] == (["supersedes"] if sure >= threshold else [])
-
-
 @pytest.mark.parametrize("kind", ["complements", "temporary", "unrelated", "duplicate"])
 def test_a_paraphrase_a_complement_and_a_passing_state_end_nothing(kind):
     result, _ = run([fact()], [stored()], verdict(kind))
@@ -333,11 +289,6 @@ def test_verdicts_about_what_was_not_asked_or_of_no_known_kind_are_ignored(odd):
     assert (result["verdicts"], result["facts"][0]["same_as"]) == ([], None)
 
 
-def test_a_confidence_that_is_no_number_takes_effect_never():
-    result, _ = run([fact()], [stored()], verdict("supersedes", sure=float("nan")))
-    assert [each["ruling"] for each in result["verdicts"]] == ["waiting"]
-
-
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_fact_that_is_known_and_ends_another_does_so_under_the_known_ones_id(order):
     told = [verdict("duplicate", 0), verdict("supersedes", 1)]
@@ -345,11 +296,6 @@ def test_a_fact_that_is_known_and_ends_another_does_so_under_the_known_ones_id(o
     assert result["facts"][0]["same_as"] == "same"
     [only] = result["verdicts"]
     assert (only["new"], only["existing"], only["id"]) == ("same", "taken", verdict_id("n", "same", "taken"))
-
-
-def test_a_fact_never_ends_itself():
-    result, _ = run([fact()], [stored()], verdict("duplicate", sure=1.0), verdict("supersedes", sure=0.9))
-    assert [each for each in result["verdicts"] if each["new"] == each["existing"]] == []
 
 
 def test_of_two_facts_that_it_may_say_again_the_surer_one_is_it():
@@ -373,12 +319,6 @@ def test_one_pair_has_one_verdict_the_surest():
     ]  # fmt: skip
     result, _ = run(facts, found, *told)
     assert ruled(result) == [("conflicts", "conflicts", "taken")]
-
-
-def test_a_passing_state_ends_with_the_time_in_which_it_lies():
-    passing = fact("new", precision="week", window_end=NOW + 7 * DAY)
-    result, _ = run([passing], [stored()], verdict("temporary"))
-    assert result["facts"][0]["invalid_at"] == NOW + 7 * DAY
 
 
 def test_a_passing_state_keeps_the_end_that_it_was_said_to_have():

@@ -200,23 +200,6 @@ def test_a_turn_like_those_before_it_is_saved_and_not_read(
     assert told(memory, namespace, ["Oslo again"], thread="another") == [False]
 
 
-def test_it_costs_no_query_and_one_request_for_vectors_more(gated: Callable[..., GraphMemory], namespace: str) -> None:
-    costs = []
-    for threshold in (0.0, 1e-9):
-        memory, space = gated(threshold), f"{namespace} {threshold}"
-        told(memory, space, TALK[:2])
-        counted = Counted(memory)
-        told(memory, space, ["They met Bob in Rome"])
-        costs.append((counted.queries, counted.requests))
-    (queries, requests), gated_costs = costs
-    assert gated_costs == (queries, requests + 1)
-
-
-def test_a_memory_that_is_opened_anew_finds_the_same(gated: Callable[..., GraphMemory], namespace: str) -> None:
-    told(gated(), namespace, TALK[:3])
-    assert told(gated(), namespace, TALK[3:]) == [False, True]
-
-
 def test_after_some_in_a_row_the_next_is_read_nevertheless(gated: Callable[..., GraphMemory], namespace: str) -> None:
     same = [f"Oslo {number}" for number in range(8)]
     assert told(gated(), namespace, same) == [False, *[True] * 5, False, True]
@@ -254,22 +237,3 @@ def test_a_text_a_record_a_long_turn_and_what_is_asked_for_are_read_however_alik
 def test_a_gate_that_cannot_work_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(SettingsError, match=next(iter(wrong))):
         Settings(**wrong)  # type: ignore[arg-type]
-
-
-class Counted:
-    """Counts the queries of a memory, and the requests for embeddings."""
-
-    def __init__(self, memory: GraphMemory) -> None:
-        self.queries = self.requests = 0
-        query, embed = memory.driver.store.perform, memory.driver.embedder.embeddings.embed_documents
-
-        def counted_query(*given: Any) -> Any:
-            self.queries += 1
-            return query(*given)
-
-        def counted_embed(texts: list[str]) -> list[list[float]]:
-            self.requests += 1
-            return embed(texts)
-
-        memory.driver.store.perform = counted_query  # type: ignore[method-assign]
-        memory.driver.embedder.embeddings.embed_documents = counted_embed  # type: ignore[method-assign]

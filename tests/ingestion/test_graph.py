@@ -11,20 +11,11 @@ import pytest
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.ingestion.graph import STEPS, build
 from kg_memory.memory.entities import read_entities
-from kg_memory.memory.episodes import UNREAD, read_episodes, read_oldest, read_stats
+from kg_memory.memory.episodes import read_episodes, read_stats
 from kg_memory.memory.listing import facts_about
-from kg_memory.models.graph import Fact
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END
 
 Span = tuple[str | None, str | None]
-
-
-def spans(facts: list[Fact], sentence: str) -> list[Span]:
-    """Return when the fact holds, earliest first, by day."""
-    found = [fact for fact in facts if fact.sentence == sentence]
-    days = [(fact.valid_at and f"{fact.valid_at:%F}", fact.invalid_at and f"{fact.invalid_at:%F}") for fact in found]
-    return sorted(days, key=lambda span: span[0] or "")
 
 
 def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, settings):
@@ -60,32 +51,6 @@ def test_a_quote_after_characters_beyond_the_basic_plane_is_read_back_exactly(ad
     add("🎉🎉 𝔘 奥斯陆 and e\u0301 then Oslo", "2024-05-01")
     quotes = {fact.objects[0]: fact.sources[0].quote for fact in look(facts_about("Ann", 10))}
     assert quotes == {"Oslo": "Oslo", "奥斯陆": "奥斯陆"}
-
-
-def test_oslo_paris_oslo_gives_three_periods(add, look):
-    for place, at in (("Oslo", "2024-01-01"), ("Paris", "2024-06-01"), ("Oslo", "2024-09-01")):
-        add(f"I live in {place}.", at)
-    facts = look(facts_about("Ann", 10))
-    assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01"), ("2024-09-01", None)]
-    assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
-    assert len({fact.id for fact in facts}) == 2
-    # Each period has the words that told of it.
-    assert {(fact.objects[0], fact.valid_at) for fact in facts} == {
-        (fact.objects[0], source.at) for fact in facts for source in fact.sources
-    }
-
-
-def test_what_was_believed_before_is_closed_and_kept_never_overwritten(add, rows):
-    add("I live in Oslo.", "2024-01-01")
-    before = rows("MATCH (b:Belief) RETURN b.id AS id, b.valid_at AS valid_at, b.invalid_at AS invalid_at")
-    add("I live in Paris.", "2024-06-01")
-    after = rows("MATCH (b:Belief) RETURN b.id AS id, b.valid_at AS valid_at, b.invalid_at AS invalid_at")
-    assert len(after) == 3
-    assert before[0] in after
-    [closed] = rows(f"MATCH (b:Belief) WHERE b.expired_at < {OPEN_END} RETURN b.id AS id, b.expired_at AS at")
-    assert closed["id"] == before[0]["id"]
-    [recorded] = rows("MATCH (:Fact {sentence: 'Ann lives in Paris'})-[:HELD]->(b) RETURN b.created_at AS at")
-    assert closed["at"] == recorded["at"]
 
 
 def test_the_same_message_three_times_is_one_episode(add, look, model):
@@ -174,15 +139,6 @@ def test_a_message_carries_the_words_of_its_neighbours_with_less_weight(add, row
     assert postings(rows, "fig") == {"fig": 4}
 
 
-def test_the_length_of_an_episode_is_the_sum_of_its_postings(add, rows):
-    for minute, content in enumerate(("apple pie", "berry", "cherry apple", "damson")):
-        add(content, f"2024-01-01T00:0{minute}", thread="t")
-    add("apple pie", "2024-01-01T00:00", thread="t")
-    sums = rows("MATCH (:Term)-[p:IN_EPISODE]->(e:Episode) RETURN e.id AS id, e.n AS n, sum(coalesce(p.f, 1)) AS total")
-    assert len(sums) == 4
-    assert all(each["n"] == each["total"] for each in sums)
-
-
 def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
     add("I live in Oslo with Bob.", "2024-01-01")
     add("I live in Paris with Bob.", "2024-02-01")
@@ -194,46 +150,8 @@ def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
         assert all(each["n"] == each["total"] for each in sums)
 
 
-PROMPTS = ("extract_message", "reflect", "resolve", "facts", "predicates", "judge")
-
-
 def unavailable(_: Any) -> Any:
     raise ModelUnavailable("the model is down: try again later")
-
-
-def reworded(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the rule for facts with each sentence and predicate put in other words."""
-
-    def answer(fields: Any) -> Any:
-        return {
-            "facts": [
-                {**fact, "sentence": f"Surely {fact['sentence']}", "predicate": f"{fact['predicate']} wholly"}
-                for fact in rule(fields)["facts"]
-            ]
-        }
-
-    return answer
-
-
-def test_a_model_that_fails_at_each_question_in_turn_loses_nothing(add, look, model):
-    add("I live in Oslo, Bobby Smith is here.", "2024-01-01")
-    model.rules["facts"] = reworded(model.rules["facts"])
-    rules = dict(model.rules)
-    # A name that is nearly a known one, and a fact of a known pair in other words.
-    content = "Bobby and Smith live in Paris. " + " ".join(f"Friend{number}" for number in range(40))
-    for attempt, prompt in enumerate(PROMPTS, 1):
-        model.rules = {**rules, prompt: unavailable}
-        with pytest.raises(ModelUnavailable):
-            add(content, "2024-02-01")
-        [episode] = [episode for episode in look(read_episodes(10, 0, None)) if episode.content == content]
-        assert (episode.status, episode.attempts, episode.step is None) == ("waiting", attempt, False)
-        assert [unread.id for unread in look(read_oldest(UNREAD, 10))] == [episode.id]
-    model.rules = rules
-    again = add(content, "2024-02-01")
-    assert not again["new"]
-    assert look(read_stats()).waiting == 0
-    assert len(look(facts_about("Paris", 10))) == 1
-    assert all(fact.sources for fact in look(facts_about("Ann", 100)))
 
 
 def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_says(add, look, model):
@@ -300,22 +218,3 @@ def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look, model
     facts = look(facts_about("Bob", 100))
     assert len({fact.id for fact in facts}) == len(facts) == many
     assert len(next(fact for fact in facts if fact.sentence.endswith("thing 0")).sources) == 2
-
-
-def test_the_fullest_name_is_kept_and_all_names_lead_to_it(add, look, model):
-    model.rules["extract_message"] = lambda fields: {
-        "entities": [
-            {"name": name, "type": "Person"}
-            for name in ("Bobby Lee Smith", "Bobby Lee")
-            if name in fields["episode"]["content"]
-        ][:1]
-    }
-    model.rules["resolve"] = lambda fields: {
-        "resolutions": [{"entity": each["id"], "same_as": 0, "name": "Bobby Lee Smith"} for each in fields["entities"]]
-    }
-    add("I saw Bobby Lee", "2024-01-01")
-    add("I saw Bobby Lee Smith", "2024-01-02")
-    add("I saw Bobby Lee", "2024-01-03")
-    entities = {each.name: each.aliases for each in look(read_entities(10, 0))}
-    assert entities == {"Ann": (), "Bobby Lee Smith": ("Bobby Lee",)}
-    assert look(facts_about("bobby lee", 10)) == look(facts_about("BOBBY LEE SMITH", 10)) != []

@@ -4,15 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.ingestion.facts import locate_readings
-from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity
-from kg_memory.ingestion.state import Draft
 from tests.ingestion.conftest import Open
 from tests.scripted import Scripted
 
@@ -78,16 +73,6 @@ def test_whom_a_fact_is_about_is_an_entity_even_if_it_was_not_listed(standard: O
     added = standard(Scripted(read=read(["Ann"], ("Ann", ["Bob"])))).add("They met.", at=AT, namespace=namespace)
     assert added.entities == ("Ann", "Bob")
     assert len(added.facts) == 1
-
-
-@pytest.mark.parametrize(("subject", "objects"), [("", ["Ann"]), ("she", ["Ann"]), ("Ann", ["...", "it"])])
-def test_a_fact_about_what_is_no_entity_is_left_out(
-    standard: Open, namespace: str, subject: str, objects: list[str]
-) -> None:
-    memory = standard(Scripted(read=read(["Ann", "Bob"], (subject, objects), ("Ann", ["Bob"]))))
-    added = memory.add("They met.", at=AT, namespace=namespace)
-    assert added.entities == ("Ann", "Bob")
-    assert added.facts == ("Ann knows ['Bob']",)
 
 
 def test_the_predicate_of_a_fact_that_is_left_out_is_not_asked_about(standard: Open, namespace: str) -> None:
@@ -163,20 +148,3 @@ def test_the_offline_model_reads_step_by_step_and_can_read_at_once(server: Serve
     told = [[(fact["sentence"], fact["valid_at"], fact["start"]) for fact in state["facts"]] for state in states]
     assert told[0] == told[1]
     assert told[0]
-
-
-TEXTS = st.text(max_size=20) | st.sampled_from(["Ann", "ann ", "BOB", "Bob", "it", "", "我", "\u202eAnn"])
-
-
-@given(
-    called=st.lists(st.lists(TEXTS, min_size=1, max_size=3), max_size=5), ends=st.lists(TEXTS, min_size=1, max_size=6)
-)
-def test_names_become_places_of_entities_or_none(called: list[list[str]], ends: list[str]) -> None:
-    entities = tuple(ResolvedEntity(names[0], "Person", tuple(names)) for names in called)
-    fact = read([], (ends[0], ends[1:]))(None)["facts"][0]
-    named = NamedFact.model_construct(piece=0, **{**fact, "objects": ends[1:]})
-    readings, _ = locate_readings(Draft(pieces=(Piece(""),), entities=entities, stated=(named,)))
-    for reading in readings:
-        assert 0 <= reading.fact.subject < len(entities)
-        assert all(-1 <= place < len(entities) for place in reading.fact.objects)
-        assert len(reading.fact.objects) == len(ends) - 1

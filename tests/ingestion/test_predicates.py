@@ -4,15 +4,13 @@ from typing import Any
 
 import pytest
 
-from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.queries import facts as cypher
 from kg_memory.ingestion.facts import MOST_SHOWN, Meaning, find_meanings
 from kg_memory.ingestion.records import NewPredicate
 from kg_memory.llm.prompts.answers import CanonicalPredicates
 from kg_memory.models.ontology import FactType
-from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
-from tests.ingestion.stepping import answered, ended
+from tests.ingestion.stepping import answered
 
 DRIVES = FactType("Drives", "which car a person has", single_valued=True)
 
@@ -31,10 +29,6 @@ def meant(name: str, *answers: Any, settings: Settings | None = None) -> tuple[M
 
 def told(name: str, canonical: str, *, one: bool = False) -> CanonicalPredicates:
     return CanonicalPredicates(predicates=[{"name": name, "canonical": canonical, "one_at_a_time": one}])
-
-
-def test_no_predicates_need_nothing():
-    assert ended(find_meanings({}, Settings())) == ({}, ())
 
 
 def test_what_the_rules_know_is_not_asked():
@@ -84,15 +78,6 @@ def test_what_nobody_knows_is_asked_once_with_its_sentence_and_the_names_in_use(
     assert learned == (NewPredicate("XERBLATS", "GLORPS", single_valued=True),)
 
 
-def test_all_that_is_missing_is_asked_in_one_question():
-    flow = find_meanings({"XERBLATS": "a", "LIVES_IN": "b", "YERBLATS": "c"}, Settings())
-    (found, _), effects = answered(flow, [], told("XERBLATS", "XERBLATS"))
-    [asked] = [each for each in effects if isinstance(each, Ask)]
-    assert [each["name"] for each in asked.fields["predicates"]] == ["XERBLATS", "YERBLATS"]
-    # What the model left out keeps its name, and is asked about again another time.
-    assert found["YERBLATS"] == Meaning("YERBLATS")
-
-
 def test_the_models_name_is_brought_to_the_one_that_the_rules_have_for_it():
     meaning, learned, _ = meant("XERBLATS", [], told("XERBLATS", "resides in", one=False))
     assert (meaning.name, meaning.single_valued, meaning.family) == ("LIVES_IN", True, "residence")
@@ -103,20 +88,3 @@ def test_the_models_name_is_brought_to_the_one_that_the_rules_have_for_it():
 def test_an_answer_about_what_was_not_asked_teaches_nothing(odd):
     meaning, learned, _ = meant("XERBLATS", [], told(odd, "GLORPS"))
     assert (meaning.name, learned) == ("XERBLATS", ())
-
-
-@pytest.mark.parametrize(
-    ("canonical", "kept"),
-    [("", "RELATES_TO"), ("a}) DETACH DELETE", "A_DETACH_DELETE"), ("\x00", "RELATES_TO"), ("住 在", "LIVES_IN")],
-)
-def test_a_hostile_name_is_a_name_and_nothing_else(canonical, kept):
-    meaning, [learned], _ = meant("XERBLATS", [], told("XERBLATS", canonical))
-    assert meaning.name == learned.canonical == kept
-
-
-def test_a_model_that_fails_teaches_nothing_and_is_told():
-    flow = find_meanings({"XERBLATS": "a"}, Settings())
-    next(flow)
-    flow.send([])
-    with pytest.raises(ModelUnavailable):
-        flow.throw(ModelUnavailable("down: wait"))

@@ -82,16 +82,6 @@ def test_a_fact_is_judged_under_the_name_of_its_new_predicate(memory, model, nam
     assert fact.predicate == "FROBNICATES"
 
 
-def test_a_pair_is_judged_once_and_by_the_known_names(memory, model, namespace):
-    model.rules["resolve"] = told(0)
-    model.rules["read"] = read(["Ann", "Robert", "Eve"], ("Ann", ["Robert"]), ("Ann", ["Eve"]))
-    added = memory.add("Ann knows Robert and Eve", at=AT, namespace=namespace)
-    assert added.entities == ("Ann", "Robert Chen", "Eve")
-    assert names(model) == ["read", "resolve", "judge"]
-    [asked] = model.asks("judge")
-    assert [each["objects"] for each in asked["facts"]] == [["Robert Chen"], ["Eve"]]
-
-
 def test_many_items_are_asked_about_in_batches(model):
     items = [{"name": f"P{number}", "sentence": ""} for number in range(BATCH + 1)]
     answers = run(ask_in_batches(PREDICATES, "predicates", items, {"known": []}), model.answer)

@@ -12,7 +12,6 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes
 from kg_memory.ingestion.postings import (
     LONG,
-    NEAR,
     NEIGHBOUR_LENGTH,
     NEXT_TO,
     OWN,
@@ -238,14 +237,6 @@ def test_neighbours_carry_what_is_said_and_not_who_says_it():
     assert found["berri"] == {"e": 2}
 
 
-def test_the_lengths_are_the_sums_of_what_is_posted():
-    lengths, postings = index_words(
-        said("e", "apple pie", speaker="Ann"), [said("b", "berry tart")], [said("a", "fig")]
-    )
-    for each in lengths:
-        assert each["n"] == sum(places.get(each["id"], 0) for places in posted(postings).values())
-
-
 def test_an_episode_of_another_sitting_is_no_neighbour():
     lengths, postings = index_words(
         said("e", "apple"), [said("b", "berry", NOW - 7 * HOUR)], [said("a", "fig", NOW + 7 * HOUR)]
@@ -264,15 +255,7 @@ def test_a_line_names_its_speaker_if_there_is_one():
     assert line(said("e", "Hello.")) == "Hello."
 
 
-COUNTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 9))
-WEIGHTS = st.sampled_from((NEXT_TO, NEAR))
 PLAIN = st.lists(st.sampled_from("oslo rain ann likes 北京 2024 !".split()), min_size=1, max_size=8).map(" ".join)
-
-
-@given(st.integers(0, 2 * LONG), COUNTS, WEIGHTS)
-def test_a_short_line_carries_all_that_a_neighbour_says_and_a_long_one_nothing(own, lent, weight):
-    expected = {term: weight * times for term, times in lent.items()} if own <= LONG else {}
-    assert carry_words(own, lent, weight) == expected
 
 
 def test_one_that_is_long_carries_nothing_and_lends_its_words():
@@ -312,13 +295,6 @@ def index(lines, order):
 
 
 @settings(deadline=None)
-@given(st.lists(PLAIN, min_size=2, max_size=2), st.sampled_from([(0, 1), (1, 0)]))
-def test_two_lines_have_one_index_in_either_order(contents, order):
-    lines = [said(str(place), content, NOW + place) for place, content in enumerate(contents)]
-    assert index(lines, order) == index(lines, (0, 1))
-
-
-@settings(deadline=None)
 @given(st.lists(PLAIN, min_size=3, max_size=3), st.permutations(range(3)))
 def test_three_lines_have_one_index_in_any_order_where_each_sees_its_neighbours(contents, order):
     lines = [said(str(place), content, NOW + place) for place, content in enumerate(contents)]
@@ -328,12 +304,6 @@ def test_three_lines_have_one_index_in_any_order_where_each_sees_its_neighbours(
     )
     as_met = (0, 2, 1) if order[-1] == 1 else (0, 1, 2)  # the first and the last may meet before the middle one comes
     assert (lengths, found) == index(lines, as_met)
-
-
-@given(st.text(max_size=30), st.integers(1, 3))
-def test_a_word_of_its_own_counts_the_most(content, times):
-    _, postings = index_words(said("e", " ".join(["kumquat"] * times) + " " + content), [said("b", "kumquat")], [])
-    assert posted(postings)["kumquat"]["e"] >= OWN * times
 
 
 def test_what_lies_beyond_the_part_that_neighbours_see_is_not_lent():

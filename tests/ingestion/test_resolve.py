@@ -7,7 +7,7 @@ import pytest
 from kg_memory.llm.prompts.answers import Resolutions
 from kg_memory.runtime.effects import Ask, Embed
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical_name, entity_key
+from kg_memory.text.identity import entity_key
 from tests.ingestion.stepping import answered, resolve, state
 
 SETTINGS = Settings(merge_threshold=0.9, ask_threshold=0.6)
@@ -181,12 +181,3 @@ def test_the_best_score_of_several_searches_counts():
     answers = [[[0.0]], [stored("Ann Berg", score=score) for score in (0.0, 0.95, 0.0)]]
     result, _ = answered(resolve(state(mentions=[new("Ann Bergs")]), SETTINGS), *answers)
     assert not result["entities"][0]["is_new"]
-
-
-def test_no_entities_ask_nothing_of_anyone():
-    result, effects = answered(resolve(state(mentions=[]), SETTINGS))
-    assert (result, effects) == ({"entities": [], "predicates_at": 0}, [])
-
-
-def test_names_are_compared_in_their_canonical_form():
-    assert canonical_name("ＡＮＮ") == canonical_name("ann")

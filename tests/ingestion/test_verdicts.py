@@ -104,14 +104,6 @@ def test_a_verdict_decides_what_is_believed(opened, namespace, model, say, verdi
     assert memory.reviews.list(namespace=namespace) == []
 
 
-def test_what_was_believed_before_a_correction_is_kept(memory, namespace, model, say):
-    model.rules["judge"] = judging("conflicts")
-    say(*MAY)
-    say(*JUNE)
-    before = homes(memory, namespace, believed_at=memory.facts.changes("2000-01-01", namespace=namespace)[0].at)
-    assert before == [("Oslo", "2024-05-03", None)]
-
-
 def test_a_passing_state_ends_with_its_time(memory, namespace, model, say):
     say(*OSLO)
     model.rules["judge"] = judging("temporary")
@@ -183,6 +175,16 @@ def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and
     assert homes(memory, namespace)[0] == ("Oslo", "2024-01-01", "2024-06-01")
     [verdict] = memory.reviews.verdicts(oslo.id, namespace=namespace)
     assert (verdict.decided_by, len(verdict.decisions)) == ("Cy", 2)
+
+
+def test_a_verdict_that_a_person_decided_is_not_judged_anew(memory, namespace, model, say):
+    model.rules["judge"] = judging("supersedes")
+    say(*OSLO)
+    say(*PARIS)
+    [verdict] = memory.reviews.verdicts(namespace=namespace)
+    memory.reviews.decide(verdict.id, "edit", verdict="complements", by="Cy", namespace=namespace)
+    say("I do live in Paris.", "2024-03-01")  # said first, so the pair is judged by these words
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-03-01", None)]
 
 
 @pytest.mark.parametrize("fact", ["", "no such fact", 7, "奥斯陆", "\x00'; DROP"])

@@ -157,15 +157,6 @@ def test_the_graph_is_the_one_that_the_order_of_arrival_gives(memory, model, nam
     assert {**together, "summarise": 0} == {**alone, "summarise": 0}
 
 
-async def test_it_is_the_same_under_asyncio(memory, model, namespace, graph):
-    said = conversation(7)
-    expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
-    seen = []
-    added = await memory.aadd_many(said, namespace=namespace, progress=lambda each: seen.append(each.added.episode))
-    assert seen == [each.episode for each in added]
-    assert graph(namespace) == expected
-
-
 def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memory, model, namespace, graph):
     said = [EpisodeInput(content=f"I know {each}", speaker="Zoe", thread="t") for each in PEOPLE]
     name = "read" if memory.settings.plan == "standard" else "extract_message"

@@ -120,16 +120,6 @@ def test_the_budget_of_one_namespace_is_not_that_of_another(opened: Open, namesp
         assert memory.add("I know Bob.", speaker="Ann", at=AT, namespace=f"{namespace} {name}").status == "done"
 
 
-def test_two_memories_share_a_ledger(opened: Open, paid: Paid, namespace: str) -> None:
-    one, other = opened(calls_of(2)), opened(calls_of(2), at=NOON + 100_000)
-    one.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
-    other.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
-    for memory in (one, other):
-        with pytest.raises(BudgetSpent, match="2 of 2 calls"):
-            memory.add("I know Dan.", speaker="Ann", at=AT, namespace=namespace)
-    assert paid.count() == 2
-
-
 def test_what_another_process_spent_counts(opened: Open, paid: Paid, namespace: str) -> None:
     def work() -> bool:
         return opened().add("I know Bob.", speaker="Ann", at=AT, namespace=namespace).usage.calls == 1

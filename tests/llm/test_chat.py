@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -18,10 +17,7 @@ from langgraph.graph import START, StateGraph
 
 from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.llm.chat import ChatModel, open_chat_model
-from kg_memory.llm.prompts import FACTS
-from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.effects import Ask
 from tests.chat_server import chat_server
 from tests.llm.conftest import Asked
 from tests.llm.samples import ASK, CUT, GOOD
@@ -62,15 +58,6 @@ def test_the_request_asks_for_a_strict_schema_at_temperature_zero(asked, chat):
     assert entity["required"] == ["name", "type"]
     assert [message["role"] for message in sent["messages"]] == ["user"]
     assert SECRET in sent["messages"][0]["content"]
-
-
-def test_each_request_has_a_fence_code_of_its_own(asked, chat):
-    route = chat(completion(GOOD))
-    asked()
-    asked.model = None
-    asked()
-    codes = [re.search(r"<<<episode (\w+)", body(call)["messages"][0]["content"])[1] for call in route.calls]
-    assert codes[0] != codes[1]
 
 
 def test_a_model_that_takes_only_its_own_temperature_gets_none(asked, chat):
@@ -132,14 +119,6 @@ def test_a_server_that_fails_for_ever_is_given_up(asked, chat, name):
         asked()
     assert route.call_count in calls
     assert least <= sum(asked.slept) <= most
-
-
-def test_patience_can_be_set(asked, chat):
-    route = chat(failure(500))
-    asked.open(retry_policy=RetryPolicy(attempts=1))
-    with pytest.raises(ModelUnavailable):
-        asked()
-    assert route.call_count == 1
 
 
 # --- requests that are wrong
@@ -292,12 +271,6 @@ def test_what_is_logged_holds_none_of_the_text(asked, chat, caplog):
     assert "Lisbon" not in caplog.text
 
 
-def test_thoughts_before_the_answer_are_skipped(asked, chat):
-    thoughts = '<think>Perhaps {"entities": [{"name": "wrong", "type": "Person"}]}? No.</think>\n'
-    chat(completion(thoughts + json.dumps(GOOD)))
-    assert names(asked()) == ["Tom Hale", "Lisbon"]
-
-
 def test_the_models_words_do_not_show_in_an_agents_own_stream(asked, chat):
     chat(completion(GOOD))
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0))
@@ -374,27 +347,6 @@ def test_a_model_of_the_users_own_that_streams_is_asked_without_streaming(asked,
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", streaming=True, max_retries=0))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     assert not body(route.calls[0]).get("stream")
-
-
-def test_a_fact_is_not_lost_for_a_bad_label(asked, chat):
-    fact = {
-        "subject": "0",
-        "predicate": "TRAVELS_TO",
-        "objects": 1,
-        "sentence": "Tom Hale travels to Lisbon.",
-        "quote": "off to Lisbon",
-        "valid_at": "null",
-        "invalid_at": "",
-        "edge_type": "Travel",
-        "confidence": "very",
-    }
-    chat(completion({"facts": [fact]}))
-    fields = {name: ASK.fields[name] for name in ("episode", "previous", "instructions")}
-    entities = [{"id": 0, "name": "Tom Hale", "type": "Person"}, {"id": 1, "name": "Lisbon", "type": "Place"}]
-    (result,) = asked(Ask(FACTS, {**fields, "entities": entities, "fact_types": []})).facts
-    assert (result.subject, result.objects, result.edge_type, result.confidence) == (0, [1], "semantic", 0.5)
-    assert result.valid_at is None
-    assert result.invalid_at is None
 
 
 def test_a_model_is_asked_on_one_event_loop_after_another():

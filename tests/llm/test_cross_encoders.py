@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import random
 
 import httpx
 import pytest
@@ -203,13 +202,6 @@ def test_many_texts_go_in_batches(ask, wire):
     assert sorted(len(body(call)["documents"]) for call in wire.calls) == [1, SERVER_BATCH, SERVER_BATCH]
 
 
-def test_the_order_of_texts_is_kept_whatever_order_the_server_answers_in(ask, wire):
-    wire.mock(side_effect=by_number)
-    texts = [f"text {place / 100}" for place in range(50)]
-    random.Random(7).shuffle(texts)
-    assert ask(reranker(), texts) == [float(text.split()[-1]) for text in texts]
-
-
 def test_logits_come_between_0_and_1_in_the_same_order_and_so_do_those_after_them(ask, wire):
     wire.mock(side_effect=by_number)
     encoder = reranker()
@@ -217,11 +209,6 @@ def test_logits_come_between_0_and_1_in_the_same_order_and_so_do_those_after_the
     assert result == sorted(result)
     assert (result[0], result[2], result[5]) == (0.0, 0.5, 1.0)
     assert ask(encoder, ["t 0.5"]) == [result[3]]
-
-
-def test_no_texts_make_no_request(ask, wire):
-    assert ask(reranker(), []) == []
-    assert wire.call_count == 0
 
 
 def test_what_no_server_takes_is_not_sent(ask, wire):

@@ -92,18 +92,6 @@ def test_what_is_beyond_the_limit_of_a_list_is_dropped_and_counted():
     assert result.dropped == 10
 
 
-def test_an_overlong_name_is_dropped_and_the_rest_is_kept():
-    items = [{"name": "x" * 513, "type": "Entity"}, {"name": "Lisbon", "type": "Place"}]
-    result = parse_object({"entities": items}, ExtractedEntities)
-    assert [entity.name for entity in result.answer.entities] == ["Lisbon"]
-    assert result.dropped == 1
-
-
-def test_an_item_that_is_bad_in_two_ways_counts_once():
-    items = [{}, {"name": "Lisbon", "type": "Place"}]
-    assert parse_object({"entities": items}, ExtractedEntities).dropped == 1
-
-
 def test_a_list_of_bad_items_only_is_unreadable_and_says_why():
     with pytest.raises(InvalidAnswer, match=r"resolutions\.0\.entity"):
         parse_object({"resolutions": [{"entity": "Ann", "same_as": None, "name": "Ann"}]}, Resolutions)

@@ -9,9 +9,6 @@ from typing import get_args
 
 import pytest
 
-from kg_memory.contrib import sessions
-from kg_memory.contrib.langmem import asking
-from kg_memory.contrib.letta import sleep_time
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind, lists_of
 from kg_memory.runtime.effects import Prompt
@@ -77,56 +74,6 @@ def test_a_prompt_whose_names_differ_from_its_fields_fails_to_load(declared):
 
 def test_the_preamble_has_no_names_to_fill_in():
     assert Template(prompts.PREAMBLE).get_identifiers() == []
-
-
-RULES = [
-    (
-        prompts.EXTRACT_MESSAGE,
-        ["speaker is an entity of every message and comes first", "pronoun", "我们", "yesterday"],
-    ),
-    (prompts.EXTRACT_MESSAGE, ["Relations, actions", "Dates, times", "full and specific", "earlier messages"]),
-    (prompts.REFLECT, ["missed", "unsupported", "does not|neither names nor"]),
-    (prompts.RESOLVE, ["name, aliases and summary", "more complete", "or null"]),
-    (
-        prompts.FACTS,
-        [
-            "SCREAMING_SNAKE_CASE",
-            "not among its own objects",
-            "choose a predicate of your own",
-            "character by character",
-        ],
-    ),
-    (prompts.FACTS, ["language of the episode", "ISO 8601", "with the zone", "is no time", "else null"]),
-    (
-        prompts.FACTS,
-        ["the occasion that it is part of", "only as exactly as it is told", "for a week", "about", "by"],
-    ),
-    (
-        prompts.PREDICATES,
-        ["same direction", "in English", "Never turn a relation round", "takes the place of the old one"],
-    ),
-    (
-        prompts.JUDGE,
-        ["in whatever words", "First ask whether the two are duplicates", "paraphrase never supersedes", "began later"],
-    ),
-    (
-        prompts.JUDGE,
-        ["`event` stays so", "told as an addition", "where a person should"],
-    ),
-    (prompts.COMMUNITY, ["Use only what the items say", "two to three short sentences", "key terms", "true now"]),
-    (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now", "only as past"]),
-    (asking.MANAGE_MEMORIES, ["wants rules set aside", "goes stale", "no day and no year", "nothing but nulls"]),
-    (prompts.ADMIT, ["want rules set aside", "gets 0 for each", "remember that I eat no meat"]),
-    (sleep_time.TIDY, ["wants rules set aside", "goes stale", "disputed", "or the note is rejected"]),
-    (sessions.SESSION, ["wants rules set aside", "only as exactly as they say it"]),
-    (asking.REVIEW, ["word for word", "what still holds", "prompt withholds"]),
-]
-
-
-@pytest.mark.parametrize(("prompt", "rules"), RULES)
-def test_a_prompt_carries_its_rules(prompt, rules):
-    for rule in rules:
-        assert re.search(rule, prompt.text), rule
 
 
 @pytest.mark.parametrize("verdict", get_args(VerdictKind))

@@ -17,7 +17,6 @@ from kg_memory.llm.embeddings import limiter_of
 from kg_memory.llm.retry import Pause, QueueTimeout, RateLimiter, RetryPolicy, with_retries
 from kg_memory.runtime.flow import arun, run
 from kg_memory.settings import Settings
-from tests.llm.test_retry import Gone
 from tests.sleeping import Sleeping
 
 
@@ -103,40 +102,6 @@ def test_the_lock_is_not_held_while_a_request_waits(limiter):
     others.start()
     others.join(10)
     assert not others.is_alive()
-
-
-@pytest.mark.parametrize("rejections", [1, 20])
-def test_a_rejected_request_is_repeated_as_long_as_the_server_says(rejections):
-    sleeping, asked = Sleeping(), []
-
-    def perform(effect):
-        if isinstance(effect, Pause):
-            return effect.run()
-        asked.append(effect)
-        if len(asked) <= rejections:
-            raise Gone(429, {"retry-after": "2"})
-        return "answer"
-
-    flow = with_retries("request", RetryPolicy(), sleeping.limiter, sleeping.sleeper)
-    assert run(flow, perform) == "answer"
-    assert len(asked) == rejections + 1
-    assert 2 * rejections <= sum(sleeping.slept) <= 2.25 * rejections
-
-
-@pytest.mark.parametrize(("retry_after", "requests"), [("91", 1), ("40", 3)])
-def test_a_request_is_given_up_where_the_server_asks_to_wait_for_too_long(retry_after, requests):
-    sleeping, asked = Sleeping(), []
-
-    def perform(effect):
-        if isinstance(effect, Pause):
-            return effect.run()
-        asked.append(effect)
-        raise Gone(429, {"retry-after": retry_after})
-
-    with pytest.raises(Gone):
-        run(with_retries("request", RetryPolicy(), sleeping.limiter, sleeping.sleeper), perform)
-    assert len(asked) == requests
-    assert sum(sleeping.slept) <= 90
 
 
 def test_who_would_wait_too_long_is_told_so_at_once():

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.retry import Failure, Pause, RateLimiter, RetryPolicy, diagnose, is_shutdown, with_retries
-from kg_memory.runtime.flow import run
+from kg_memory.llm.retry import Failure, RetryPolicy, diagnose, is_shutdown
 
 
 class Gone(Exception):
@@ -55,30 +54,6 @@ def test_a_long_reason_is_cut_and_made_one_line():
     reason = diagnose(ValueError("a\nb " * 500)).reason
     assert len(reason) == 300
     assert "\n" not in reason
-
-
-def test_an_answer_after_failures_is_returned_and_the_pauses_grow():
-    effects = []
-
-    def perform(effect):
-        effects.append(effect)
-        if effect == "request" and effects.count("request") < 4:
-            raise ConnectionError
-        return "answer"
-
-    assert run(with_retries("request", RetryPolicy(), RateLimiter()), perform) == "answer"
-    pauses = [effect.seconds for effect in effects if isinstance(effect, Pause)]
-    assert len(pauses) == 3
-    assert 0.25 <= pauses[0] <= 0.5
-    assert 1 <= pauses[2] <= 2
-
-
-def test_the_last_error_is_the_one_that_is_raised():
-    def perform(_):
-        raise Gone(400)
-
-    with pytest.raises(Gone):
-        run(with_retries("request", RetryPolicy(), RateLimiter()), perform)
 
 
 FAILURES = st.builds(

@@ -62,11 +62,6 @@ def hold(history: History, revision: Any) -> None:
 # Reading
 
 
-def test_no_facts_are_not_read():
-    history, effects = answered(read_history([]))
-    assert (effects, dict(history.statements)) == ([], {})
-
-
 def test_what_verdicts_link_is_read_through_any_number_of_facts_each_once():
     ab, bc, cd, da = verdict("a", "b"), verdict("c", "b"), verdict("c", "d"), verdict("d", "a")
     answers = [[row("a", ab, da)], [row("b", ab, bc), row("d", cd, da)], [row("c", bc, cd)]]
@@ -113,12 +108,6 @@ def test_all_that_is_known_of_a_fact_is_read():
 
 
 # What is said
-
-
-def test_a_statement_that_is_there_already_changes_nothing():
-    history = past(statement("a", 5))
-    history.add_statement(statement("a", 5, confidence=0.1))
-    assert [each.confidence for each in history.apply_edits()] == [1.0]
 
 
 def test_one_episode_may_state_two_stays():
@@ -226,28 +215,6 @@ def test_a_fact_that_comes_to_wait_is_not_believed_and_is_told_as_ended():
     revision = revise_beliefs(history, ConflictPolicy(withhold=True), "n", "two")
     assert (revision.ended, revision.waiting) == (["Of b."], ["Of b."])
     assert [(each.fact, each.proposed) for each in revision.beliefs] == [("b", True)]
-
-
-def test_what_a_refuted_fact_had_ended_is_believed_again():
-    supersedes = Verdict("b", "a", "supersedes")
-    history = past(statement("a", 5), statement("b", 9), verdicts=(supersedes,))
-    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
-    history.add_statement(statement("c", 12))
-    history.sentences["c"] = "Of c."
-    history.set_verdict("v", Verdict("c", "b", "conflicts"))
-    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "two"))
-    held = {
-        fact: [(each.period.valid_at, each.period.invalid_at) for each in own] for fact, own in history.beliefs.items()
-    }
-    assert held == {"a": [(5, OPEN_END)], "b": [], "c": [(12, OPEN_END)]}
-
-
-def test_one_that_is_held_twice_by_two_writers_at_once_is_closed_once():
-    history = past(statement("a", 5))
-    period = Period(5, OPEN_END, 5, 5)
-    history.beliefs["a"] = [Belief("one", period), Belief("two", period)]
-    revision = revise_beliefs(history, ConflictPolicy(), "n", "x")
-    assert (revision.closed, revision.beliefs) == (["two"], [])
 
 
 FACTS = st.sampled_from("abc")

@@ -178,15 +178,6 @@ def test_a_time_that_is_told_is_read_as_the_same(moment, minutes):
     assert datetime.fromisoformat(iso(moment)) == moment
 
 
-def test_facts_that_no_verdict_links_do_not_touch_each_other():
-    assert told(truths(heard("a@1 1-; b@6 6-"))) == "a 1-, b 6-"
-    assert told(truths(heard("a@1 1-; b@6 6-"), ruled("a-b", "both"))) == "a 1-, b 6-"
-
-
-def test_a_rival_of_a_rival_is_no_rival():
-    assert told(truths(heard("a@1 1-; b@5 5-; c@9 9-"), ruled("a-b a-c"))) == "a 1-5, b 5-, c 9-"
-
-
 def test_a_verdict_about_a_fact_of_which_nothing_was_said_does_nothing():
     assert truths([], ruled("a-b")) == {}
     for ruling in get_args(Ruling):
@@ -394,13 +385,6 @@ def test_who_was_first_said_later_does_not_change_with_a_correction():
     assert truths(heard("a@10 5-; b@20 15-; a@30 8- corrects"), ruled("a-b", "waiting"))["b"].waits
 
 
-def test_a_waiting_fact_bears_on_no_other_and_is_proposed_beside_those_that_stand():
-    found = truths(heard("a@10 5-; b@20 15-; c@30 25-; d@40 8-"), ruled("a-b", "waiting") + ruled("b-c b-d"))
-    assert told(found) == "a 5-, b 15-25, c 25-, d 8-"
-    found = truths(heard("a@10 5-; b@20 15-; c@30 25-"), ruled("a-b b-c", "waiting"))
-    assert (told(found), found["c"].waits) == ("a 5-, b 15-25, c 25-", False)
-
-
 WAITING = {
     "the one said later of two": ("a-b", "", "b"),
     "what was said before a fact that waits does not wait for it": ("a-c b-c d-c", "", "c"),
@@ -432,10 +416,3 @@ def test_what_waits_in_a_conflict_is_proposed_as_if_it_had_won():
 def test_a_fact_that_a_person_lets_hold_beside_it_cuts_no_proposal():
     found = truths(heard("a@10 5-; b@20 15-; c@30 25-"), ruled("a-b", "waiting") + ruled("b-c", "both"))
     assert told(found) == "a 5-, b 15-, c 25-"
-
-
-def test_a_refused_fact_is_not_believed_and_bears_on_no_other():
-    refused = [Verdict("b", "a", "refused", refused="b")]
-    for more in ([], ruled("b-c", "waiting"), ruled("b-c"), ruled("b-c", "conflicts")):
-        found = truths(heard("a@10 5-; b@40 15-; c@12 2-"), refused + more)
-        assert (told(found), found["b"].waits) == ("a 5-, b, c 2-", False)

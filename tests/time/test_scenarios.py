@@ -6,19 +6,18 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice, pairwise, permutations
-from typing import get_args
+from itertools import islice, permutations
 
 import pytest
 
 from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import Fact, VerdictKind
+from kg_memory.models.graph import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant
 from tests.graph_pool import POOL
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings
 from tests.time import beside, changes, corrected, dating, resting
 from tests.time.reader import reader
 from tests.time.scenarios import Point, Said, Scenario
@@ -168,60 +167,3 @@ def assert_same_in_the_end(run: Run) -> None:
 def test_what_is_said_again_is_evidence_and_no_copy(scenario, arrived):
     for run in (arrived(scenario.said), arrived(scenario.said[::-1])):
         assert run.memory.stats(namespace=run.namespace).facts == scenario.stored
-
-
-def test_the_table_is_large_enough_and_each_scenario_has_a_name_of_its_own():
-    assert len(SCENARIOS) >= 48
-    assert len(set(NAMES)) == len(NAMES)
-
-
-def test_each_scenario_asks_on_both_clocks_for_what_it_tells():
-    for scenario in SCENARIOS:
-        sentences = {told.sentence for told in scenario.facts}
-        assert len(scenario.points) >= 4, scenario.name
-        assert any(point.believed_after is not None for point in scenario.points), scenario.name
-        asked = {(point.as_of, point.believed_after) for point in scenario.points}
-        assert len(asked) == len(scenario.points), scenario.name
-        for point in scenario.points:
-            assert point.expect <= sentences, scenario.name
-            assert point.believed_after is None or 0 <= point.believed_after < max(len(scenario.said), 2), scenario.name
-            assert point.as_of is None or point.instant.tzinfo is not None, scenario.name
-        assert {told.subject for told in scenario.facts} <= {scenario.subject, "Bo"}, scenario.name
-
-
-def test_each_date_of_a_scenario_is_one():
-    for scenario in SCENARIOS:
-        for said, told in [(episode, fact) for episode in scenario.said for fact in episode.facts]:
-            assert said.moment.tzinfo is not None, scenario.name
-            dated = [moment is None for moment in said.interval(told)]
-            assert [date is None for date in said.dates(told)] == dated, scenario.name
-            since, until = said.interval(told)
-            assert since is None or until is None or since < until, scenario.name
-
-
-def test_each_verdict_of_a_scenario_is_one_and_says_one_thing_of_a_pair():
-    for scenario in SCENARIOS:
-        sentences = {told.sentence for told in scenario.facts}
-        verdicts = scenario.verdicts
-        pairs = [frozenset({verdict.one, verdict.other}) for verdict in verdicts]
-        assert len(set(pairs)) == len(pairs), scenario.name
-        kinds = get_args(VerdictKind)
-        assert all(verdict.kind in kinds and 0 <= verdict.confidence <= 1 for verdict in verdicts), scenario.name
-        told = sentences == {scenario.subject} or any(pair <= sentences for pair in pairs) or not verdicts
-        assert told, scenario.name
-
-
-def test_the_orders_of_arrival_are_real_ones():
-    for scenario in REORDERED:
-        assert any(order != scenario.said for order in orders(scenario))
-        assert all(sorted(a.at for a in order) == sorted(a.at for a in scenario.said) for order in orders(scenario))
-    assert all(
-        one != other for scenario in REORDERED for one, other in pairwise((scenario.said, *orders(scenario)[:1]))
-    )
-
-
-def test_the_reader_answers_by_the_script_alone():
-    model = reader(SCENARIOS[0])
-    assert isinstance(model, Scripted)
-    with pytest.raises(KeyError):
-        model.rules["extract_message"]({"episode": {"content": "Something else", "at": "2024-01-10T12:00:00+00:00"}})
