@@ -16,9 +16,9 @@ from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.invalidate import invalidate
-from kg_memory.ingestion.receive import receive
+from kg_memory.ingestion.receive import after_receive, receive
 from kg_memory.ingestion.resolve import resolve
-from kg_memory.ingestion.save import save
+from kg_memory.ingestion.save import after_save, save
 from kg_memory.ingestion.state import (
     IngestionContext,
     IngestionInput,
@@ -71,25 +71,17 @@ def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False)
         graph.add_edge(last, END)
     unless_done: dict[Hashable, str] = {"extract": "extract", "done": END}
     if received:
-        graph.add_conditional_edges(START, _after_receive, unless_done)
+        graph.add_conditional_edges(START, after_receive, unless_done)
     else:
         graph.add_edge(START, "receive")
-    graph.add_conditional_edges("receive", _after_receive, unless_done)
+    graph.add_conditional_edges("receive", after_receive, unless_done)
     for step, following in pairwise(STEPS[1:-1]):
         graph.add_edge(step.__name__, following.__name__)
-    saved = last if received else "summarise"
-    after_save: dict[Hashable, str] = {"receive": "receive", "dedupe": "dedupe", "done": saved}
-    graph.add_conditional_edges("save", _after_save, after_save)
+    saved: dict[Hashable, str] = {name: name for name in ("receive", "dedupe")}
+    saved["done"] = last if received else "summarise"
+    graph.add_conditional_edges("save", after_save, saved)
     graph.add_edge("summarise", last)
     return Pipeline("ingestion", graph, decode, encode)
-
-
-def _after_receive(state: Row) -> str:
-    return "done" if state["done"] else "extract"
-
-
-def _after_save(state: Row) -> str:
-    return str(state.get("retry_from") or "done")
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001

@@ -61,6 +61,11 @@ def receive(draft: Draft, settings: Settings) -> Flow[Update]:
     return update
 
 
+def after_receive(state: Row) -> str:
+    """Return where the run goes on: an episode that was read before has ended it."""
+    return "done" if state["done"] else "extract"
+
+
 def accept(given: Row, settings: Settings) -> Flow[Update]:
     """Save a *given* episode to be read later, and return what `receive` adds to it."""
     update = yield from _save(Draft.of(given), settings, reading=False)

@@ -78,6 +78,11 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
     return {"retry_from": "dedupe", "conflicts": draft.conflicts + 1}
 
 
+def after_save(state: Row) -> str:
+    """Return where the run goes on: at an earlier step, where another writer changed what this one is based on."""
+    return str(state.get("retry_from") or "done")
+
+
 def _log_losses(draft: Draft) -> None:
     """Log how much of the reading the graph does not take, by reason; never the words themselves."""
     for (kind, reason), count in Counter((loss.kind, loss.reason) for loss in draft.dropped).items():
