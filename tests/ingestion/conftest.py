@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,15 +40,18 @@ def look(driver: Driver, namespace: str) -> Callable[[Flow[Any]], Any]:
 
 
 @pytest.fixture
-def standard(server: Server, settings: Settings) -> Iterator[Open]:
+def opened(server: Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings) -> Iterator[Open]:
+    """Open memories with other settings, or another model or embeddings."""
+    with ExitStack() as stack:
+
+        def open_one(model: Any = model, embeddings: Any = embeddings, **changes: Any) -> GraphMemory:
+            chosen = settings.with_(url=server.url, **changes)
+            return stack.enter_context(GraphMemory(chosen, model=model, embeddings=embeddings))
+
+        yield open_one
+
+
+@pytest.fixture
+def standard(opened: Open) -> Open:
     """Open a memory that reads entities and facts together, with a scripted model."""
-    opened: list[GraphMemory] = []
-
-    def memory(model: Scripted, **changes: Any) -> GraphMemory:
-        changed = settings.with_(url=server.url, plan="standard", **changes)
-        opened.append(GraphMemory(changed, model=model, embeddings=HashEmbeddings()))
-        return opened[-1]
-
-    yield memory
-    for each in opened:
-        each.close()
+    return partial(opened, plan="standard")

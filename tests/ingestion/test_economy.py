@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from kg_memory.errors import ModelRefusal
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
+from tests.ingestion.conftest import Open
 from tests.scripted import HashEmbeddings, Scripted
 
 DAYS = [
@@ -26,18 +26,15 @@ def told(number: int, speaker: str, content: str, thread: str = "chat") -> dict[
 
 
 @pytest.fixture
-def economy(server, model, embeddings, settings) -> Iterator[GraphMemory]:
+def economy(opened: Open) -> GraphMemory:
     """A memory that reads four messages in one question."""
-    chosen = settings.with_(url=server.url, plan="economy", window=4)
-    with GraphMemory(chosen, model=model, embeddings=embeddings) as memory:
-        yield memory
+    return opened(plan="economy", window=4)
 
 
 @pytest.fixture
-def standard(server, model, embeddings, settings) -> Iterator[GraphMemory]:
+def standard(opened: Open) -> GraphMemory:
     """A memory that reads one message after the other."""
-    with GraphMemory(settings.with_(url=server.url, plan="standard"), model=model, embeddings=embeddings) as memory:
-        yield memory
+    return opened(plan="standard")
 
 
 def questions(model: Scripted) -> list[str]:

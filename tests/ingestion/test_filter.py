@@ -1,6 +1,6 @@
 """Greetings, thanks and turns without surprise: what is not asked about, and what must be."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import SettingsError
 from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
 from kg_memory.text.small_talk import LONGEST, is_filler, says_nothing
+from tests.ingestion.conftest import Open
 from tests.scripted import HashEmbeddings, Scripted
 
 PEOPLE = ("Ann Lee", "Bob", "王芳")
@@ -154,18 +154,9 @@ class Fixed(HashEmbeddings):
         return [float(each == place) for each in range(self.dimensions)]
 
 
-@pytest.fixture(name="gated")
-def opened_with_a_gate(server: Server, model: Scripted, settings: Settings) -> Iterator[Callable[..., GraphMemory]]:
-    opened: list[GraphMemory] = []
-
-    def memory(threshold: float = 0.7, **changes: Any) -> GraphMemory:
-        changed = settings.with_(url=server.url, surprise_threshold=threshold, **changes)
-        opened.append(GraphMemory(changed, model=model, embeddings=Fixed()))
-        return opened[-1]
-
-    yield memory
-    for each in opened:
-        each.close()
+@pytest.fixture
+def gated(opened: Open) -> Open:
+    return lambda threshold=0.7, **changes: opened(embeddings=Fixed(), surprise_threshold=threshold, **changes)
 
 
 def told(memory: GraphMemory, namespace: str, contents: Iterable[str], **given: Any) -> list[bool]:
@@ -188,9 +179,7 @@ def test_it_is_off_unless_it_is_set(memory: GraphMemory, namespace: str) -> None
     assert not any(told(memory, namespace, ["I live in Oslo", "I live in Oslo"]))
 
 
-def test_a_turn_like_those_before_it_is_saved_and_not_read(
-    gated: Callable[..., GraphMemory], model: Scripted, namespace: str
-) -> None:
+def test_a_turn_like_those_before_it_is_saved_and_not_read(gated: Open, model: Scripted, namespace: str) -> None:
     memory = gated()
     assert told(memory, namespace, TALK) == [False, True, True, False, True]
     assert len(model.asks("extract_message")) == 2
@@ -200,7 +189,7 @@ def test_a_turn_like_those_before_it_is_saved_and_not_read(
     assert told(memory, namespace, ["Oslo again"], thread="another") == [False]
 
 
-def test_after_some_in_a_row_the_next_is_read_nevertheless(gated: Callable[..., GraphMemory], namespace: str) -> None:
+def test_after_some_in_a_row_the_next_is_read_nevertheless(gated: Open, namespace: str) -> None:
     same = [f"Oslo {number}" for number in range(8)]
     assert told(gated(), namespace, same) == [False, *[True] * 5, False, True]
     memory = gated(max_skip_turns=2)
@@ -208,7 +197,7 @@ def test_after_some_in_a_row_the_next_is_read_nevertheless(gated: Callable[..., 
     assert told(gated(max_skip_turns=0), f"{namespace} none", same[:3]) == [False] * 3
 
 
-def test_many_at_once_are_skipped_as_one_by_one(gated: Callable[..., GraphMemory], namespace: str) -> None:
+def test_many_at_once_are_skipped_as_one_by_one(gated: Open, namespace: str) -> None:
     said = [f"Oslo {number}" for number in range(4)]
     memory = gated(max_skip_turns=2)
     many = [
@@ -221,9 +210,7 @@ def test_many_at_once_are_skipped_as_one_by_one(gated: Callable[..., GraphMemory
     assert told(memory, f"{namespace} one by one", said) == [False, True, True, False]
 
 
-def test_a_text_a_record_a_long_turn_and_what_is_asked_for_are_read_however_alike(
-    gated: Callable[..., GraphMemory], namespace: str
-) -> None:
+def test_a_text_a_record_a_long_turn_and_what_is_asked_for_are_read_however_alike(gated: Open, namespace: str) -> None:
     memory = gated()
     assert told(memory, namespace, ["Oslo one", "Oslo two"]) == [False, True]
     assert told(memory, namespace, ["Oslo three"], kind="text") == [False]

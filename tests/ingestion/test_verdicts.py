@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
 from kg_memory.models.graph import Fact
 from kg_memory.models.ontology import FactType
-from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 
 Say = Callable[..., Any]
@@ -32,21 +30,6 @@ def judging(kind: str, sure: float = 0.95, holds: str = "new") -> Callable[[Any]
         return {"verdicts": told}
 
     return rule
-
-
-@pytest.fixture
-def opened(server: Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings):
-    """Open a memory with other settings."""
-    memories = []
-
-    def open_one(**changes: Any) -> GraphMemory:
-        memory = GraphMemory(settings.with_(url=server.url, **changes), model=model, embeddings=embeddings)
-        memories.append(memory)
-        return memory
-
-    yield open_one
-    for each in memories:
-        each.close()
 
 
 @pytest.fixture
