@@ -6,26 +6,33 @@ The episode is there in every case, and is finished once the server behaves.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.embedded import Server
-from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
+from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
 from kg_memory.llm import embeddings
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
-from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
-from tests.chat_server import Said, chat_server
+from tests.chat_server import Said
+from tests.faults.conftest import (
+    AT,
+    FACT,
+    FAILED,
+    PATIENT,
+    SAID,
+    TIMEOUT,
+    WAITING,
+    Model,
+    Outcome,
+    gone,
+    refusing,
+    slow,
+)
 from tests.scripted import HashEmbeddings, Scripted
-
-SAID = "I moved to Oslo."
-FACT = "Ann lives in Oslo"
-AT = "2024-05-01T10:00:00Z"
-TIMEOUT = 1.0
 
 
 def vectors(rows: list[Any]) -> Said:
@@ -39,27 +46,6 @@ def honest(body: Any) -> list[Any]:
     return HashEmbeddings().embed_documents(body["input"])
 
 
-def refusing(status: int, message: str = "no", headers: dict[str, str] | None = None) -> Any:
-    return lambda _: Said({"error": {"message": message}}, status, headers or {})
-
-
-def slow(_: Any) -> None:
-    time.sleep(1.3 * TIMEOUT)
-
-
-def gone(_: Any) -> None:
-    raise ConnectionResetError
-
-
-class Outcome(NamedTuple):
-    """What a failure leads to: the error, the state, and what the reason says."""
-
-    error: type[KGMemoryError]
-    status: EpisodeStatus
-    reason: str
-
-
-WAITING, FAILED = EpisodeStatus.WAITING, EpisodeStatus.FAILED
 FAULTS: dict[str, tuple[Any, Outcome]] = {
     "another dimension": (
         lambda body: vectors([row[:-1] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "63 dimensions after one"),
@@ -93,65 +79,29 @@ FAULTS: dict[str, tuple[Any, Outcome]] = {
 PASSING = ["429", "429 with a time", "500", "a timeout", "a broken connection"]
 
 
-class Vectors:
-    """An embedding server that goes wrong, so often or for ever."""
-
-    def __init__(self) -> None:
-        self.fault: Any = None
-        self.times = 0.0
-
-    def spoil(self, fault: Any, times: float = float("inf")) -> None:
-        self.fault, self.times = fault, times
-
-    def mend(self) -> None:
-        self.times = 0.0
-
-    def __call__(self, name: str, body: Any) -> Any:
-        if name != "embeddings" or self.times < 1:
-            return None
-        self.times -= 1
-        return self.fault(body)
-
-
-@pytest.fixture(scope="module")
-def serving() -> Iterator[tuple[Vectors, str]]:
-    made = Vectors()
-    with chat_server(made) as url:
-        yield made, url
-
-
 @pytest.fixture
-def remote(serving: tuple[Vectors, str]) -> Iterator[Vectors]:
-    yield serving[0]
-    serving[0].mend()
-
-
-@pytest.fixture
-def memory(server: Server, serving: tuple[Vectors, str], namespace: str) -> Iterator[GraphMemory]:
+def memory(server: Server, serving: Model, namespace: str) -> Iterator[GraphMemory]:
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    model = open_embedding_model("hash", serving[1], timeout=TIMEOUT).model
-    policy = RetryPolicy(attempts=3, first=0.01, longest_wait=0.5)
-    with GraphMemory(settings, model=Scripted(), embeddings=make_reliable(model, policy)) as opened:
+    model = open_embedding_model("hash", serving.url, timeout=TIMEOUT).model
+    with GraphMemory(settings, model=Scripted(), embeddings=make_reliable(model, PATIENT)) as opened:
         opened.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)  # whose vectors are as they should be
         yield opened
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_what_happens_once_is_made_good_at_once(
-    memory: GraphMemory, remote: Vectors, namespace: str, name: str
-) -> None:
-    remote.spoil(FAULTS[name][0], times=1)
+def test_what_happens_once_is_made_good_at_once(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+    remote.spoil("embeddings", FAULTS[name][0], times=1)
     added = memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
     assert (added.status, added.error, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_lasts_leaves_the_episode_to_be_finished_later(
-    memory: GraphMemory, remote: Vectors, namespace: str, name: str
+    memory: GraphMemory, remote: Model, namespace: str, name: str
 ) -> None:
     fault, outcome = FAULTS[name]
     before = memory.stats(namespace=namespace)
-    remote.spoil(fault)
+    remote.spoil("embeddings", fault)
     with pytest.raises(outcome.error, match=outcome.reason):
         memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
     [episode, _] = memory.episodes.list(namespace=namespace)
@@ -167,10 +117,10 @@ def test_what_lasts_leaves_the_episode_to_be_finished_later(
 
 @pytest.mark.parametrize("name", ["NaN", "429 for an hour", "500", "a wrong key", "a timeout"])
 def test_a_search_goes_by_words_and_the_next_one_by_meaning(
-    memory: GraphMemory, remote: Vectors, namespace: str, name: str
+    memory: GraphMemory, remote: Model, namespace: str, name: str
 ) -> None:
     fault, outcome = FAULTS[name]
-    remote.spoil(fault)
+    remote.spoil("embeddings", fault)
     found = memory.search("Who knows Bob?", namespace=namespace)
     assert outcome.reason in (found.degraded or "")
     remote.mend()
@@ -181,8 +131,8 @@ def test_a_search_goes_by_words_and_the_next_one_by_meaning(
 def test_a_question_waits_for_its_vector_less_long_than_a_message(serving, remote, monkeypatch) -> None:
     monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.2)
     held = threading.Event()
-    remote.spoil(lambda body: held.wait(60) and None)
-    model = make_reliable(open_embedding_model("hash", serving[1], timeout=50).model)
+    remote.spoil("embeddings", lambda body: held.wait(60) and None)
+    model = make_reliable(open_embedding_model("hash", serving.url, timeout=50).model)
     try:
         with pytest.raises(EmbeddingUnavailable, match="within 0"):
             model.embed_query("Who knows Bob?")
@@ -191,9 +141,9 @@ def test_a_question_waits_for_its_vector_less_long_than_a_message(serving, remot
 
 
 @pytest.mark.parametrize("name", ["NaN", "fewer vectors than texts"])
-def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Vectors, namespace: str, name: str) -> None:
+def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
     fault, outcome = FAULTS[name]
-    remote.spoil(lambda body: fault(body) if any("Oslo" in text for text in body["input"]) else None)
+    remote.spoil("embeddings", lambda body: fault(body) if any("Oslo" in text for text in body["input"]) else None)
     given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Cy.")]
     failed, done = memory.add_many(given, namespace=namespace)
     assert failed.status is FAILED

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from langchain_openai import ChatOpenAI
@@ -41,13 +41,23 @@ from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.operations import AddResult
 from tests.chat_server import Said, chat_server, completion
+from tests.faults.conftest import (
+    AT,
+    FACT,
+    FAILED,
+    PATIENT,
+    SAID,
+    TIMEOUT,
+    WAITING,
+    Model,
+    Outcome,
+    gone,
+    refusing,
+    slow,
+)
 from tests.llm.samples import ASK
 from tests.scripted import HashEmbeddings
 
-SAID = "I moved to Oslo."
-FACT = "Ann lives in Oslo"
-AT = "2024-05-01T10:00:00Z"
-TIMEOUT = 1.0
 SOON = 0.2
 KEY = "hunter2-of-ann"
 ONCE = RetryPolicy(attempts=1, timeouts=1)
@@ -61,62 +71,9 @@ LIVES = {
 }  # fmt: skip
 
 
-def refusing(status: int, message: str = "no", headers: dict[str, str] | None = None, **error: Any) -> Said:
-    """An error as OpenAI words it."""
-    return Said({"error": {"message": message, **error}}, status, headers or {})
-
-
-def slow(_: Any) -> None:
-    """Answer, but too late."""
-    time.sleep(1.3 * TIMEOUT)
-
-
-def gone(_: Any) -> None:
-    """Hang up."""
-    raise ConnectionResetError
-
-
 def read(*entities: Any, facts: Any = (LIVES,)) -> str:
     """What is read of the message, as text."""
     return json.dumps({"entities": list(entities), "facts": list(facts)}, ensure_ascii=False)
-
-
-class Model:
-    """A server whose answers to one kind of question go wrong, so often or for ever."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.asked: list[str] = []
-        self.mend()
-
-    def mend(self) -> None:
-        self.kind, self.fault, self.times = "", None, 0.0
-        self.asked.clear()
-
-    def spoil(self, kind: str, fault: Any, times: float = float("inf")) -> None:
-        """Have *fault* happen to the next so many questions of *kind*."""
-        self.kind, self.fault, self.times = kind, fault, times
-
-    def __call__(self, name: str, body: Any) -> Any:
-        self.asked.append(name)
-        if name != self.kind or self.times < 1:
-            return None
-        self.times -= 1
-        return self.fault(body) if callable(self.fault) else self.fault
-
-
-@pytest.fixture(scope="module")
-def serving() -> Iterator[Model]:
-    model = Model()
-    with chat_server(model) as model.url:
-        yield model
-
-
-@pytest.fixture
-def remote(serving: Model) -> Iterator[Model]:
-    serving.mend()
-    yield serving
-    serving.mend()
 
 
 both_plans = pytest.mark.parametrize("memory", ["standard", "thorough"], indirect=True, scope="module")
@@ -126,8 +83,7 @@ both_plans = pytest.mark.parametrize("memory", ["standard", "thorough"], indirec
 def memory(request: pytest.FixtureRequest, server: Server, serving: Model) -> Iterator[GraphMemory]:
     plan = getattr(request, "param", "standard")
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan=plan)
-    policy = RetryPolicy(attempts=3, first=0.01, longest_wait=0.5)
-    model = ChatModel(open_chat_model("scripted", serving.url, timeout=TIMEOUT), retry_policy=policy)
+    model = ChatModel(open_chat_model("scripted", serving.url, timeout=TIMEOUT), retry_policy=PATIENT)
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
         yield opened
 
@@ -146,15 +102,6 @@ def add(memory: GraphMemory, namespace: str) -> Add:
     return call
 
 
-class Outcome(NamedTuple):
-    """What a failure that lasts leads to: the error, the state, and what the reason says."""
-
-    error: type[KGMemoryError]
-    status: EpisodeStatus
-    reason: str
-
-
-WAITING, FAILED = EpisodeStatus.WAITING, EpisodeStatus.FAILED
 LASTING: dict[str, tuple[Any, Outcome]] = {
     "429": (refusing(429, "slow down"), Outcome(ModelUnavailable, WAITING, "slow down")),
     "429 with a time": (

@@ -110,31 +110,19 @@ def test_what_was_skipped_says_why_and_is_read_when_asked_for(memory, model, nam
     assert only(memory, namespace).reason is None
 
 
-def test_what_was_answered_before_it_failed_is_not_asked_again_by_another_process(server, model, namespace):
+@pytest.mark.parametrize("name", [None, "another"])
+def test_what_was_answered_before_it_failed_is_asked_again_only_of_another_model(server, model, namespace, name):
     settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
-    whole = dict(model.rules)
+    again = Scripted()
+    again.rules, again.name = dict(model.rules), name or model.name
     model.rules["facts"] = raising(ModelUnavailable("down: wait"))
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as first, pytest.raises(ModelUnavailable):
         first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
-    again = Scripted()
-    again.rules = whole
     with GraphMemory(settings, model=again, embeddings=HashEmbeddings()) as second:
         [added] = second.episodes.resume(namespace=namespace)
     assert (added.status, added.facts) == ("done", ("Ann lives in Oslo",))
-    assert {each.prompt.name for each in again.asked} == {"facts"}
-
-
-def test_another_model_is_asked_anew(server, model, namespace):
-    settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
-    whole = dict(model.rules)
-    model.rules["facts"] = raising(ModelUnavailable("down: wait"))
-    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as first, pytest.raises(ModelUnavailable):
-        first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
-    other = Scripted()
-    other.rules, other.name = whole, "another"
-    with GraphMemory(settings, model=other, embeddings=HashEmbeddings()) as second:
-        second.episodes.resume(namespace=namespace)
-    assert "extract_message" in {each.prompt.name for each in other.asked}
+    asked = {each.prompt.name for each in again.asked}
+    assert asked == {"facts"} if name is None else "extract_message" in asked
 
 
 def test_what_is_done_keeps_no_answers(memory, namespace, rows):

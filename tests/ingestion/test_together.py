@@ -85,8 +85,8 @@ async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driv
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
 
 
-def test_two_facts_that_contradict_each_other_do_not_both_hold_though_they_came_at_once(
-    driver, settings, model, namespace, look
+def test_facts_that_came_at_once_have_one_verdict_a_pair_and_do_not_both_hold(
+    driver, settings, model, namespace, look, rows
 ):
     build(driver, settings).compile().invoke(
         {"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
@@ -98,18 +98,6 @@ def test_two_facts_that_contradict_each_other_do_not_both_hold_though_they_came_
 
     eight_together(driver, settings, model, one, at="judge")
     assert look(read_stats()).current_facts == 1
-
-
-def test_facts_that_came_at_once_have_one_verdict_a_pair(driver, settings, model, namespace, rows):
-    build(driver, settings).compile().invoke(
-        {"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
-    )
-
-    def one(number: int) -> dict[str, Any]:
-        content = f"I live in {('Oslo', 'Paris')[number % 2]}."
-        return {"content": content, "speaker": "Ann", "at": f"2024-02-0{number + 1}", "namespace": namespace}
-
-    eight_together(driver, settings, model, one, at="judge")
     judged = rows("MATCH (f:Fact)-[j:JUDGED]->(v:Verdict) RETURN v.id AS id, collect(f.sentence) AS facts")
     pairs = [frozenset(row["facts"]) for row in judged]
     assert all(len(row["facts"]) == 2 for row in judged)
