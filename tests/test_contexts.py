@@ -1,4 +1,4 @@
-"""What a run may change of the settings and the prompts, and how what does not fit is told."""
+"""What a run may change of the settings, and how what does not fit is told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.ingestion.state import IngestionContext
-from kg_memory.llm.prompts import FACTS
 from kg_memory.retrieval.graph import RetrievalContext
 from kg_memory.settings import Settings
 
@@ -18,11 +17,6 @@ def test_only_what_is_given_changes_the_settings():
     assert (changed.conflict_strategy, changed.reflections) == ("recency", 3)
 
 
-def test_only_prompts_that_are_given_are_edited():
-    assert IngestionContext(reflections=0).prompts() == {}
-    assert IngestionContext(facts_prompt="Read $episode.").prompts() == {"facts": "Read $episode."}
-
-
 def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
     shown = IngestionContext.of(
         Settings(conflict_strategy="recency", instructions="Mind the boats.")
@@ -30,7 +24,6 @@ def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
     assert shown["title"] == "IngestionContext"
     defaults = {name: each["default"] for name, each in shown["properties"].items()}
     assert (defaults["conflict_strategy"], defaults["instructions"]) == ("recency", "Mind the boats.")
-    assert defaults["facts_prompt"] == FACTS.text
     # The schema itself stays as it was, and so does a run that is given nothing.
     assert IngestionContext.model_json_schema()["properties"]["conflict_strategy"]["default"] == "trust"
     assert IngestionContext.of(Settings(reflections=4))().settings(Settings()).reflections == 1
@@ -43,15 +36,7 @@ def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
         ({"conflict_strategy": "luck"}, "conflict_strategy in the context is 'luck': input should be 'recency'"),
         ({"reflections": -1}, "reflections in the context is -1: input should be greater than or equal to 0"),
         ({"reflections": "many"}, "reflections in the context is 'many'"),
-        ({"facts_prompt": 5}, "facts_prompt in the context is 5"),
-        ({"facts_prompt": None}, "facts_prompt in the context is None: input should be a valid string"),
         ({"reflections": None}, "reflections in the context is None"),
-        ({"facts_prompt": "Read ${episode"}, r"a \$ that begins no name"),
-        ({"facts_prompt": " \n"}, "facts_prompt in the context is empty: leave it out"),
-        ({"facts_prompt": "Read $text."}, r"unknown name \$text: use \$entities, \$episode, \$fact_types"),
-        ({"facts_prompt": "${__class__}"}, r"unknown name \$__class__: use"),
-        ({"facts_prompt": "It costs $5."}, r"a \$ that begins no name: write \$\$ for a dollar sign"),
-        ({"judge_prompt": "Read $episode."}, r"unknown name \$episode: use \$facts"),
     ],
 )
 def test_what_does_not_fit_is_told_in_one_sentence(given, told):
@@ -59,9 +44,7 @@ def test_what_does_not_fit_is_told_in_one_sentence(given, told):
         IngestionContext(**given)
 
 
-@pytest.mark.parametrize(
-    "given", [{"reflections": "many" * 9999}, {"many" * 9999: 1}, {"facts_prompt": "$x" + "y" * 9999}]
-)
+@pytest.mark.parametrize("given", [{"reflections": "many" * 9999}, {"many" * 9999: 1}])
 def test_what_does_not_fit_is_told_shortly_however_long_it_is(given):
     with pytest.raises(InputError) as raised:
         IngestionContext(**given)

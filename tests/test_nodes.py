@@ -18,8 +18,8 @@ from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.ingestion.graph import build
 from kg_memory.ingestion.records import NOT_RECEIVED
 from kg_memory.ingestion.state import find_answers
-from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
-from kg_memory.llm.prompts.answers import ExtractedFacts, Summaries
+from kg_memory.llm.prompts import FACTS, SUMMARISE
+from kg_memory.llm.prompts.answers import Summaries
 from kg_memory.runtime.caches import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import Ask, ask
 from kg_memory.runtime.flow import Every, run
@@ -137,29 +137,22 @@ def test_the_answer_to_a_reading_question_is_stored_until_its_episode_is_done(pr
     assert [each.cypher for each in written] == stored
 
 
-def test_the_context_of_a_run_changes_its_settings_and_its_prompts(call, driver, settings, namespace, model):
+def test_the_context_of_a_run_changes_its_settings(call, driver, settings, namespace, model):
     graph = build(driver, settings).compile()
     given = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
-    context = {"reflections": 0, "instructions": "Mind the boats.", "facts_prompt": "Read $episode, it costs $$5."}
-    call(graph, given, context=context)
+    call(graph, given, context={"reflections": 0, "instructions": "Mind the boats."})
     assert model.asks("reflect") == []
     assert [each["instructions"] for each in model.asks("extract_message")] == ["Mind the boats."]
-    [asked] = [each.prompt for each in model.asked if each.prompt.name == "facts"]
-    assert (asked.text, asked.answer) == ("Read $episode, it costs $$5.", ExtractedFacts)
-    # The next run is as the memory was opened.
-    call(graph, {**given, "content": "I live in Paris."})
+    call(graph, {**given, "content": "I live in Paris."})  # as the memory was opened
     assert len(model.asks("reflect")) == 1
-    assert model.asked[-2].prompt.text != "Read $episode, it costs $$5."
 
 
-def test_runs_of_one_graph_at_once_have_each_their_own_settings_and_prompts(driver, settings, namespace, model):
+def test_runs_of_one_graph_at_once_have_each_their_own_settings(driver, settings, namespace, model):
     graph = build(driver, settings).compile()
-    hostile = ("$$episode", "${facts", "{episode}", "%s \\1", "</episode>", "x" * 100_000)
 
     def given(number: int) -> tuple[Any, Any]:
         # Every third run has no context, as the memory was opened.
-        edited = f"Read $episode, {number}: {hostile[number % 6].replace('$', '$$')}"
-        context = {"instructions": f"wish {number} {hostile[number % 6]}", "reflections": 0, "facts_prompt": edited}
+        context = {"instructions": f"wish {number}", "reflections": 0}
         said = {"content": f"I know Bob{number}.", "speaker": "Ann", "namespace": f"{namespace} {number % 2}"}
         return said, context if number % 3 else None
 
@@ -174,10 +167,8 @@ def test_runs_of_one_graph_at_once_have_each_their_own_settings_and_prompts(driv
             each.result()
     for said, context in runs:
         mine = [each for each in model.asked if said["content"] in str(each.fields.get("episode"))]
-        told = {each.prompt.name: (each.fields.get("instructions"), each.prompt.text) for each in mine}
-        wish, text = (context["instructions"], context["facts_prompt"]) if context else ("", FACTS.text)
-        assert told["extract_message"] == (wish, EXTRACT_MESSAGE.text)
-        assert told["facts"] == (wish, text)
+        told = {each.prompt.name: each.fields.get("instructions") for each in mine}
+        assert told["extract_message"] == told["facts"] == (context["instructions"] if context else "")
         assert ("reflect" in told) == (context is None)
 
 

@@ -13,11 +13,10 @@ from typing_extensions import TypedDict
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as cypher
-from kg_memory.llm import prompts
 from kg_memory.models.graph import SOURCES, Community
 from kg_memory.models.operations import CommunityRefresh, StepUsage, Usage
 from kg_memory.models.results import CommunityCard
-from kg_memory.runtime.config import RunConfig, describe_key, prompt_field, setting_field
+from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
@@ -40,12 +39,11 @@ class CommunitiesInput(TypedDict, total=False):
 
 
 class CommunitiesContext(RunConfig):
-    """The settings and prompt of this run, where they differ from those of the memory."""
+    """The settings of this run, where they differ from those of the memory."""
 
     max_community_bytes: int = setting_field(
         "max_community_bytes", "How much one question tells of communities, in bytes.", "summarise", ge=1
     )
-    community_prompt: str = prompt_field(prompts.COMMUNITY, "summarise", "How communities are summarised.")
 
 
 class Group(TypedDict):

@@ -39,12 +39,10 @@ from kg_memory.ingestion.records import (
     Revision,
     StatedFact,
 )
-from kg_memory.llm import prompts
 from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.models.ontology import FactType
-from kg_memory.runtime import config
 from kg_memory.runtime.caches import GraphCache
-from kg_memory.runtime.config import describe_key, setting_field
+from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.runtime.effects import Ask, Prompt, ask, without_model, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
@@ -83,8 +81,8 @@ class IngestionInput(TypedDict, total=False):
     ]
 
 
-class IngestionContext(config.RunConfig):
-    """Settings and prompts of one run, where it is to differ from the memory's."""
+class IngestionContext(RunConfig):
+    """Settings of one run, where they are to differ from the memory's."""
 
     instructions: str = setting_field("instructions", "Further wishes for what is extracted.", "extract", "facts")
     previous_messages: int = setting_field(
@@ -107,17 +105,6 @@ class IngestionContext(config.RunConfig):
     conflict_strategy: ConflictStrategy = setting_field(
         "conflict_strategy", "Which of two facts that conflict is believed.", "invalidate"
     )
-    extract_message_prompt: str = config.prompt_field(prompts.EXTRACT_MESSAGE, "extract", "How a message is read.")
-    extract_text_prompt: str = config.prompt_field(prompts.EXTRACT_TEXT, "extract", "How a text is read.")
-    extract_json_prompt: str = config.prompt_field(prompts.EXTRACT_JSON, "extract", "How a JSON record is read.")
-    read_prompt: str = config.prompt_field(prompts.READ, "extract", "How entities and facts are read together.")
-    reflect_prompt: str = config.prompt_field(prompts.REFLECT, "reflect", "How the entities are looked through.")
-    resolve_prompt: str = config.prompt_field(prompts.RESOLVE, "resolve", "How known entities are recognised.")
-    facts_prompt: str = config.prompt_field(prompts.FACTS, "facts", "How the facts are read.")
-    predicates_prompt: str = config.prompt_field(prompts.PREDICATES, "facts", "How a new predicate gets its name.")
-    judge_prompt: str = config.prompt_field(prompts.JUDGE, "dedupe", "How new facts are compared with known ones.")
-    admit_prompt: str = config.prompt_field(prompts.ADMIT, "invalidate", "How much new facts are worth, by admission.")
-    summarise_prompt: str = config.prompt_field(prompts.SUMMARISE, "summarise", "How entities are summarised.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from weakref import WeakSet
 from pydantic import BaseModel
 
 from kg_memory.models.operations import StepUsage, Usage
-from kg_memory.runtime.effects import Ask, Prompt
+from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import Every, Flow, T, through
 from kg_memory.runtime.lifecycle import renew_in_children
 
@@ -170,11 +170,10 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """The answers of one run of a step on *namespace*; *edited* are the texts of prompts by their names."""
+    """The answers of one run of a step on *namespace*."""
 
     namespace: str
     cache: MemoryCache
-    edited: Mapping[str, str] = field(default_factory=dict)
     durable: GraphCache | None = None
     progress: Progress = ignore_progress
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
@@ -205,7 +204,7 @@ class CachedAnswers:
         return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
-        """Return *flow*, with its questions as they were edited, and without those that are answered already."""
+        """Return *flow* without the questions that are answered already."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
@@ -228,8 +227,7 @@ class CachedAnswers:
             self.progress(next(ended), total)
         return result
 
-    def _ask(self, original: Ask) -> Flow[BaseModel]:
-        ask = replace(original, prompt=self._edit(original.prompt))
+    def _ask(self, ask: Ask) -> Flow[BaseModel]:
         cached = self.cache.take(self.namespace, ask)
         if cached is None and self.durable:
             cached = self.durable.take(ask)
@@ -243,10 +241,6 @@ class CachedAnswers:
         if self.durable:
             yield from self.durable.put(ask, answer)
         return answer
-
-    def _edit(self, prompt: Prompt[Any]) -> Prompt[Any]:
-        text = self.edited.get(prompt.name)
-        return prompt if text is None else replace(prompt, text=text)
 
 
 def _pass_on(effect: Any) -> Flow[Any]:

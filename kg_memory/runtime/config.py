@@ -1,23 +1,19 @@
-"""Settings and prompts of one run, given as LangGraph's runtime context.
+"""Settings of one run, given as LangGraph's runtime context.
 
-A field is named like the setting that it changes, or ``<prompt>_prompt`` like the prompt whose text it is. Studio
-shows each on its nodes, and lets the prompts be edited there.
+A field is named like the setting that it changes. Studio shows each on its nodes.
 """
 
 from __future__ import annotations
 
 from reprlib import repr as short
-from string import Template
 from types import new_class
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kg_memory.errors import InputError
-from kg_memory.runtime.effects import Prompt
 from kg_memory.settings import Settings
 
-PROMPT = "_prompt"
 LONGEST_NAME = 100
 """Characters of an unknown name that an error shows."""
 
@@ -38,7 +34,7 @@ class ValidatedModel(BaseModel):
 
 
 class RunConfig(ValidatedModel):
-    """Changes of the settings and the prompts for one run; what is not given stays as the memory was opened."""
+    """Changes of the settings for one run; what is not given stays as the memory was opened."""
 
     @classmethod
     def of(cls, settings: Settings) -> type[Self]:
@@ -58,31 +54,8 @@ class RunConfig(ValidatedModel):
 
         Errors: `SettingsError` where they cannot work together.
         """
-        changes = {name: getattr(self, name) for name in self.model_fields_set if _is_setting(name)}
+        changes = {name: getattr(self, name) for name in self.model_fields_set}
         return settings.with_(**changes) if changes else settings
-
-    def prompts(self) -> dict[str, str]:
-        """Return the texts of the prompts that were edited, by the names of the prompts."""
-        edited = (name for name in self.model_fields_set if not _is_setting(name))
-        return {name.removesuffix(PROMPT): getattr(self, name) for name in edited}
-
-    @field_validator("*")
-    @classmethod
-    def _names_are_known(cls, value: Any, field: ValidationInfo) -> Any:
-        name = field.field_name or ""
-        if _is_setting(name):
-            return value
-        text, allowed = Template(value), Template(cls.model_fields[name].default).get_identifiers()
-        names = ", ".join(f"${identifier}" for identifier in sorted(allowed))
-        if not value.strip():
-            raise ValueError("is empty: leave it out to ask as before")
-        if not text.is_valid():
-            raise ValueError(f"has a $ that begins no name: write $$ for a dollar sign, or one of {names}")
-        if unknown := sorted(set(text.get_identifiers()) - set(allowed)):
-            raise ValueError(
-                f"has the unknown name ${unknown[0][:LONGEST_NAME]}: use {names}, and $$ for a dollar sign"
-            )
-        return value
 
 
 def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> Any:
@@ -91,21 +64,7 @@ def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> An
     return Field(default, description=description, json_schema_extra={"langgraph_nodes": list(nodes)}, **limits)
 
 
-def prompt_field(of: Prompt[Any], node: str, what: str) -> Any:
-    """Return the field that holds the text of the prompt *of*, edited on *node*."""
-    names = ", ".join(f"${name}" for name in sorted(of.fields))
-    return Field(
-        of.text,
-        description=f"{what} Data goes where {names} stand.",
-        json_schema_extra={"langgraph_nodes": [node], "langgraph_type": "prompt"},
-    )
-
-
 _DEFAULTS = Settings()
-
-
-def _is_setting(name: str) -> bool:
-    return not name.endswith(PROMPT)
 
 
 def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
@@ -117,13 +76,7 @@ def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
         return f"the context has the unknown key {name!r}: use {', '.join(schema.model_fields)}"
     if first["type"] == "missing":
         return f"the context has no {name!r}: give it when you invoke it"
-    return f"{name} in the context {_reason(first)}"
-
-
-def _reason(error: Any) -> str:
-    if error["type"] == "value_error":
-        return str(error["ctx"]["error"])
-    return f"is {short(error['input'])}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    return f"{name} in the context is {short(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:

@@ -162,7 +162,7 @@ def make_node(
         began = time.perf_counter()
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         report = partial(_report, name, write)
-        answers = CachedAnswers(namespace, cache, config.prompts() if config else {}, durable, report)
+        answers = CachedAnswers(namespace, cache, durable, report)
         with telemetry.step(graph, name, namespace) as record:
             try:
                 with answers.cache_on_failure():

@@ -10,7 +10,6 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib import embedded
-from kg_memory.llm.prompts import EXTRACT_MESSAGE
 from tests.waiting import until
 
 GRAPHS = {"ingestion", "retrieval", "communities", "review", "agent"}
@@ -75,16 +74,12 @@ def test_inputs_are_flat_with_descriptions_defaults_and_choices(client, assistan
     assert list(schemas["agent"]["input_schema"]["properties"]) == ["messages"]
 
 
-def test_contexts_have_choices_and_the_prompts_of_the_nodes(client, assistants):
+def test_contexts_have_choices_on_their_nodes(client, assistants):
     schemas = {name: client.assistants.get_schemas(id_) for name, id_ in assistants.items()}
     chosen = schemas["ingestion"]["context_schema"]["properties"]
     assert chosen["conflict_strategy"]["enum"] == ["recency", "confidence", "model", "trust", "incumbent"]
     assert chosen["conflict_strategy"]["default"] == "trust"
-    prompt = chosen["extract_message_prompt"]
-    assert (prompt["langgraph_nodes"], prompt["langgraph_type"]) == (["extract"], "prompt")
-    assert prompt["default"] == EXTRACT_MESSAGE.text
-    edited = {node for each in chosen.values() if each.get("langgraph_type") for node in each["langgraph_nodes"]}
-    assert edited == {"extract", "reflect", "resolve", "facts", "dedupe", "invalidate", "summarise"}
+    assert chosen["reflections"]["langgraph_nodes"] == ["reflect"]
     agent = schemas["agent"]["context_schema"]["properties"]
     assert (agent["user_id"]["default"], agent["system_prompt"]["langgraph_nodes"]) == ("default", ["answer"])
     assert "temporal_decay_rate" in schemas["retrieval"]["context_schema"]["properties"]
@@ -128,10 +123,9 @@ def test_messages_are_read_by_background_runs_in_the_order_of_their_thread(clien
 
 def test_a_context_that_is_given_takes_effect_and_a_wrong_one_is_told(client, thread):
     told = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": "context"}
-    edited = {"facts_prompt": "Read $episode and $nonsense."}
-    found = list(client.runs.stream(thread, "ingestion", input=told, context=edited))
+    found = list(client.runs.stream(thread, "ingestion", input=told, context={"reflections": -1}))
     assert found[-1].event == "error"
-    assert "unknown name $nonsense: use $entities, $episode" in str(found[-1].data)
+    assert "reflections in the context is -1" in str(found[-1].data)
 
 
 def test_the_agent_remembers_over_threads_and_each_user_apart(client):
