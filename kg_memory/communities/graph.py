@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 
@@ -22,8 +22,9 @@ from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.save import NAME_WEIGHT
+from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Vector, embed, read, write
-from kg_memory.runtime.flow import Driver, Flow
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import make_node
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
@@ -33,7 +34,7 @@ TRIES = 5
 
 
 def build(
-    driver: Driver, settings: Settings
+    driver: Driver[Any], settings: Settings
 ) -> StateGraph[CommunitiesState, CommunitiesContext, CommunitiesInput, CommunitiesState]:
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)

@@ -30,7 +30,8 @@ from kg_memory.ingestion.state import (
 )
 from kg_memory.ingestion.summarise import summarise
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.flow import Driver, Flow
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 
@@ -48,12 +49,12 @@ def load_needed(settings: Settings) -> None:
         load_plugin("admission", settings.admission)
 
 
-def build(driver: Driver, settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
+def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
     """Return the graph, to be compiled; its nodes run sync and async."""
     return make_pipeline(driver, settings).graph
 
 
-def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False) -> Pipeline:
+def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = False) -> Pipeline:
     """Return the steps, and which follows which.
 
     *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last

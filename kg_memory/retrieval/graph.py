@@ -22,7 +22,8 @@ from kg_memory.retrieval.ranking import Scored
 from kg_memory.retrieval.rerank import rank
 from kg_memory.retrieval.search import find
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
-from kg_memory.runtime.flow import Driver, Flow
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens
@@ -55,13 +56,13 @@ STEPS = (search, rerank, construct)
 
 
 def build(
-    driver: Driver, settings: Settings
+    driver: Driver[Any], settings: Settings
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
     """Return the graph, to be compiled; its nodes run sync and async."""
     return make_pipeline(driver, settings).graph
 
 
-def make_pipeline(driver: Driver, settings: Settings) -> Pipeline:
+def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
     """Return the steps in their order."""
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in STEPS:

@@ -13,10 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from kg_memory.runtime.effects import Model
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 Flow = Generator[Any, Any, T]
@@ -36,17 +33,6 @@ class Every:
 
     flows: tuple[Flow[Any], ...]
     at_once: int | None = None
-
-
-class Driver(Protocol):
-    """Runs flows for one namespace; `kg_memory.runtime.driver` has the real one."""
-
-    @property
-    def model(self) -> Model: ...
-
-    def run(self, flow: Flow[T], namespace: str) -> T: ...
-
-    async def arun(self, flow: Flow[T], namespace: str) -> T: ...
 
 
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:

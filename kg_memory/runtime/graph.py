@@ -23,8 +23,9 @@ from kg_memory.models.operations import StepUsage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.caches import CachedAnswers, GraphCache, MemoryCache
 from kg_memory.runtime.config import RunConfig
+from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Call, both, call
-from kg_memory.runtime.flow import Driver, Flow, T
+from kg_memory.runtime.flow import Flow, T
 from kg_memory.runtime.telemetry import log_end, log_failure
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
@@ -141,7 +142,7 @@ def ignore_event(_: State) -> None:
 
 def make_node(
     step: Step,
-    driver: Driver,
+    driver: Driver[Any],
     settings: Settings,
     *,
     metered: bool = False,

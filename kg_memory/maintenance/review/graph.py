@@ -24,7 +24,8 @@ from kg_memory.maintenance.review.decide import (
 from kg_memory.maintenance.review.reviews import list_reviews
 from kg_memory.models.graph import Review
 from kg_memory.runtime.config import describe_key
-from kg_memory.runtime.flow import Driver, Flow
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import make_node
 from kg_memory.settings import Settings
 from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
@@ -93,7 +94,7 @@ def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
     return {"decided": decided}
 
 
-def build(driver: Driver, settings: Settings) -> StateGraph[ReviewState, None, ReviewInput, ReviewState]:
+def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, None, ReviewInput, ReviewState]:
     """Return the graph, to be compiled with a checkpointer; its nodes run sync and async."""
     graph = StateGraph(ReviewState, input_schema=ReviewInput)
     graph.add_node("load", make_node(load, driver, settings))
