@@ -7,11 +7,10 @@ kind ``scorers`` send requests to a rerank endpoint, and wrap LangChain's cross-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 
 from kg_memory.llm.prompts import SCORE
-from kg_memory.runtime.effects import Ask, Call, Model, both
+from kg_memory.runtime.effects import Ask, Model, both, call
 from kg_memory.runtime.flow import Flow, every
 
 MODEL_BATCH = 20
@@ -49,6 +48,6 @@ class ModelCrossEncoder:
     def _score_batch(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
         items = [{"id": place, "text": text[:MAX_TEXT]} for place, text in enumerate(texts)]
         ask = Ask(SCORE, {"question": question[:MAX_TEXT], "texts": items})
-        answer = yield Call(partial(self._model.answer, ask), partial(self._model.aanswer, ask))
+        answer = yield from call(self._model, "answer", ask)
         relevance = {score.text: score.relevance / MAX_RELEVANCE for score in answer.scores}
         return [relevance.get(place, 0.0) for place in range(len(texts))]

@@ -34,6 +34,7 @@ from kg_memory.runtime.effects import (
     Score,
     Vector,
     both,
+    call,
     in_thread,
 )
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, run
@@ -137,13 +138,13 @@ class Embedder:
         model = self.embeddings
         if missing:
             if role == "query":
-                call = Call(
+                embedded = yield Call(
                     lambda: _map_side_by_side(model.embed_query, missing),
                     lambda: asyncio.gather(*map(model.aembed_query, missing)),
                 )
             else:
-                call = Call(partial(model.embed_documents, missing), partial(model.aembed_documents, missing))
-            vectors |= self._learn(missing, role, (yield call))
+                embedded = yield from call(model, "embed_documents", missing)
+            vectors |= self._learn(missing, role, embedded)
         return [vectors[text] for text in texts]
 
     embed, aembed = both(embed_flow)
@@ -280,7 +281,7 @@ class Driver(Generic[S]):
             case Score(question, texts):
                 return (yield from self._score(question, texts))
             case Ask():
-                return (yield Call(partial(self.model.answer, effect), partial(self.model.aanswer, effect)))
+                return (yield from call(self.model, "answer", effect))
             case Command(words, at, replica):
                 return (yield from self.store.command(*words, at=at, replica=replica))
             case Call():
@@ -327,7 +328,7 @@ class Driver(Generic[S]):
         by_text = {text: score for (_, _, text), score in cached.items()}
         missing = [text for text in dict.fromkeys(texts) if text not in by_text]
         if missing:
-            scores = yield Call(partial(scorer.scores, question, missing), partial(scorer.ascores, question, missing))
+            scores = yield from call(scorer, "scores", question, missing)
             by_text |= dict(zip(missing, check_scores(scores, missing, scorer.name), strict=True))
             self.scores.put({(scorer.name, question, text): by_text[text] for text in missing})
         return [by_text[text] for text in texts]

@@ -216,17 +216,9 @@ def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
     flow.__qualname__ = flow.__qualname__.replace(own, name)
 
 
-class Graph(Protocol):
-    """A graph that can be run sync and async: a `Pipeline`, or a graph compiled by LangGraph."""
-
-    def invoke(self, input: Any, *, context: Any = None) -> Any: ...  # noqa: A002 - LangGraph's name
-
-    async def ainvoke(self, input: Any, *, context: Any = None) -> Any: ...  # noqa: A002
-
-
-def run_graph(graph: Graph, state: Mapping[str, Any], context: Any = None) -> Flow[Row]:
-    """Run *graph* on *state* and return the state in which it ends."""
-    end: Row = yield Call(partial(graph.invoke, state, context=context), partial(graph.ainvoke, state, context=context))
+def run_graph(graph: Any, state: Mapping[str, Any], context: Any = None) -> Flow[Row]:
+    """Run *graph*, a `Pipeline` or one compiled by LangGraph, on *state* and return the state in which it ends."""
+    end: Row = yield from call(graph, "invoke", state, context=context)
     return end
 
 
