@@ -90,11 +90,6 @@ def test_groups_that_were_planted_are_found_again(seed):
     assert sum(group in found for group in planted) >= 45
 
 
-def test_more_links_between_two_weigh_more_than_more_neighbours():
-    links = [*ring(0, 1, 2), *ring(4, 5), (3, 0), (3, 1), (3, 4), (3, 4), (3, 5), (3, 5), (4, 5), (4, 5)]
-    assert propagate(links) == [[0, 1, 2], [3, 4, 5]]
-
-
 @quick
 @given(links_of)
 def test_communities_are_a_partition_of_what_is_linked_into_joined_groups_of_two_or_more(links):

@@ -165,19 +165,6 @@ def test_what_one_episode_says_twice_is_one_fact():
     assert [each["same_as"] for each in known["facts"]] == ["old", "old"]
 
 
-def test_many_facts_are_asked_about_in_several_questions():
-    facts = [fact(f"paris {number}", single_valued=False) for number in range(60)]
-    found = [stored(f"oslo {number}", number) for number in range(60)]
-    answers = [
-        FactVerdicts(verdicts=[verdict("supersedes", new=number) for number in range(start, min(start + 25, 60))])
-        for start in (0, 25, 50)
-    ]
-    flow = judge(state(entities=KNOWN, facts=facts), Settings())
-    result, effects = answered(flow, [[0.0]] * 60, found, *answers)
-    assert len([each for each in effects if isinstance(each, Ask)]) == 3
-    assert ruled(result) == [("supersedes", "supersedes", f"oslo {number}") for number in range(60)]
-
-
 def test_the_question_tells_words_dates_and_numbers_and_no_ids_of_the_graph():
     _, [asked] = run([fact("new", valid_at=OPEN_START, invalid_at=NOW)], [stored("one"), stored("two")])
     [told] = asked.fields["facts"]

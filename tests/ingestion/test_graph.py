@@ -15,8 +15,6 @@ from kg_memory.memory.episodes import read_episodes, read_stats
 from kg_memory.memory.listing import facts_about
 from kg_memory.settings import Settings
 
-Span = tuple[str | None, str | None]
-
 
 def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, settings):
     graph = build(driver, settings).compile().get_graph()

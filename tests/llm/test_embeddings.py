@@ -94,15 +94,6 @@ def test_a_server_that_is_not_there_is_unavailable(embed, wire, sleeping, error,
     assert len(sleeping.slept) == pauses
 
 
-@pytest.mark.parametrize("reply", [failure(400, "too long"), vectors([0.0, 0.0]), vectors([1.0, 0.0], [1.0, 0.0])])
-def test_what_is_wrong_with_a_text_or_the_set_up_does_not_pass_by_waiting(embed, wire, sleeping, reply):
-    wire.mock(return_value=reply)
-    with pytest.raises(EmbeddingError) as error:
-        embed("Oslo")
-    assert not isinstance(error.value, EmbeddingUnavailable)
-    assert sleeping.slept == []
-
-
 @pytest.mark.parametrize("character", ["成", "🙂", "é", "x"])
 def test_a_long_text_is_cut_where_no_tokens_can_exceed_the_limit(embed, wire, character):
     wire.mock(return_value=vectors([1.0, 0.0]))
