@@ -63,8 +63,13 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
 def to_source(source: Row) -> Source:
     """Return a source of a map of `fragments.TELL_FACTS`."""
-    at = local_time(source["at"], source["offset"])
-    return Source(**{**source, "at": at, "labels": decode_labels(source["labels"])})
+    return Source(**_decode_labels({**source, "at": local_time(source["at"], source["offset"])}))
+
+
+def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
+    """Return *row* with its labels decoded; without the field where it has none, which spares their validation."""
+    stored = row.pop("labels", None)
+    return {**row, "labels": decode_labels(stored)} if stored else row
 
 
 def as_known(row: Row, at: int) -> Row:
@@ -121,9 +126,12 @@ def to_entity(entity: Row, score: float | None = None) -> Entity:
 
 def to_episode(episode: Row, score: float | None = None) -> Episode:
     """Return an episode of `fragments.EPISODE_MAP`."""
-    times = {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
-    extra = {"expires_at": instant(episode.get("expires_at")), "labels": decode_labels(episode.get("labels"))}
-    return Episode(**{**episode, **times, **extra}, score=score)
+    times: dict[str, Any] = {
+        "at": local_time(episode["at"], episode["offset"]),
+        "created_at": to_datetime(episode["created_at"]),
+    }
+    times["expires_at"] = instant(episode.get("expires_at"))
+    return Episode(**_decode_labels({**episode, **times}), score=score)
 
 
 def tell_times(episode: Row) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite, isnan, log1p
+from math import inf, isnan, log1p
 from operator import itemgetter
-from typing import Annotated, Literal, Protocol, Self, runtime_checkable
+from typing import Annotated, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from pydantic import Field
 
@@ -239,8 +239,7 @@ class ServedReranker(Reranker, Protocol):
         """Record that the *facts* were served."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A fact as a walk passes it: its edge type, and its entities, once each.
 
     `statements` are the speakers of the episodes that state it, by their ids; None where they were not read.
@@ -314,7 +313,7 @@ def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> di
     for ranking, weight in zip(rankings, weights, strict=True):
         finite: dict[str, float] = {}
         for id_, score in ranking:
-            if isfinite(score) and score > finite.get(id_, -inf):
+            if -inf < score < inf and (id_ not in finite or score > finite[id_]):
                 finite[id_] = score
         lowest, highest = min(finite.values(), default=0.0), max(finite.values(), default=0.0)
         part = weight / total
@@ -338,8 +337,9 @@ def ranks(ranking: Ranking) -> dict[str, int]:
 
 def sort_scores(scores: Iterable[Scored]) -> list[Scored]:
     """Return *scores* best first, ties in order of id, NaN last."""
-    numbers = [(id_, -inf if isnan(score) else score) for id_, score in scores]
-    numbers.sort(key=itemgetter(0))
+    numbers = sorted(scores, key=itemgetter(0))
+    if any(map(isnan, map(itemgetter(1), numbers))):
+        numbers = [(id_, -inf if isnan(score) else score) for id_, score in numbers]
     numbers.sort(key=itemgetter(1), reverse=True)  # stable: ties stay in order of id
     return numbers
 

@@ -101,7 +101,7 @@ def _join_reads(effect: Any) -> Flow[Any]:
         return (yield effect)
     searches = effect.queries
     params = {name: value for search in searches for name, value in search.params.items()}
-    rows = yield from read(cypher.join_searches([search.cypher for search in searches]), **params)
+    rows = yield from read(cypher.join_searches(*(search.cypher for search in searches)), **params)
     row = rows[0] if rows else {}
     return [
         [{"id": id_, "score": score} for id_, score in row.get(f"rows{place}", ())] for place in range(len(searches))

@@ -248,7 +248,7 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
-    parts: list[list[Kind]] = [["episodes"], others] if 0 < len(others) < len(kinds) else [kinds]
+    parts = [("episodes",), tuple(others)] if 0 < len(others) < len(kinds) else [tuple(kinds)]
     names = {"keys": keys, **instants.params} if keys else {}
     first, *rest = [
         cypher.word_statistics(part, unread=part is parts[-1], names=bool(keys) and part is parts[0]) for part in parts

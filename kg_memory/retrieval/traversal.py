@@ -7,7 +7,7 @@ all. An episode counts by the facts that it states, and by whom it is by or abou
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -219,7 +219,7 @@ def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
     """Return the facts that have an entity among *weights*, each with the sum of the weights of its entities."""
     scores = {}
     for id_, link in links.items():
-        score = sum(weights.get(entity, 0.0) for entity in link.entities)
+        score = sum([weights[entity] for entity in link.entities if entity in weights])
         if score > 0:
             scores[id_] = score
     return scores
@@ -349,21 +349,22 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 def parse_links(links: str, statements: Statements) -> Links:
     """Return the facts of a text of links, as `queries.features` makes it, with their *statements*."""
-    types: dict[str, str] = {}
-    entities: dict[str, dict[str, None]] = {}
+    parsed: Links = {}
     for line in links.split("\n"):
         match line.split("\t"):
             case [id_, type_, subject, object_]:  # an imported id may contain anything
-                types[id_] = type_
-                entities.setdefault(id_, {}).update({subject: None, object_: None})
-    return {id_: Link(types[id_], tuple(ends), statements.get(id_, {})) for id_, ends in entities.items()}
+                ends = (subject,) if subject == object_ else (subject, object_)
+                if id_ in parsed:  # it has several objects
+                    ends = tuple(dict.fromkeys((*parsed[id_].entities, *ends)))
+                parsed[id_] = Link(type_, ends, statements.get(id_, {}))
+    return parsed
 
 
 def parse_statements(text: str) -> Statements:
     """Return the speakers of the episodes that state facts, by the ids of the facts and the episodes."""
-    statements: dict[str, dict[str, str | None]] = {}
+    statements: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for line in text.split("\n"):
         match line.split("\t", 2):
             case [id_, episode, speaker]:
-                statements.setdefault(id_, {})[episode] = speaker or None
+                statements[id_][episode] = speaker or None
     return statements

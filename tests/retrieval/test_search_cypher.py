@@ -34,7 +34,7 @@ BUILT = {
     "FACTS_WITH_LINKS": features.facts_with_links(things=True),
     "EPISODE_SIGNS": features.episode_signs(mentions=True, nearness=True),
     "JOINED": search.join_searches(
-        [search.bm25("facts", search.find_by_rare_words("facts"), ""), search.vector_search("facts", "")]
+        search.bm25("facts", search.find_by_rare_words("facts"), ""), search.vector_search("facts", "")
     ),
 }
 CONSTANTS = {

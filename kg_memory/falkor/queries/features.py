@@ -6,6 +6,8 @@ reads ten times as fast.
 
 from __future__ import annotations
 
+from functools import cache
+
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.temporal.interval import OPEN_END, WIDTH
 
@@ -191,57 +193,28 @@ _ENDS = """
 WITH DISTINCT d
 MATCH (s)-[:SUBJECT_OF]->(d)
 MATCH (d)-[:OBJECT_IS]->(o)"""
-
-
-def _links(ends: str) -> str:
-    """Return the text of the list *ends* of facts with their subjects and objects, a line for each.
-
-    One text takes both sides less time than rows and lists.
-    """
-    link = r"e[0].id + '\t' + coalesce(e[0].edge_type, 'semantic') + '\t' + e[1].id + '\t' + e[2].id"
-    return rf"string.join([e IN {ends} | {link}], '\n')"
-
-
+_LINKS = r"string.join(collect(d.id + '\t' + coalesce(d.edge_type, 'semantic') + '\t' + s.id + '\t' + o.id), '\n')"
+"""The text of facts with their subjects and objects, a line for each: both sides handle it faster than rows."""
 _STATEMENTS = r"""
 CALL {
   WITH facts
   UNWIND facts AS d
   MATCH (x)-[:STATES]->(d)
   WITH d.id + '\t' + x.id + '\t' + replace(coalesce(x.speaker, ''), '\n', ' ') AS statement
-  RETURN string.join(collect(DISTINCT statement), '\n') AS statements
+  RETURN string.join(collect(statement), '\n') AS statements
 }"""
 """The step that adds `statements`, the episodes that state the nodes in the list `facts`, with their speakers."""
 
 
-def _near(entity: str, hop: int, *, unreviewed: bool) -> str:
-    # Sorted for each entity separately, where a limit keeps it short: all at once takes three times as long at a hub.
-    # Facts that hold come in that order; sorting again would cost a third.
-    return f"""CALL {{
-  WITH {entity}
-  MATCH ({entity})-[:SUBJECT_OF|OBJECT_IS]-(d)
-  WITH d LIMIT $most
-  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth{hop}{part.match_believed(unreviewed=unreviewed)}
-  WITH DISTINCT d LIMIT $limit{hop}
-  RETURN d
-}}"""
+def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
+    """Return the step that walks on from the `ends` of the hop *before*: it adds `ends`, `links` and `more` facts.
 
-
-def walk(hops: int, *, unreviewed: bool = False) -> str:
-    """Return the query that walks so many *hops* from the entities ``$ids``: `links1`, `links2` ..., and `statements`.
-
-    A hop goes along the latest ``$limit1`` true facts of each entity, of the latest ``$depth1``; of an entity with more
-    than ``$most`` facts, of any ``$most``. Each further hop starts from the ``$neighbours`` entities that share most
-    facts with those before, without those that have more than ``$hub`` facts.
+    All entities are sorted at once: the limit by ``$hub`` keeps that short.
     """
-    steps = f"""{part.each("e:Entity")}
-{_near("e", 1, unreviewed=unreviewed)}{_ENDS}
-WITH collect([d, s, o]) AS ends1, collect(DISTINCT d) AS facts, $ids AS reached"""
-    ends = "ends1"
-    for hop in range(2, hops + 1):
-        steps += f"""
+    return f"""
 CALL {{
-  WITH ends{hop - 1}, reached
-  UNWIND ends{hop - 1} AS e
+  WITH {before}, reached
+  UNWIND {before} AS e
   UNWIND [e[1], e[2]] AS n
   WITH n, e[0] AS f
   WHERE NOT n.id IN reached
@@ -253,12 +226,49 @@ CALL {{
   UNWIND next AS n
   WITH n
   WHERE outdegree(n, 'SUBJECT_OF') + indegree(n, 'OBJECT_IS') <= $hub
-  {_near("n", hop, unreviewed=unreviewed)}{_ENDS}
-  RETURN collect([d, s, o]) AS ends{hop}, collect(DISTINCT d) AS more
-}}
-WITH {ends}, ends{hop}, facts + more AS facts, reached + [n IN next | n.id] AS reached"""
-        ends += f", ends{hop}"
-    links = ", ".join(f"{_links(f'ends{hop}')} AS links{hop}" for hop in range(1, hops + 1))
+  MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(d)
+  WITH n, d ORDER BY d.said_at DESC, d.id
+  WITH n, collect(d)[..$depth{hop}] AS latest
+  UNWIND latest AS d{part.match_believed(unreviewed=unreviewed)}
+  WITH n, collect(DISTINCT d)[..$limit{hop}] AS latest
+  UNWIND latest AS d{_ENDS}
+  RETURN collect([d, s, o]) AS ends{hop}, {_LINKS} AS links{hop}, collect(d) AS more
+}}"""
+
+
+@cache
+def walk(hops: int, *, unreviewed: bool = False) -> str:
+    """Return the query that walks so many *hops* from the entities ``$ids``: `links1`, `links2` ..., and `statements`.
+
+    A hop goes along the latest ``$limit1`` true facts of each entity, of the latest ``$depth1``; of an entity with more
+    than ``$most`` facts, of any ``$most``. Each further hop starts from the ``$neighbours`` entities that share most
+    facts with those before, without those that have more than ``$hub`` facts.
+    """
+    # The first hop sorts for each entity separately: all at once takes three times as long at a hub. Facts that hold
+    # come in that order. Two directed matches take less time than one without direction.
+    steps = f"""{part.each("e:Entity")}
+CALL {{
+  WITH e
+  CALL {{
+    WITH e
+    MATCH (e)-[:SUBJECT_OF]->(d)
+    RETURN d
+    UNION
+    WITH e
+    MATCH (d)-[:OBJECT_IS]->(e)
+    RETURN d
+  }}
+  WITH d LIMIT $most
+  WITH d ORDER BY d.said_at DESC, d.id LIMIT $depth1{part.match_believed(unreviewed=unreviewed)}
+  WITH DISTINCT d LIMIT $limit1
+  RETURN d
+}}{_ENDS}
+WITH collect([d, s, o]) AS ends1, {_LINKS} AS links1, collect(d) AS facts, $ids AS reached"""
+    links = "links1"
+    for hop in range(2, hops + 1):
+        steps += _next_hop(f"ends{hop - 1}", hop, unreviewed=unreviewed)
+        links += f", links{hop}"
+        steps += f"\nWITH ends{hop}, {links}, facts + more AS facts, reached + [n IN next | n.id] AS reached"
     return f"{steps}{_STATEMENTS}\nRETURN {links}, statements\n"
 
 
@@ -285,17 +295,18 @@ CALL {{
   WITH d, collect(DISTINCT e.id) AS entities
   RETURN collect([d.id, entities]) AS named, collect(d) AS more
 }}
-WITH ends, facts + more AS facts, named"""
+WITH links, facts + more AS facts, named"""
 """The step that adds `named`, the facts whose sentences name places and things that are not among their ends."""
 
 
+@cache
 def facts_with_links(*, things: bool = False) -> str:
     """Return the query for `links` and `statements` of the facts ``$ids``, and with *things* for `named`."""
     return f"""
 UNWIND $ids AS id
 MATCH (d:Fact {{id: id}}){_ENDS}
-WITH collect([d, s, o]) AS ends, collect(DISTINCT d) AS facts{_NAMED_IN_FACTS if things else ""}{_STATEMENTS}
-RETURN {_links("ends")} AS links, statements, {"named" if things else "[] AS named"}
+WITH {_LINKS} AS links, collect(d) AS facts{_NAMED_IN_FACTS if things else ""}{_STATEMENTS}
+RETURN links, statements, {"named" if things else "[] AS named"}
 """
 
 
@@ -305,6 +316,7 @@ RETURN d.id AS id, collect(e.id) AS entities
 """
 
 
+@cache
 def episode_signs(*, mentions: bool, nearness: bool) -> str:
     """Return the query for the speakers of the episodes ``$ids``, and whether they are not read yet.
 

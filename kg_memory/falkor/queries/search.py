@@ -7,10 +7,14 @@ and the steps of a filter. Facts are filtered by both clocks: beliefs of ``$beli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import cache, lru_cache
 
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.models.graph import KINDS, Kind
+
+assembled = lru_cache(maxsize=128)
+"""Caches queries, of which each filter of a user needs some of its own."""
 
 CONTAINING = ("IS_LOCATED_IN", "IS_PART_OF", "IS_IN", "LIES_IN", "IS_CAPITAL_OF", "IS_A_CITY_IN", "IS_CITY_IN")
 """The predicates of facts that say what a place or thing is part of."""
@@ -63,13 +67,13 @@ LABELS: Mapping[Kind, str] = {
 POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in LABELS.items()}
 
 
-def word_statistics(kinds: Iterable[Kind], *, unread: bool = True, names: bool = False) -> str:
+@cache
+def word_statistics(kinds: tuple[Kind, ...], *, unread: bool = True, names: bool = False) -> str:
     """Return the query for the number of nodes by label, and for each of *kinds* the statistics of BM25.
 
     These are the average length, estimated from some nodes, and how many nodes have each of the ``$terms``. With
     *unread*, it tells too whether there are unread episodes; with *names*, which entities the ``$keys`` name.
     """
-    kinds = list(kinds)
     statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
     often = ", ".join(f"{kind}: {kind}_often" for kind in kinds)
@@ -135,6 +139,7 @@ CARRIED = ("d", "score", "vector")
 """The columns of a vector search that a filter must carry on; searches by words have no vector."""
 
 
+@cache
 def belief_step(kind: Kind, *, unreviewed: bool) -> str:
     """Return the step that keeps the facts that were believed, see `fragments.HOLDS`; empty for other kinds.
 
@@ -145,6 +150,7 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
     return f"{part.match_believed(unreviewed=unreviewed)}\nWITH DISTINCT d, score"
 
 
+@assembled
 def bm25_among(kind: Kind, first: str, sifting: str) -> str:
     """Return the query that ranks by BM25 the nodes of *kind* that *first* matches; see `bm25`."""
     return f"""{first}
@@ -153,6 +159,7 @@ WHERE t.s IN keys($weights)
 WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
+@assembled
 def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
     """Return the query that ranks by BM25 the nodes of *kind* that *looked_at* matches, as far as they pass *sifting*.
 
@@ -168,6 +175,7 @@ MATCH (t)-[p:{POSTINGS[kind]}]->(d)
 WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
+@cache
 def find_by_rare_words(kind: Kind) -> str:
     """Return the clauses that match the nodes of *kind* with one of ``$rare`` terms, or both of one of ``$pairs``."""
     return f"""
@@ -187,6 +195,7 @@ CALL {{
 }}"""
 
 
+@cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
     """Return the clauses that match ``$looked`` nodes of *kind*, by the largest sums of rarities of ``$leading`` terms.
 
@@ -204,6 +213,7 @@ _VECTORS["entities"] = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
 """The label and name of the nodes that hold the vectors of each kind, and the match from there to ``d``."""
 
 
+@assembled
 def vector_search(kind: Kind, sifting: str) -> str:
     """Return the query that ranks by cosine similarity in the vector index; see `bm25`."""
     # Not with a WITH at first, which would import variables in a subquery.
@@ -216,6 +226,7 @@ CALL db.idx.vector.queryNodes('{label}', 'embedding', $compared, vector) YIELD n
 WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 
+@assembled
 def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
     """Return the query that ranks by exact cosine similarity all nodes of *kind*, or those that *first* matches.
 
@@ -236,7 +247,8 @@ def _best_by_meaning(kind: Kind, sifting: str) -> str:
     return sifting + (_WITH_NEIGHBOURS if kind == "episodes" else "") + _BEST
 
 
-def join_searches(searches: Sequence[str]) -> str:
+@assembled
+def join_searches(*searches: str) -> str:
     """Return the query that answers all *searches*: `rows0`, `rows1` ... have an id and a score for each row.
 
     No two *searches* may have different parameters of one name.
@@ -250,6 +262,7 @@ def join_searches(searches: Sequence[str]) -> str:
     return "\n".join((*collected, f"RETURN {names}"))
 
 
+@assembled
 def filter_ids(kind: Kind, passing: str) -> str:
     """Return the query for which of ``$ids`` of *kind* pass."""
     return f"""
