@@ -153,23 +153,23 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
     order = order or infer_order(said, path)
     before, same = None, 0
     thread = path.parent.stem if path.stem == "_chat" else path.stem
-    for index, each in enumerate(said):
+    for each in said:
         at = each.stamp.at(order)
         if at is None:
             date = "/".join(each.stamp.numbers)
             yield InputError(f"line {each.number}: {date} is no date in the order {order}: try another --date-order")
             continue
-        content = _content(each, is_first=index < 3)
+        content = _content(each)
         if content:
             same = same + 1 if at == before else 0
             before = at
             yield build(content=content, speaker=each.who, at=at + same * TICK, thread=thread, source="whatsapp")
 
 
-def _content(said: _Said, *, is_first: bool) -> str | None:
+def _content(said: _Said) -> str | None:
     """Return the text with its attachments as placeholders, None for what nobody said."""
     is_marked, text = said.text.startswith(_LRM), EDITED.sub("", said.text.translate(_MARKS)).strip()
-    if said.who is None or DELETED.fullmatch(text) or (is_first and ENCRYPTED.search(text)):
+    if said.who is None or DELETED.fullmatch(text):
         return None
     if _TAGGED.search(text):
         return _TAGGED.sub(lambda match: f"[attachment: {match[1]}]", text)
@@ -232,7 +232,7 @@ def _count_named(said: list[_Said], times: list[datetime]) -> int:
 
 
 def _any(phrases: str) -> str:
-    """Return a pattern for one of *phrases*, which stand a line each."""
+    """Return a pattern for one of *phrases*, which are a line a language."""
     return f"(?:{'|'.join(filter(None, map(str.strip, phrases.splitlines())))})"
 
 
@@ -253,43 +253,26 @@ PM = frozenset(
 NOON = frozenset(("中午", "noon"))
 DELETED = re.compile(
     _any("""
-    this message was deleted
-    you deleted this message
-    diese nachricht wurde gelöscht
-    du hast diese nachricht gelöscht
-    se eliminó este mensaje
-    eliminaste este mensaje
-    este mensaje fue eliminado
-    esta mensagem foi apagada
-    mensagem apagada
-    você apagou esta mensagem
-    apagou esta mensagem
-    ce message a été supprimé
-    vous avez supprimé ce message
-    questo messaggio è stato eliminato
-    hai eliminato questo messaggio
-    dit bericht is verwijderd
-    (?:je|u) hebt dit bericht verwijderd
-    данное сообщение удалено
-    вы удалили (?:данное|это) сообщение
-    bu mesaj silindi
-    bu mesajı sildiniz
-    detta meddelande raderades
-    du raderade detta meddelande
+    this message was deleted|you deleted this message|null
+    diese nachricht wurde gelöscht|du hast diese nachricht gelöscht
+    se eliminó este mensaje|eliminaste este mensaje|este mensaje fue eliminado
+    esta mensagem foi apagada|mensagem apagada|você apagou esta mensagem|apagou esta mensagem
+    ce message a été supprimé|vous avez supprimé ce message
+    questo messaggio è stato eliminato|hai eliminato questo messaggio
+    dit bericht is verwijderd|(?:je|u) hebt dit bericht verwijderd
+    данное сообщение удалено|вы удалили (?:данное|это) сообщение
+    bu mesaj silindi|bu mesajı sildiniz
+    detta meddelande raderades|du raderade detta meddelande
     denne (?:meldingen ble slettet|besked blev slettet)
     tämä viesti poistettiin
     ta wiadomość została usunięta
-    pesan ini (?:telah )?dihapus
-    anda menghapus pesan ini
+    pesan ini (?:telah )?dihapus|anda menghapus pesan ini
     تم حذف هذه الرسالة
     הודעה זו נמחקה
     यह मैसेज मिटाया गया
-    此消息已(?:被)?删除
-    您已删除此消息
-    此訊息已刪除
+    此消息已(?:被)?删除|您已删除此消息|此訊息已刪除
     このメッセージは削除されました
     삭제된 메시지입니다
-    null
     """)
     + "[.。]?",
     re.IGNORECASE,
@@ -297,61 +280,27 @@ DELETED = re.compile(
 OMITTED = re.compile(
     r".{0,30}"
     + _any("""
-    omit
-    weggelassen
-    ausgeschlossen
+    omit|absent
+    weggelassen|ausgeschlossen
     ocult
-    omis
-    omess
+    omis|omess
     weggelaten
-    utelämn
-    utelat
-    udelad
-    jätettiin
-    puuttuu
-    pomini
-    vynech
+    utelämn|utelat|udelad
+    jätettiin|puuttuu
+    pomini|vynech
     dahil edilmedi
-    пропущ
-    без медиа
-    не добавлен
-    省略
-    忽略
+    пропущ|без медиа|не добавлен
+    省略|忽略|未包含|含まれていません
     생략
-    含まれていません
-    未包含
     استبعاد
     הושמט
     छोड़
     tidak disertakan
-    absent
     """)
     + ".{0,12}",
     re.IGNORECASE,
 )
 """An attachment that was not exported."""
-ENCRYPTED = re.compile(
-    _any("""
-    end-to-end
-    ende-zu-ende
-    de extremo a extremo
-    de ponta a ponta
-    de bout en bout
-    crittografi
-    сквозн
-    uçtan uca
-    端到端
-    端對端
-    エンドツーエンド
-    종단
-    التشفير
-    totalsträck
-    päästä päähän
-    ujung ke ujung
-    מוצפנ
-    """),
-    re.IGNORECASE,
-)
 EDITED = re.compile(
     r"\s*<[^<>]*(?:edited|bearbeitet|edit[oóa]|édité|modifi|bewerkt|измен|düzenlen|redigera|muokat|edytowan|"
     r"編集|编辑|編輯|수정|diedit|تعديل|נערכה)[^<>]*>\s*$",
