@@ -303,7 +303,7 @@ def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) ->
             yield episode
 
 
-# Edits: from the text before to the text after
+# Edits: from the text before to the text after; their arguments are those of the tools
 
 
 def append_line(value: str, content: str) -> str:
@@ -311,26 +311,32 @@ def append_line(value: str, content: str) -> str:
     return f"{value}\n{content}" if value else content
 
 
-def replace_all(value: str, old: str, new: str) -> str:
-    """Return *value* with *new* for each *old*. Errors: `InputError` where there is none."""
-    return value.replace(_exact(value, old), new)
+def replace_all(value: str, old_content: str, new_content: str) -> str:
+    """Return *value* with *new_content* for each *old_content*. Errors: `InputError` where there is none."""
+    return value.replace(_exact(value, old_content), new_content)
 
 
-def replace_one(value: str, old: str, new: str) -> str:
-    """Return *value* with *new* for the only *old*. Errors: `InputError` where there is none, or several."""
-    exact = _exact(value, old)
+def replace_one(value: str, old_string: str, new_string: str) -> str:
+    """Return *value* with *new_string* for the only *old_string*. Errors: `InputError` for none, or several."""
+    exact = _exact(value, old_string)
     if (count := value.count(exact)) > 1:
-        raise InputError(f"the block says {old!r:.200} {count} times; give more of the words around it")
-    return value.replace(exact, new)
+        raise InputError(f"the block says {old_string!r:.200} {count} times; give more of the words around it")
+    return value.replace(exact, new_string)
 
 
-def insert_lines(value: str, text: str, line: int) -> str:
-    """Return *value* with *text* after its *line*: 0 is the beginning, -1 the end. Errors: `InputError`."""
+def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
+    """Return *value* with *new_string* after a line: 0 is the beginning, -1 the end. Errors: `InputError`."""
     lines = value.split("\n") if value else []
-    place = len(lines) if line == -1 else line
+    place = len(lines) if insert_line == -1 else insert_line
     if not 0 <= place <= len(lines):
-        raise InputError(f"insert_line must be from 0 to {len(lines)}, or -1 for the end, got {line}")
-    return "\n".join([*lines[:place], text, *lines[place:]])
+        raise InputError(f"insert_line must be from 0 to {len(lines)}, or -1 for the end, got {insert_line}")
+    return "\n".join([*lines[:place], new_string, *lines[place:]])
+
+
+def rewrite(value: str, new_memory: str) -> str:
+    """Return *new_memory*, whatever the *value* was."""
+    del value
+    return new_memory
 
 
 def _exact(value: str, old: str) -> str:

@@ -16,7 +16,7 @@ from pydantic import Field
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.rendering import render_episode, section
 from kg_memory.adapters.tools import Answer, CallContext, answer_results, most_of, remember, search, tool
-from kg_memory.contrib.letta.blocks import Blocks, Version, append_line, insert_lines, replace_all, replace_one
+from kg_memory.contrib.letta.blocks import Blocks, Version, append_line, insert_lines, replace_all, replace_one, rewrite
 from kg_memory.errors import InputError, renaming
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.arguments import Arguments
@@ -119,6 +119,15 @@ class ConversationSearch(Arguments):
     page: int = Field(default=0, description="Which page, from 0: the next has the messages after these.")
 
 
+EDITS: tuple[tuple[str, type[Arguments], Callable[..., str]], ...] = (
+    ("core_memory_append", CoreMemoryAppend, append_line),
+    ("core_memory_replace", CoreMemoryReplace, replace_all),
+    ("memory_replace", MemoryReplace, replace_one),
+    ("memory_insert", MemoryInsert, insert_lines),
+    ("memory_rethink", MemoryRethink, rewrite),
+)
+
+
 def letta_tools(
     memory: GraphMemory,
     namespace: str = "{user_id}",
@@ -136,11 +145,7 @@ def letta_tools(
     make = partial(tool, validate_memory(memory), core.templates["user"])
     most = most_of(limit)
     return [
-        make("core_memory_append", CoreMemoryAppend, partial(_append, core=core)),
-        make("core_memory_replace", CoreMemoryReplace, partial(_replace_all, core=core)),
-        make("memory_replace", MemoryReplace, partial(_replace_one, core=core)),
-        make("memory_insert", MemoryInsert, partial(_insert_line, core=core)),
-        make("memory_rethink", MemoryRethink, partial(_rethink, core=core)),
+        *(make(name, arguments, partial(_edit, core=core, edit=edit)) for name, arguments, edit in EDITS),
         make("memory_finish_edits", MemoryFinishEdits, _finish),
         make("archival_memory_insert", ArchivalMemoryInsert, _insert),
         make("archival_memory_search", ArchivalMemorySearch, partial(_archive, most=most)),
@@ -151,38 +156,16 @@ def letta_tools(
 # Core memory
 
 
-def _append(here: CallContext, label: str, content: str, *, core: Blocks) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(append_line, content=content)))
-
-
-def _replace_all(here: CallContext, label: str, old_content: str, new_content: str, *, core: Blocks) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(replace_all, old=old_content, new=new_content)))
-
-
-def _replace_one(here: CallContext, label: str, old_string: str, new_string: str, *, core: Blocks) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(replace_one, old=old_string, new=new_string)))
-
-
-def _insert_line(
-    here: CallContext, label: str, new_string: str, insert_line: int = -1, *, core: Blocks
-) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, partial(insert_lines, text=new_string, line=insert_line)))
-
-
-def _rethink(here: CallContext, label: str, new_memory: str, *, core: Blocks) -> Flow[Answer]:
-    return (yield from _edit(here, core, label, lambda _: new_memory))
-
-
 def _finish(_: CallContext) -> Flow[Answer]:
     yield from ()
     return "The edits are saved.", {}
 
 
-def _edit(here: CallContext, core: Blocks, label: str, change: Callable[[str], str]) -> Flow[Answer]:
+def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
     block = core.block(label)
     if block.read_only:
         raise InputError(f"the block {label!r} is read-only; edit another one")
-    version: Version = yield from call(core, "edit", label, change, here.context)
+    version: Version = yield from call(core, "edit", label, partial(edit, **given), here.context)
     answer = f"The block {label} is changed; it has {len(version.value)} of {block.limit} characters."
     if version.withheld:
         answer += f" It looks like orders to a model ({', '.join(version.flags)}), so your prompt does not show it."
