@@ -17,8 +17,10 @@ from kg_memory.contrib.chats.records import (
     first,
     is_message,
     name_role,
+    names_in,
     objects,
     select,
+    words_of,
 )
 from kg_memory.errors import InputError
 
@@ -51,12 +53,10 @@ def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
             or content.get("content_type") not in (None, "text", "multimodal_text")
         ):
             continue
-        parts = content.get("parts") if isinstance(content.get("parts"), list) else [content.get("text")]
-        words = [part if isinstance(part, str) else first(part, "text") for part in parts or []]
-        files: list[object] = [first(file, "name", "id") for file in objects(first(metadata, "attachments"))]
+        parts = content.get("parts") if isinstance(content.get("parts"), list) else content.get("text")
+        files = names_in(metadata, "attachments", "name", "id")
         files = files or [_asset(part) for part in objects(parts) if part.get("asset_pointer")]
-        text = _WIDGET.sub("", "\n".join(word for word in words if isinstance(word, str) and word))
-        id_ = message.get("id") or node.get("id")
+        text, id_ = _WIDGET.sub("", words_of(parts)), message.get("id") or node.get("id")
         yield from thread.say(id_, role and name_role(role), text, message.get("create_time"), files)
 
 
@@ -72,17 +72,13 @@ def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
     if len(parents & by_id.keys()) > 0 and len(parents - by_id.keys()) == 1:  # one root: edits are branches of it
         messages = branch(by_id, conversation.get("current_leaf_message_uuid"), "parent_message_uuid")
     for message in messages:
-        blocks = [block.get("text") for block in objects(message.get("content")) if block.get("type") == "text"]
-        text = "\n".join(block for block in blocks if isinstance(block, str) and block) or first(message, "text")
-        files = [
-            first(file, "file_name", "name", "file_uuid")
-            for key in ("attachments", "files", "files_v2")
-            for file in objects(message.get(key))
-        ]
+        text = words_of([block for block in objects(message.get("content")) if block.get("type") == "text"])
+        lists = ("attachments", "files", "files_v2")
+        files = [name for key in lists for name in names_in(message, key, "file_name", "name", "file_uuid") if name]
         speaker = name_role(message.get("sender")) or first(message, "sender")
-        text = text if isinstance(text, str) else ""
+        text = text or words_of(message.get("text"))
         yield from thread.say(
-            message.get("uuid"), speaker, text, message.get("created_at"), dict.fromkeys(map(str, filter(None, files)))
+            message.get("uuid"), speaker, text, message.get("created_at"), dict.fromkeys(map(str, files))
         )
 
 
@@ -100,15 +96,12 @@ def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
     history = chat["history"]
     messages = branch(history["messages"], history.get("currentId"), "parentId") or objects(chat.get("messages"))
     for message in messages:
-        speaker, content = name_role(message.get("role")), message.get("content")
-        if speaker is None:
-            continue
-        if not isinstance(content, str):
-            content = "\n".join(str(part["text"]) for part in objects(content) if part.get("text"))
         files = [
             first(file, "name") or first(file.get("file"), "filename", "id") for file in objects(message.get("files"))
         ]
-        yield from thread.say(message.get("id"), speaker, _DETAILS.sub("", content), message.get("timestamp"), files)
+        if (speaker := name_role(message.get("role"))) is not None:
+            text = _DETAILS.sub("", words_of(message.get("content")))
+            yield from thread.say(message.get("id"), speaker, text, message.get("timestamp"), files)
 
 
 def _is_sharegpt(value: Json) -> bool:
@@ -155,13 +148,10 @@ def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
         messages = sorted(same, key=lambda message: float(message["created_at"]))
     for message in messages:
         content = message.get("content")
-        blocks = [first(block, "text", "refusal") for block in objects(content)] or [content]
-        texts = [first(block, "value") if isinstance(block, Mapping) else block for block in blocks]
-        images = [first(first(block, "image_file", "image_url"), "file_id", "url") for block in objects(content)]
-        files = [*images, *(first(file, "filename", "file_id") for file in objects(message.get("attachments")))]
+        images = [first(image, "file_id", "url") for image in names_in(message, "content", "image_file", "image_url")]
+        files = [*images, *names_in(message, "attachments", "filename", "file_id")]
         if (speaker := name_role(message.get("role"))) is not None:
-            text = "\n".join(text for text in texts if isinstance(text, str))
-            yield from thread.say(message.get("id"), speaker, text, message.get("created_at"), files)
+            yield from thread.say(message.get("id"), speaker, words_of(content), message.get("created_at"), files)
 
 
 class _Words(HTMLParser):
@@ -206,11 +196,10 @@ def _unfold_gemini(document: Any) -> list[Json]:
 
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
     for turn in conversation.get("turns", ()):
-        parts = [first(part, "text") for part in objects(turn.get("parts")) if not part.get("thought")] or [
-            turn.get("text")
-        ]
+        text = words_of([part for part in objects(turn.get("parts")) if not part.get("thought")])
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
-            yield from thread.say(None, speaker, "\n".join(parts), first(turn, "createTime", "timestamp"))
+            time = first(turn, "createTime", "timestamp")
+            yield from thread.say(None, speaker, text or words_of(turn.get("text")), time)
     activities = sorted(conversation.get("activities", ()), key=lambda each: str(each["time"]))
     for activity in activities:
         time, title = activity["time"], str(activity["title"])

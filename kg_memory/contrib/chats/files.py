@@ -7,9 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Literal
 
 from kg_memory.errors import InputError
 
@@ -30,26 +28,7 @@ HIGHEST_RATIO = 100
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 
 
-@dataclass(frozen=True)
-class Member:
-    """A file in a zip."""
-
-    archive: Path
-    name: str
-
-    def open(self, mode: Literal["rb"]) -> IO[bytes]:
-        """Open the member for reading."""
-        del mode
-        with zipfile.ZipFile(self.archive) as archive:  # stays open until its member is closed
-            return archive.open(self.name)
-
-    @property
-    def path(self) -> Path:
-        """The member's path within the zip, after that of the zip."""
-        return self.archive / self.name
-
-
-File = Path | Member
+File = Path | zipfile.Path
 
 
 def is_archive(path: Path) -> bool:
@@ -75,12 +54,13 @@ def files_of(path: Path) -> list[tuple[Path, File]]:
         return [(each, each) for each in inside if not _is_hidden(each.relative_to(path).parts)]
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [Member(path, info.filename) for info in _check_members(path, archive.infolist())]
-            for member in members:
-                archive.open(member.name).close()  # an encrypted or unknown one fails here
+            names = sorted(info.filename for info in _check_members(path, archive.infolist()))
+            for name in names:
+                archive.open(name).close()  # an encrypted or unknown one fails here
     except _BROKEN as error:
         raise InputError(f"{path} cannot be unpacked ({error}): unpack it, and name the folder") from None
-    return [(member.path, member) for member in sorted(members, key=lambda member: member.name)]
+    root = zipfile.Path(path)
+    return [(path / name, root / name) for name in names]
 
 
 def _is_hidden(parts: Iterable[str]) -> bool:
@@ -159,7 +139,7 @@ def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
                 except UnicodeDecodeError as error:
                     yield InputError(f"line {number}: byte {error.start + 1} is not UTF-8: save the file as UTF-8")
     except _BROKEN as error:
-        raise InputError(f"{_name(path)} cannot be read ({error}): export it again") from None
+        raise InputError(f"{path} cannot be read ({error}): export it again") from None
 
 
 def whole_text(path: File) -> str:
@@ -171,14 +151,10 @@ def whole_text(path: File) -> str:
         with path.open("rb") as file:
             data = file.read()
     except _BROKEN as error:
-        raise InputError(f"{_name(path)} cannot be read ({error}): export it again") from None
+        raise InputError(f"{path} cannot be read ({error}): export it again") from None
     encoding = _encoding(data[:4])
     try:
         return data.decode(encoding) if encoding else data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{_name(path)}:{line}: not {encoding or 'UTF-8'} text: save the file as UTF-8") from None
-
-
-def _name(path: File) -> Path:
-    return path.path if isinstance(path, Member) else path
+        raise InputError(f"{path}:{line}: not {encoding or 'UTF-8'} text: save the file as UTF-8") from None

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, first, objects, read_moment, select
+from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, first, names_in, objects, read_moment, select
 
 
 def _is_telegram(value: Json) -> bool:
@@ -98,7 +98,7 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
         profile = first(message, "user_profile", "bot_profile")
         name = _slack_name(user) or _slack_name(profile) or first(message, "username", "user", "bot_id")
         text = _LINK.sub(partial(_unlink, users), str(message.get("text") or ""))
-        quotes = [first(quote, "text", "fallback") for quote in objects(message.get("attachments"))]
+        quotes = names_in(message, "attachments", "text", "fallback")
         text = html.unescape(text or "\n".join(filter(None, quotes)))
         root = message.get("thread_ts")
         place = Thread(thread.source, f"{thread.name}/{root}" if root else thread.name, thread.scope)
@@ -153,8 +153,8 @@ def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
         if str(message.get("type") or "Default") not in _DISCORD_SAID:
             continue
         author = message.get("author")
-        files = [first(file, "fileName", "url") for file in objects(message.get("attachments"))]
-        files += [f"sticker: {first(sticker, 'name')}" for sticker in objects(message.get("stickers"))]
+        files = names_in(message, "attachments", "fileName", "url")
+        files += [f"sticker: {name}" for name in names_in(message, "stickers", "name")]
         text = str(first(message, "content") or "")
         if not text:
             embeds = objects(message.get("embeds"))

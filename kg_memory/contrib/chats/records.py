@@ -227,6 +227,19 @@ def first(record: Any, *keys: str) -> Any:
     )
 
 
+def names_in(record: Any, field: str, *keys: str) -> list[Any]:
+    """Return the value of the first of *keys* of each object in the list *field* of *record*."""
+    return [first(each, *keys) for each in objects(first(record, field))]
+
+
+def words_of(content: Any) -> str:
+    """Return the texts of *content*: a string, or a list of strings and of parts with a text, in any known form."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else first(part, "text", "refusal") for part in parts]
+    texts = [first(text, "value") if isinstance(text, Mapping) else text for text in texts]
+    return "\n".join(text for text in texts if text and isinstance(text, str))
+
+
 def objects(value: Any) -> list[Json]:
     """Return the objects of a list, none if *value* is no list."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
