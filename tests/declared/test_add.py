@@ -121,14 +121,6 @@ def test_said_again_is_another_source_and_forgetting_takes_each_back(declaring, 
     assert declaring.stats(namespace=namespace).entities == 0
 
 
-def test_forgetting_what_superseded_restores_what_it_ended(declaring, namespace):
-    declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", namespace=namespace)
-    added = declaring.facts.add("Ann", "WORKS_AT", "Globex", valid_at="2023", namespace=namespace)
-    declaring.privacy.forget(episode=added.episode, namespace=namespace)
-    (fact,) = declaring.facts.about("Ann", namespace=namespace)
-    assert (fact.objects, fact.invalid_at) == (("Acme",), None)
-
-
 def test_one_entity_or_many(declaring, namespace):
     declaring.facts.add("Ann", "is retired", valid_at=2024, namespace=namespace)
     declaring.facts.add("Ann", "MET", ["Bo", "Cy", "bo"], valid_at=date(2021, 3, 4), namespace=namespace)
@@ -248,21 +240,6 @@ def test_async_and_many_writers_at_once(declaring, namespace):
     facts = sorted(declaring.facts.about("Ann", namespace=namespace), key=lambda fact: fact.valid_at)
     assert [fact.valid_at.year for fact in facts] == list(range(2000, 2012))
     assert [fact.invalid_at and fact.invalid_at.year for fact in facts] == [*range(2001, 2012), None]
-
-
-def test_export_and_import_keep_them(declaring, namespace, tmp_path):
-    declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", source_id="1", namespace=namespace)
-    declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="2", namespace=namespace)
-    declaring.data.export(tmp_path / "all.jsonl", namespace=namespace)
-    copy = f"{namespace} copy"
-    declaring.data.import_(tmp_path / "all.jsonl", namespace=copy)
-    assert periods(declaring.facts.about("Ann", namespace=copy)) == periods(
-        declaring.facts.about("Ann", namespace=namespace)
-    )
-    again = declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="2", namespace=copy)
-    more = declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="3", namespace=copy)
-    assert (again.new, more.new) == (False, True)
-    assert declaring.stats(namespace=copy).facts == 2
 
 
 def test_economy_does_not_read_what_waits(server, embeddings, namespace):

@@ -1,10 +1,7 @@
 """Forgetting and redaction of declared facts."""
 
-import pytest
-
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import parse_period
 from tests.declared.conftest import Unasked
 
 
@@ -53,15 +50,6 @@ def test_the_redact_hook_comes_before_storage_and_embedding(server, embeddings, 
         memory.facts.add_many([("Ann", "LIKES", "Bo")], namespace=namespace)
         assert sentences(memory, "Bo", namespace) == ["[X] knows Bo", "[X] likes Bo"]
     assert not any("Ann" in text for text in embeddings.embedded)
-
-
-@pytest.mark.skipif(parse_period("about 2020") is None, reason="vague dates are not read yet")
-@pytest.mark.parametrize(("text", "precision"), [("about 2020", "about"), ("by 2024-05", "by")])
-def test_vague_dates_are_kept_as_such(declaring, namespace, text, precision):
-    declaring.facts.add("Ann", "LIVES_IN", "Oslo", valid_at=text, namespace=namespace)
-    (fact,) = declaring.facts.about("Ann", namespace=namespace)
-    assert fact.precision == precision
-    assert "Oslo" in declaring.context("Where does Ann live?", namespace=namespace)
 
 
 def test_a_declared_fact_that_expired_is_forgotten_by_the_next_sweep(declaring, namespace):

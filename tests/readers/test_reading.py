@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_to_dict
 
@@ -233,39 +231,3 @@ def test_a_wrong_format_asked_for_is_refused(tmp_path: Path, wanted: Any) -> Non
         list(read(write(tmp_path, {"a": 1}), format=wanted))
     with pytest.raises(InputError, match="choose one of"):
         read(tmp_path, format="xml")
-
-
-@given(st.binary(max_size=200))
-def test_no_file_content_gets_anything_but_episodes_or_an_input_error(tmp_path_factory: Any, content: bytes) -> None:
-    path = write(tmp_path_factory.getbasetemp(), content, "any")
-    try:
-        assert all(episode.content.strip() and episode.at for episode in read(path))
-    except InputError:
-        return
-
-
-KEYS = (
-    "role content messages type data lc kwargs id at turns conversation session_1 text speaker time_anchor kind dia_id"
-    " sample_id"
-).split()
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(KEYS),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(_JSON)
-def test_no_json_gets_anything_but_episodes_or_an_input_error(tmp_path_factory: Any, document: Any) -> None:
-    path = write(tmp_path_factory.getbasetemp(), json.dumps(document), "any.json")
-    try:
-        assert all(episode.content.strip() and episode.at for episode in read(path))
-    except InputError:
-        return

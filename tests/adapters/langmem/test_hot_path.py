@@ -188,11 +188,3 @@ def test_a_task_that_runs_again_remembers_once_and_side_by_side_calls_remember_a
     state = {"messages": [calling(*calls)]}
     asyncio.run(tools.compile(store=KGStore(memory)).ainvoke(state))
     assert {fact.objects for fact in memory.facts.list(namespace=where)} >= {(f"Friend{n}",) for n in range(6)}
-
-
-def test_a_paused_memory_tells_the_model_and_keeps_nothing(memory, labels, where):
-    memory.pause(namespace=where)
-    answer = create_manage_memory_tool(labels, store=memory).invoke({"content": "I moved to Oslo"})
-    assert "is paused" in answer
-    memory.unpause(namespace=where)
-    assert memory.stats(namespace=where).episodes == 0

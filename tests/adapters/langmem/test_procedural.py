@@ -167,14 +167,6 @@ def test_rules_in_chinese_and_a_namespace_by_the_config(reader, teach, memory, u
     assert reader.asks("Lessons")[0]["trajectories"] == [{"trajectory": 1, "text": "用户问天气，没有得到城市。"}]
 
 
-def test_a_paused_memory_learns_nothing_and_the_prompt_is_improved_all_the_same(reader, teach, memory, where):
-    teach([lesson(MOONS)])
-    memory.pause(namespace=where)
-    assert MOONS in optimise(reader, kind="prompt_memory", memory=memory, namespace=where)
-    memory.unpause(namespace=where)
-    assert memory.stats(namespace=where).episodes == 0
-
-
 def test_of_several_prompts_those_that_caused_problems_are_improved(reader, teach):
     teach([lesson(MOONS)])
     reader.rules["ChosenPrompts"] = {"names": ["answer", "nobody"]}

@@ -297,11 +297,3 @@ def test_an_empty_conversation_asks_no_model(reader):
     reader.rules["Changes"] = {"new_Memory": [{"content": "made up"}]}
     assert create_memory_manager(reader.model).invoke({"messages": []}) == []
     assert reader.asked == []
-
-
-def test_an_answer_that_stays_unreadable_stores_nothing(reader, memory, labels, where):
-    reader.rules["Changes"] = "I would rather talk."
-    manager = create_memory_store_manager(reader.model, namespace=labels, store=memory)
-    with pytest.raises(AnswerError, match="no valid answer to manage_memories"):
-        manager.invoke({"messages": [("user", "tea")]})
-    assert memory.stats(namespace=where).episodes == 0

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,28 +112,6 @@ def test_no_edit_is_lost_between_threads_and_tasks(blocks, user, memory):
     assert len(roomy.history("human", user, limit=100)) == 16
 
 
-WRITER = """
-import sys
-from kg_memory import GraphMemory
-from kg_memory.contrib.letta import Blocks
-url, user, name = sys.argv[1:]
-with GraphMemory.open(url, model="offline") as memory:
-    for n in range(12):
-        Blocks(memory).append("human", f"{name}{n}", {"user_id": user})
-"""
-
-
-@pytest.mark.system
-def test_no_edit_is_lost_between_processes(memory, server, namespace):
-    with GraphMemory.open(server.url, model="offline") as offline:
-        offline.stats(namespace=namespace)  # the schema is there, with the embedding model of the writers
-        argv = [sys.executable, "-c", WRITER, server.url, namespace]
-        writers = [subprocess.Popen([*argv, name], env={**os.environ, "PYTHONPATH": str(Path.cwd())}) for name in "ab"]
-        assert [writer.wait(120) for writer in writers] == [0, 0]
-        lines = Blocks(offline).get("human", {"user_id": namespace}).value.split("\n")
-    assert sorted(lines) == sorted(f"{name}{n}" for name in "ab" for n in range(12))
-
-
 def test_text_that_is_forgotten_while_it_is_edited_does_not_come_back(blocks, user, memory, namespace):
     blocks.append("human", "Name: Ann", user)
     gone = blocks.append("human", f"Friend: {MARKER}", user)
@@ -180,15 +154,6 @@ def test_a_block_goes_by_its_thread_its_source_and_its_author(blocks, user, memo
     assert (says(blocks, user), residue(rows, MARKER)) == ("", [])
     search = memory.search("Bergen", namespace=namespace)
     assert len(search.episodes) == (0 if "thread" in what else 1)
-
-
-def test_one_version_of_several_is_forgotten(blocks, user, memory, namespace):
-    first, second, third = (blocks.write("human", text, user) for text in (f"Met {MARKER}", "Likes tea", "Likes jazz"))
-    done = memory.privacy.forget(episode=first.episode, namespace=namespace)
-    assert (done.episodes, done.residue) == ((first.episode,), ())
-    assert blocks.history("human", user) == [third, second]
-    assert memory.privacy.forget(episode=third.episode, namespace=namespace).residue == ()
-    assert blocks.append("human", "Likes art", user).value == "Likes tea\nLikes art"
 
 
 def test_some_words_of_a_version_are_forgotten(blocks, user, memory, namespace, rows):

@@ -87,21 +87,6 @@ def test_an_agent_has_its_core_memory_in_its_prompt(memory, namespace):
     assert ["Name: Ann" in each for each in seen] == [False, True]
 
 
-def test_the_blocks_of_users_are_apart_and_outlive_the_process(tell, memory, namespace):
-    users = [f"{namespace} {name}" for name in ("ann@example.com", "Åsa Öberg", "小美", "a.b", "a/b", "a%2Eb")]
-    for user in users:
-        tell(user, "core_memory_append", label="human", content=f"I am {len(user)} {user[-1]}")
-    later = Blocks(memory)
-    for user in users:
-        assert later.get("human", {"user_id": user}).value == f"I am {len(user)} {user[-1]}"
-
-
-def test_what_is_appended_side_by_side_is_all_kept(ask, core, namespace):
-    words = [f"w{n}" for n in range(12)]
-    ask.side_by_side(namespace, *(("core_memory_append", {"label": "human", "content": word}) for word in words))
-    assert sorted(core.get("human", {"user_id": namespace}).value.split("\n")) == sorted(words)
-
-
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown block": (
         "core_memory_append",

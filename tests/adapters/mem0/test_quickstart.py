@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from openai import OpenAI
 
-from kg_memory.contrib.mem0 import AsyncMemory, Memory
+from kg_memory.contrib.mem0 import Memory
 from tests.chat_server import chat_server
 
 
@@ -43,30 +42,3 @@ def test_the_chat_of_the_readme(openai):
         assert chat_with_memories("I moved to Oslo") == "Noted."
         assert chat_with_memories("Where do I live?") == "You told me: in Oslo."
         assert chat_with_memories("Where do I live?", user_id="somebody") == "I do not know."
-
-
-def test_the_async_quickstart(openai):
-    async def main() -> list[str]:
-        async with AsyncMemory() as memory:
-            await memory.delete_all(user_id="alice")
-            messages = [{"role": "user", "content": "I moved to Oslo"}]
-            await asyncio.gather(*(memory.add(messages, user_id="alice", run_id=f"trip-{n}") for n in range(3)))
-            results = await memory.search("Where is my home?", filters={"user_id": "alice", "run_id": "trip-2"})
-            return [each["memory"] for each in results["results"]]
-
-    assert asyncio.run(main()) == ["user lives in Oslo"]
-
-
-def test_the_quickstart_without_a_model(monkeypatch, server):
-    monkeypatch.setenv("KG_MEMORY_URL", server.url)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    offline = {"provider": "offline"}
-    with Memory.from_config({"llm": offline, "embedder": offline}) as m:
-        m.reset()
-        m.add([{"role": "user", "content": "Hi, I'm Alex. I love basketball and gaming."}], user_id="alex")
-        m.add("我住在上海。", user_id="alex")
-        found = [
-            each["memory"] for each in m.search("What do you know about me?", filters={"user_id": "alex"})["results"]
-        ]
-        assert {"user likes basketball", "user likes gaming", "user住在上海"} <= set(found)
-        m.reset()

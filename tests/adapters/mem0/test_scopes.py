@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.contrib.mem0 import Memory
-from kg_memory.errors import SettingsError
 
 WORDS = {
     "plain": {"user_id": "ann"},
@@ -70,13 +69,6 @@ def test_delete_all_takes_the_scope_and_nothing_else(filled, ids):
     assert left == WORDS.keys() - having(ids)
 
 
-def test_a_memory_of_one_user_says_nothing_of_another(mem0):
-    mem0.add("I moved to Oslo", user_id="ann")
-    mem0.add("I moved to Rome", user_id="bo")
-    assert texts(mem0.get_all(user_id="ann")) == {"user lives in Oslo"}, "Bo's move ends nothing of Ann's"
-    assert texts(mem0.search("Rome", user_id="ann")) == {"user lives in Oslo"}
-
-
 def test_collections_are_apart(memory, mem0, collection):
     other = Memory(graph=memory, collection=f"{collection}-2")
     mem0.add("I moved to Oslo", user_id="ann")
@@ -95,9 +87,3 @@ def test_the_namespace_of_a_scope_is_known(mem0, memory, collection):
     namespace = mem0.namespace_of(user_id="ann", agent_id="bot")
     assert namespace == f"{collection}/user/ann"
     assert "Oslo" in memory.context("Where does the user live?", namespace=namespace)
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "{user_id}", None])
-def test_a_collection_is_a_name(memory, name):
-    with pytest.raises(SettingsError, match="collection_name must be a name"):
-        Memory(graph=memory, collection=name)
