@@ -164,17 +164,8 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
     The options are those of a `PromptOptimizer`. Errors: `SettingsError`.
     """
 
-    def __init__(
-        self,
-        model: BaseChatModel | str,
-        /,
-        *,
-        kind: Kind = "gradient",
-        config: Mapping[str, Any] | None = None,
-        memory: GraphMemory | None = None,
-        namespace: Labels | str = DEFAULT_NAMESPACE,
-    ) -> None:
-        self._optimizer = PromptOptimizer(model, kind=kind, config=config, memory=memory, namespace=namespace)
+    def __init__(self, model: BaseChatModel | str, /, **options: Any) -> None:
+        self._optimizer = PromptOptimizer(model, **options)
         self._model = open_model(model)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Self
 from uuid import UUID
 
@@ -20,10 +19,10 @@ from langgraph.store.base import BaseStore
 from kg_memory.contrib.langmem.place import Namespace, Store, find_store, store_here, validate_store
 from kg_memory.contrib.langmem.store import Labels, Record
 from kg_memory.errors import DatabaseUnavailable, InputError, SettingsError
-from kg_memory.runtime.effects import both, call, in_thread
+from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.runtime.worker import NOW, Worker
+from kg_memory.runtime.worker import Worker
 from kg_memory.validation import validate_seconds
 
 logger = logging.getLogger("kg_memory")
@@ -132,17 +131,9 @@ class ReflectionExecutor:
 
     search, asearch = both(_search)
 
-    def _flush(self, timeout: float | None = None) -> Flow[bool]:
+    def flush(self, timeout: float | None = None) -> bool:
         """Reflect on all that waits now; return whether that ended within *timeout* seconds."""
-        ended: bool = yield in_thread(partial(self._worker.flush, timeout))
-        return ended
-
-    def _close(self, timeout: float | None = None) -> Flow[None]:
-        """Refuse new payloads, and reflect on those that wait for *timeout* seconds at most; cancel the rest."""
-        yield in_thread(partial(self._worker.close, timeout))
-
-    flush, aflush = both(_flush)
-    close, aclose = both(_close)
+        return self._worker.flush(timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
         """Refuse new payloads; with *wait*, reflect on those that wait, except with *cancel_futures*."""
@@ -150,10 +141,8 @@ class ReflectionExecutor:
         with self._worker.changed:
             for task in self._worker.jobs.values() if cancel_futures else ():
                 task.future.cancel()
-                task.due = NOW
-            self._worker.changed.notify_all()
-        if wait:
-            self._worker.flush()
+        if wait or cancel_futures:
+            self._worker.flush(None if wait else 0)
 
     def __enter__(self) -> Self:
         return self
