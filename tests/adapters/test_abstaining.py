@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
-from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.adapters import memory_tools
-from kg_memory.adapters.middleware import KGMemoryMiddleware
-from kg_memory.adapters.nodes import recall_node
-from kg_memory.adapters.retriever import KGRetriever
+from kg_memory.adapters import KGRetriever, memory_tools
 from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.letta import letta_tools
 from kg_memory.contrib.variants.templates import ZEPH
 from kg_memory.text.context_markers import REMEMBERED
-from tests.adapters.chat import Chat
+from tests.adapters.test_surfaces import SURFACES
 from tests.scripted import HashEmbeddings, Scripted
 
 SHARED = "tests/adapters/test_abstaining.py"
 QUESTION, OTHER = "What does Lily juggle?", "Where does Ann live?"
 UNKNOWN = "The memory does not know this: nothing here is about Lily."
-Ask = Callable[[Any, Any], Any]
-
-
-class State(MessagesState):
-    memory_context: str
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +31,7 @@ def strict(server: Server) -> Iterator[GraphMemory]:
         yield memory
 
 
-def test_the_retriever_returns_no_documents(strict: GraphMemory, call: Ask) -> None:
+def test_the_retriever_returns_no_documents(strict: GraphMemory, call: Any) -> None:
     retriever = KGRetriever(memory=strict, namespace=SHARED)
     assert call(retriever, QUESTION) == []
     assert call(retriever, OTHER)
@@ -50,35 +39,28 @@ def test_the_retriever_returns_no_documents(strict: GraphMemory, call: Ask) -> N
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [
-        (memory_tools, "search_memory"),
-        (letta_tools, "archival_memory_search"),
-        (letta_tools, "conversation_search"),
-    ],
+    [(memory_tools, "search_memory"), (letta_tools, "archival_memory_search"), (letta_tools, "conversation_search")],
 )
-def test_a_tool_returns_the_line_and_nothing_else(strict: GraphMemory, call: Ask, make: Any, name: str) -> None:
-    tools = {each.name: each for each in make(strict, SHARED)}
-    asked = {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}}
-    answer = call(tools[name], asked)
+def test_a_tool_returns_the_line_and_nothing_else(strict: GraphMemory, call: Any, make: Any, name: str) -> None:
+    [tool] = [each for each in make(strict, SHARED) if each.name == name]
+    answer = call(tool, {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}})
     assert answer.content == UNKNOWN
     assert answer.artifact["answerable"] == {"value": "no", "reason": "nothing here is about Lily", "abstains": True}
     assert answer.artifact["facts"] + answer.artifact["episodes"] == []
     if name != "archival_memory_search":
-        assert "Oslo" in call(tools[name], {"query": OTHER})
+        assert "Oslo" in call(tool, {"query": OTHER})
 
 
 @pytest.mark.parametrize(
-    ("template", "text"), [(None, UNKNOWN), ("json", json.dumps({"unknown": UNKNOWN})), (ZEPH, UNKNOWN)]
+    ("surface", "template", "text"),
+    [
+        ("recall_node", None, UNKNOWN),
+        ("recall_node", "json", json.dumps({"unknown": UNKNOWN})),
+        ("recall_node", ZEPH, UNKNOWN),
+        ("middleware", None, f"{REMEMBERED}\n\n{UNKNOWN}"),
+    ],
 )
-def test_a_node_recalls_the_line(strict: GraphMemory, call: Ask, template: Any, text: str) -> None:
-    graph = StateGraph(State).add_node("recall", recall_node(strict, SHARED, template=template))
-    compiled = graph.add_edge(START, "recall").compile()
-    assert call(compiled, {"messages": [HumanMessage(QUESTION)]})["memory_context"] == text
-    assert "Oslo" in call(compiled, {"messages": [HumanMessage(OTHER)]})["memory_context"]
-
-
-def test_the_middleware_adds_the_line_to_the_prompt(strict: GraphMemory, call: Ask) -> None:
-    chat = Chat(answers=["I do not know."], prompts=[])
-    agent = create_agent(chat, [], middleware=[KGMemoryMiddleware(strict, SHARED, remember="off")])
-    call(agent, {"messages": [HumanMessage(QUESTION)]})
-    assert chat.prompts[0][0].text == f"{REMEMBERED}\n\n{UNKNOWN}"
+def test_the_line_is_recalled(strict: GraphMemory, surface: str, template: Any, text: str) -> None:
+    how = {"namespace": SHARED, "template": template}
+    assert SURFACES[surface](strict, {}, **how, question=QUESTION) == text
+    assert "Oslo" in SURFACES[surface](strict, {}, **how, question=OTHER)

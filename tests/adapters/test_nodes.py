@@ -276,25 +276,24 @@ def test_in_the_background_messages_are_handed_over_and_read_later(call, memory,
     assert [each.sentence for each in memory.facts.about("Ann", namespace=namespace)] == ["Ann lives in Oslo"]
 
 
-def test_the_context_is_added_to_the_system_message_of_a_new_list():
-    stored = [SystemMessage("You are kind.", id="s"), HumanMessage("Hi", id="h")]
+BLOCKS = [{"type": "text", "text": "You are kind.", "cache_control": {"type": "ephemeral"}}]
+
+
+@pytest.mark.parametrize("prompt", ["You are kind.", BLOCKS])
+def test_the_context_is_added_to_the_system_message_of_a_new_list(prompt):
+    stored = [SystemMessage(prompt, id="s"), HumanMessage("Hi", id="h")]
     seen = with_memory(stored, "Ann lives in Oslo")
     assert [each.id for each in seen] == ["s", "h"]
-    assert seen[0].content.startswith("You are kind.\n\n")
-    assert seen[0].content.endswith("Ann lives in Oslo")
-    assert stored[0].content == "You are kind."
+    assert seen[0].text.startswith("You are kind.")
+    assert seen[0].text.endswith("Ann lives in Oslo")
+    assert stored[0].content == prompt
+    if prompt is BLOCKS:
+        assert (seen[0].content[0], len(seen[0].content), len(BLOCKS)) == (BLOCKS[0], 2, 1)
 
 
-def test_a_system_message_of_blocks_gets_one_more_block_and_a_missing_one_is_made():
-    blocks = [{"type": "text", "text": "You are kind.", "cache_control": {"type": "ephemeral"}}]
-    [system, _] = with_memory([SystemMessage(blocks), ("user", "Hi")], "Ann lives in Oslo")
-    assert (system.content[0], len(blocks)) == (blocks[0], 1)
-    assert system.content[1]["text"].endswith("Ann lives in Oslo")
+def test_a_missing_system_message_is_made_and_no_context_adds_nothing():
     [system, human] = with_memory([("user", "Hi")], "Ann lives in Oslo")
     assert (isinstance(system, SystemMessage), human.content) == (True, "Hi")
     assert len(with_memory([], "Ann lives in Oslo")) == 1
-
-
-@pytest.mark.parametrize("context", ["", " \n"])
-def test_no_context_adds_nothing(context):
-    assert [each.content for each in with_memory([("user", "Hi")], context)] == ["Hi"]
+    for context in ("", " \n"):
+        assert [each.content for each in with_memory([("user", "Hi")], context)] == ["Hi"]

@@ -17,16 +17,19 @@ from kg_memory.errors import InputError, SettingsError
 from tests.adapters.chat import Chat
 
 QUESTION = "Where does Ann live?"
-GIVEN: Any = {"messages": [HumanMessage(QUESTION)]}
 
 
 class State(MessagesState):
     memory_context: str
 
 
-def run_node(node: Any, config: Any) -> str:
+def asked(question: str) -> Any:
+    return {"messages": [HumanMessage(question)]}
+
+
+def run_node(node: Any, config: Any, question: str = QUESTION) -> str:
     graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile()
-    return str(graph.invoke(GIVEN, config).get("memory_context"))
+    return str(graph.invoke(asked(question), config).get("memory_context"))
 
 
 def run_tool(tools: Any, name: str, config: Any, **given: str) -> str:
@@ -34,20 +37,22 @@ def run_tool(tools: Any, name: str, config: Any, **given: str) -> str:
     return str(tool.invoke(given, config))
 
 
-def run_middleware(middleware: KGMemoryMiddleware, config: Any) -> str:
+def run_middleware(middleware: KGMemoryMiddleware, config: Any, question: str = QUESTION) -> str:
     chat = Chat(answers=["Noted."], prompts=[])
-    create_agent(chat, middleware=[middleware]).invoke(GIVEN, config)
+    create_agent(chat, middleware=[middleware]).invoke(asked(question), config)
     return str(chat.prompts[0][0].text)
 
 
 def run_agent(agent: Any, config: Any) -> str:
-    return str(agent.compile().invoke(GIVEN, context=config["configurable"])["messages"][-1].content)
+    return str(agent.compile().invoke(asked(QUESTION), context=config["configurable"])["messages"][-1].content)
 
 
 SURFACES: dict[str, Any] = {
-    "recall_node": lambda memory, config, **how: run_node(recall_node(memory, **how), config),
-    "middleware": lambda memory, config, **how: run_middleware(
-        KGMemoryMiddleware(memory, remember="off", **how), config
+    "recall_node": lambda memory, config, question=QUESTION, **how: run_node(
+        recall_node(memory, **how), config, question
+    ),
+    "middleware": lambda memory, config, question=QUESTION, **how: run_middleware(
+        KGMemoryMiddleware(memory, remember="off", **how), config, question
     ),
     "agent": lambda memory, config, **how: run_agent(build_agent(memory, **how), config),
     "search_memory": lambda memory, config, template=None, **how: run_tool(

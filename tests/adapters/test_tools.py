@@ -90,16 +90,8 @@ class Search(One):
     example: ClassVar = {"query": "Where does the user live?", "limit": 3}
 
 
-class Remember(One):
-    example: ClassVar = {"content": "I moved to Paris"}
-
-
 class Forget(One):
     example: ClassVar = {"id": "episode:..."}
-
-
-class History(One):
-    example: ClassVar = {"name": "user", "relation": "lives in"}
 
 
 class TestSearchMemoryUnit(Search, ToolsUnitTests): ...
@@ -108,22 +100,10 @@ class TestSearchMemoryUnit(Search, ToolsUnitTests): ...
 class TestSearchMemory(Search, ToolsIntegrationTests): ...
 
 
-class TestRememberUnit(Remember, ToolsUnitTests): ...
-
-
-class TestRemember(Remember, ToolsIntegrationTests): ...
-
-
 class TestForgetMemoryUnit(Forget, ToolsUnitTests): ...
 
 
 class TestForgetMemory(Forget, ToolsIntegrationTests): ...
-
-
-class TestMemoryHistoryUnit(History, ToolsUnitTests): ...
-
-
-class TestMemoryHistory(History, ToolsIntegrationTests): ...
 
 
 # In an agent

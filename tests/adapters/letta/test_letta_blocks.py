@@ -144,28 +144,6 @@ def test_forgetting_a_person_takes_the_versions_that_name_them(blocks, user, mem
     assert (says(blocks, user), memory.stats(namespace=namespace).blocks) == ("", 0)
 
 
-@pytest.mark.parametrize("what", [{"thread": HUMAN}, {"source": "letta"}, {"speaker": "agent"}], ids=str)
-def test_a_block_goes_by_its_thread_its_source_and_its_author(blocks, user, memory, namespace, rows, what):
-    memory.add("I live in Bergen", speaker="Ann", thread=HUMAN, source="mail", namespace=namespace)
-    for text in (f"Friend: {MARKER}", "Likes tea"):
-        blocks.append("human", text, user)
-    done = memory.privacy.forget(**what, namespace=namespace)
-    assert (len(done.episodes), done.residue) == (3 if "thread" in what else 2, ())
-    assert (says(blocks, user), residue(rows, MARKER)) == ("", [])
-    search = memory.search("Bergen", namespace=namespace)
-    assert len(search.episodes) == (0 if "thread" in what else 1)
-
-
-def test_some_words_of_a_version_are_forgotten(blocks, user, memory, namespace, rows):
-    version = blocks.append("human", f"Friend: {MARKER}, a cook", user)
-    done = memory.privacy.forget(episode=version.episode, span=(8, 8 + len(MARKER)), namespace=namespace)
-    assert (done.unread, done.residue) == ((), ())
-    assert says(blocks, user) == "Friend: [forgotten], a cook"
-    assert memory.episodes.resume(namespace=namespace) == []
-    assert residue(rows, MARKER) == []
-    assert blocks.append("human", "more", user).value == "Friend: [forgotten], a cook\nmore"
-
-
 def test_nothing_of_a_block_is_left_when_everything_goes(blocks, user, memory, namespace):
     memory.add("I live in Bergen", speaker="Ann", namespace=namespace)
     blocks.append("human", "Friend: Quixotl", user)
