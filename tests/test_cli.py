@@ -517,17 +517,14 @@ def test_control_characters_of_stored_text_never_reach_the_terminal(run: Run, tm
     assert printable("a\x1b[2J\nb\ud800é中\U0001f600") == "a\\x1b[2J\nb\\ud800é中\U0001f600"
 
 
-def test_a_terminal_shows_a_bar_and_coloured_tables_and_no_colour_on_request(
-    run: Run, tmp_path: Path, space: Any
-) -> None:
-    ingest = Terminal("ingest", str(lines(tmp_path, CHAT)), *space)
-    assert ingest.end() == 0
-    listed, plain = Terminal("episodes", *space), Terminal("episodes", *space, NO_COLOR="1")
-    assert [terminal.end() for terminal in (listed, plain)] == [0, 0]
-    assert "3/3" in ingest.shown
-    assert "─" in listed.shown
-    assert "\x1b[" in listed.shown
-    assert "\x1b[3" not in plain.shown
+def test_lines_are_styled_on_a_terminal_and_plain_on_request(run: Run, tmp_path: Path, space: Any) -> None:
+    path = str(lines(tmp_path, CHAT))
+    for environment, styled in (({}, True), ({"NO_COLOR": "1"}, False)):
+        terminal = Terminal("ingest", path, *space, **environment)
+        assert terminal.end() == 0
+        assert "3 episodes: " in terminal.shown
+        assert ("\x1b[1m3 episodes: " in terminal.shown) is styled
+    assert "\x1b[" not in run("ingest", path, *space)[1]
 
 
 def test_a_reader_that_leaves_early_is_no_error(
