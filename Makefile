@@ -63,7 +63,7 @@ format: .venv/.dev  ## write the code in its one style
 	@$(BIN)/ruff check --fix .
 
 fuzz: .venv/.dev .venv-fuzz/.made  ## the HTTP API by schemathesis, 10,000 calls (ten minutes)
-	@$(BIN)/python -m tests.server.fuzz .venv-fuzz/bin/schemathesis --max-examples 150
+	@$(BIN)/python -m tools.fuzz .venv-fuzz/bin/schemathesis --max-examples 150
 
 bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
 	@$(BIN)/python benchmarks/storage_form.py --quick

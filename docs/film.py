@@ -1,4 +1,4 @@
-"""Make the animated picture of the README from the real page: ``python -m tests.server.film docs/explorer.webp``."""
+"""Make the animated picture of the README from the real page: ``python -m docs.film docs/explorer.webp``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.server.conftest import Serving
 SIZE = (1200, 720)
 SHOWN = (1000, 600)
 MOVING, RESTING, READING = 130, 1300, 3200
-"""Milliseconds that a frame stays while something moves, before the next thing happens, and while there is much to read."""
+"""Milliseconds of a frame while something moves, before the next thing happens, and while there is much to read."""
 Frame = tuple[Image.Image, int]
 
 
@@ -80,6 +80,7 @@ def rest(page: Page, milliseconds: int) -> Iterator[Frame]:
 
 
 def shoot(page: Page) -> Image.Image:
+    """Return what the page shows."""
     picture = Image.open(io.BytesIO(page.driver.get_screenshot_as_png()))
     return picture.convert("RGB").resize(SHOWN, Image.Resampling.LANCZOS)
 

@@ -1,4 +1,4 @@
-"""Fuzz the API from its description: ``make fuzz``, or ``python -m tests.server.fuzz SCHEMATHESIS [options]``.
+"""Fuzz the API from its description: ``make fuzz``, or ``python -m tools.fuzz SCHEMATHESIS [options]``.
 
 Schemathesis is a program in an environment of its own: LangGraph's server needs an older jsonschema-rs.
 """
