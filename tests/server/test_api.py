@@ -100,26 +100,20 @@ def test_a_fact_and_an_entity_are_shown_from_every_side(ann):
     admin, root = ann
     facts = {fact["objects"][0]: fact for fact in items(admin.get(f"{root}/entities/Ann/facts"))}
     id_ = facts["Bergen"]["id"]
-    assert admin.get(f"{root}/facts/{id_}").json()["id"] == id_
-    assert admin.get(f"{root}/facts/nothing").status_code == 404
-    assert admin.get(f"{root}/facts/nothing/explain").status_code == 404
-    assert (
-        "`GET /v1/namespaces/{namespace}/facts` shows the ids"
-        in admin.post(f"{root}/facts/nothing/retract").json()["detail"]
-    )
-    wrong = admin.post(f"{root}/episodes", json={"content": "x", "at": "32 May"}).json()
-    assert wrong["detail"] == "body.at: must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z"
     why = admin.get(f"{root}/facts/{id_}/explain").json()
     assert [fact["objects"] for fact in why["evolution"]] == [["Bergen"], ["Oslo"]]
     assert items(admin.get(f"{root}/facts/{id_}/sources"))[0]["quote"].startswith("I live in Bergen")
     history = items(admin.get(f"{root}/entities/Ann/history", params={"predicate": "lives in"}))
     assert [fact["objects"][0] for fact in history] == ["Oslo", "Bergen"]
-    assert len(items(admin.get(f"{root}/entities/Ann/timeline"))) >= 2
     assert items(admin.get(f"{root}/changes", params={"since": "2024-01-01"}))
-    assert admin.get(f"{root}/entities/Ann").json()["entity"]["name"] == "Ann"
-    assert admin.get(f"{root}/entities/Nobody").status_code == 404
     around = admin.get(f"{root}/entities/Ann/around", params={"steps": 1, "as_of": "2024-02-01"}).json()
     assert {entity["name"] for entity in around["entities"]} == {"Ann", "Bergen"}
+    for path in ("facts/nothing", "facts/nothing/explain", "entities/Nobody"):
+        assert admin.get(f"{root}/{path}").status_code == 404
+    unknown = admin.post(f"{root}/facts/nothing/retract").json()["detail"]
+    assert "`GET /v1/namespaces/{namespace}/facts` shows the ids" in unknown
+    wrong = admin.post(f"{root}/episodes", json={"content": "x", "at": "32 May"}).json()
+    assert wrong["detail"] == "body.at: must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z"
 
 
 def test_a_profile_is_read_with_a_schema_but_never_from_a_file(ann, tmp_path):
@@ -140,25 +134,24 @@ def test_a_profile_is_read_with_a_schema_but_never_from_a_file(ann, tmp_path):
     assert admin.get(f"{root}/profile").status_code == 422
 
 
-def test_a_fact_is_retracted_and_replaced_and_it_is_undone(client):
-    admin, root = client("admin"), NS.format("retracted")
-    admin.post(f"{root}/facts", json={"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"})
-    (fact,) = items(admin.get(f"{root}/facts"))
+def test_a_decision_is_by_the_name_of_the_key(client):
+    admin, root = client("admin"), NS.format("decided")
+    for name in ("Ann Smith", "Annie"):
+        admin.post(f"{root}/facts", json={"subject": name, "predicate": "LIKES", "object": "tea"})
+    fact, _ = items(admin.get(f"{root}/facts"))
     retract = f"{root}/facts/{fact['id']}/retract"
     assert client("read", "write").post(retract).status_code == 403
     review = admin.post(retract, json={"reason": "not so"}).json()
-    assert (review["kind"], review["decisions"][0]["by"], review["decisions"][0]["reason"]) == (
-        "retracted",
-        "test",
-        "not so",
-    )
-    assert items(admin.get(f"{root}/facts")) == []
+    [decision] = review["decisions"]
+    assert (review["kind"], decision["by"], decision["reason"]) == ("retracted", "test", "not so")
+    assert len(items(admin.get(f"{root}/facts"))) == 1
     admin.post(f"{root}/reviews/{review['id']}/undo", json={})
-    assert [known["id"] for known in items(admin.get(f"{root}/facts"))] == [fact["id"]]
     replaced = admin.post(f"{root}/facts/{fact['id']}/replace", json={"with_text": "Ann lives in Bergen."})
     assert (replaced.status_code, replaced.json()["pending"]["objects"]) == (201, ["Bergen"])
-    assert [now["objects"] for now in items(admin.get(f"{root}/facts", params={"as_of": "now"}))] == [["Bergen"]]
-    assert admin.post(f"{root}/facts/nothing/retract").status_code == 404
+    [merged] = items(admin.post(f"{root}/entities/Ann%20Smith/merge", json={"others": ["Annie"]}))
+    assert (merged["kind"], merged["by"]) == ("merge", "test")
+    assert admin.post(f"{root}/identities/{merged['id']}/undo", json={}).json()["state"] == "undone"
+    assert admin.post(f"{root}/entities/Nobody/merge", json={"others": ["Annie"]}).status_code == 404
 
 
 def test_the_graph_is_drawn_as_it_was_at_a_time(ann):
@@ -174,20 +167,6 @@ def test_the_graph_is_drawn_as_it_was_at_a_time(ann):
     near = admin.get(f"/api/graph/{id_}", params={"namespace": "ann", "depth": 1}).json()["elements"]
     assert "Ann" in {node["data"]["label"] for node in near["nodes"]}
     assert admin.get("/api/graph/nothing", params={"namespace": "ann"}).status_code == 404
-
-
-def test_entities_are_merged_and_split_and_it_is_undone(client):
-    admin, root = client("admin"), NS.format("same")
-    for name in ("Ann Smith", "Annie"):
-        admin.post(f"{root}/facts", json={"subject": name, "predicate": "LIKES", "object": "tea"})
-    merged = admin.post(f"{root}/entities/Ann%20Smith/merge", json={"others": ["Annie"], "reason": "the same"})
-    (decision,) = items(merged)
-    assert (decision["kind"], decision["by"], decision["reason"]) == ("merge", "test", "the same")
-    assert len(items(admin.get(f"{root}/identities"))) == 1
-    undone = admin.post(f"{root}/identities/{decision['id']}/undo", json={})
-    assert undone.json()["state"] == "undone"
-    assert admin.post(f"{root}/identities/nothing/undo").status_code == 404
-    assert admin.post(f"{root}/entities/Nobody/merge", json={"others": ["Annie"]}).status_code == 404
 
 
 def test_forgetting_shows_a_plan_and_needs_its_hash(ann):
@@ -242,21 +221,6 @@ def test_an_answer_that_did_not_change_is_not_sent_again(ann):
     assert (again.status_code, again.content) == (304, b"")
     admin.post(f"{root}/facts", json={"subject": "Zoe", "predicate": "LIKES", "object": "tea"})
     assert admin.get(f"{root}/entities", headers={"If-None-Match": first.headers["etag"]}).status_code == 200
-
-
-def test_too_much_is_refused(client):
-    writer = client("write")
-    large = writer.post(f"{NS.format('ann')}/episodes", json={"content": "x" * 10_000_001})
-    assert (large.status_code, large.json()["type"]) == (413, "urn:kg-memory:too-large")
-
-    def parts():
-        for _ in range(20):
-            yield b"x" * 1_000_000
-
-    assert writer.post(f"{NS.format('ann')}/episodes", content=parts()).status_code == 413
-    assert writer.patch(f"{NS.format('ann')}/predicates/a%2Fimport", content=parts()).status_code == 413
-    many = {"episodes": [{"content": "x"}] * 1001}
-    assert writer.post(f"{NS.format('ann')}/episodes/batch", json=many).status_code == 422
 
 
 def test_what_a_server_does_not_read_the_next_one_reads_at_its_start(offline):

@@ -7,6 +7,7 @@ import json
 import socket
 import time
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import httpx
@@ -93,6 +94,11 @@ def test_bodies_are_bounded_by_route_and_by_values(client):
     quoted = {"content": json.dumps({"a": [1] * 60_000}), "kind": "text"}
     assert admin.post(f"{ROOT}/episodes", json=quoted).status_code == 202, "commas in a text are no values"
     assert admin.get(f"{ROOT}/facts", params={"where": "x" * 40_000}).status_code == 431
+    assert admin.post(f"{ROOT}/episodes/batch", json={"episodes": [{"content": "x"}] * 1001}).status_code == 422
+    large = admin.post(f"{ROOT}/episodes", json={"content": "x" * 10_000_001})
+    assert (large.status_code, large.json()["type"]) == (413, "urn:kg-memory:too-large")
+    for send in (partial(admin.post, f"{ROOT}/episodes"), partial(admin.patch, f"{ROOT}/predicates/a%2Fimport")):
+        assert send(content=(b"x" * 1_000_000 for _ in range(20))).status_code == 413
 
 
 class Turn:
