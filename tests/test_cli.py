@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from tests.chat_server import chat_server
 from tests.cli_home import COMMAND, Run, Terminal, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.openai_wire import BASE_URL, body, completion, openai_wire
 from tests.scripted import Scripted
+from tests.waiting import until
 
 CHAT = [
     {"content": "I live in Bergen.", "speaker": "Nora", "at": "2023-03-04T18:20:00Z", "thread": "t1", "source_id": "m1"},
@@ -283,36 +283,30 @@ def test_a_dry_run_tells_the_cost_and_remembers_nothing(
 
 
 def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
-    count = 60
+    count, place = 60, ("-n", "ctrl-c")
     talk = [
-        {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "source_id": f"c{index}",
-         "at": f"2024-01-{1 + index // 24:02}T{index % 24:02}:00:00Z", "thread": "t"}
+        {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "source_id": f"c{index}"}
         for index in range(count)
-    ]  # fmt: skip
+    ]
     path = lines(tmp_path, talk)
-    process = subprocess.Popen(
-        [*COMMAND, "ingest", str(path), "-n", "ctrl-c"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 60
-    while result(run, "stats", "-n", "ctrl-c")["episodes"] < 5:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
+    command = [*COMMAND, "ingest", str(path), *place]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: result(run, "stats", *place)["episodes"] >= 5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "run the same command again" in err
-    assert "Traceback" not in err
-    before = result(run, "stats", "-n", "ctrl-c")["episodes"]
+    assert (process.returncode, "Traceback" in err) == (130, False), err
+    stats = result(run, "stats", *place)
+    before = stats["episodes"]
     assert 5 <= before < count
-    told = re.search(r"(\d+) of 60 episodes saved, (\d+) of them read", err)
+    told = re.search(r"(\d+) of 60 episodes saved, (\d+) of them read(.|\n)*run the same command again", err)
     assert told, err
     assert before - 1 <= int(told[1]) <= before
-    assert int(told[2]) <= before - result(run, "stats", "-n", "ctrl-c")["waiting"]
-    done = result(run, "ingest", path, "-n", "ctrl-c")
+    assert int(told[2]) <= before - stats["waiting"]
+    done = result(run, "ingest", path, *place)
     assert (done["new"] + done["known"], done["known"]) == (count, before)
-    stored = [episode["source_id"] for episode in result(run, "episodes", "-n", "ctrl-c", "--limit", 1000)]
+    stored = [episode["source_id"] for episode in result(run, "episodes", *place, "--limit", 1000)]
     assert sorted(stored) == sorted(f"c{index}" for index in range(count))
-    assert result(run, "stats", "-n", "ctrl-c")["waiting"] == 0
+    assert result(run, "stats", *place)["waiting"] == 0
 
 
 # --- read again ---
@@ -389,23 +383,17 @@ def test_on_a_terminal_it_goes_only_when_the_answer_is_yes(run: Run, moved: Any,
         assert len(result(run, "episodes", *moved)) == episodes
 
 
-def test_a_fact_a_message_or_some_of_its_characters_are_forgotten(run: Run, moved: Any, tmp_path: Path) -> None:
+def test_a_fact_a_message_or_some_of_its_characters_are_forgotten(run: Run, moved: Any) -> None:
     [oslo] = [each for each in result(run, "facts", "Nora", *moved) if each["objects"] == ["Oslo"]]
     who = ("--by", "Nora", "--reason", "asked for")
     done = result(run, "forget", "--fact", oslo["id"][:8], "--yes", *who, *moved)
     assert (done["facts"], done["by"], done["reason"], done["texts"]) == ([oslo["id"]], "Nora", "asked for", {})
-    [left] = result(run, "facts", "Nora", *moved)
-    assert (left["objects"], left["invalid_at"]) == (["Bergen"], None)
-    code, _, err = run("forget", "--fact", oslo["id"], "--yes", *moved)
-    assert (code, "there is no fact" in err) == (1, True)
     [id_] = [each["id"] for each in result(run, "episodes", *moved)]
     code, _, err = run("forget", "--episode", id_[:7], "--dry-run", *moved)
     assert (code, "there is no episode" in err) == (1, True)
-    done = result(run, "forget", "--episode", id_[:8], "--span", "10:16", "--yes", *moved)
-    assert (done["kind"], done["redacted"]) == ("span", done["unread"])
+    assert result(run, "forget", "--episode", id_[:8], "--span", "10:16", "--yes", *moved)["kind"] == "span"
     [message] = result(run, "episodes", *moved)
     assert message["content"] == "I live in [forgotten]."
-    assert result(run, "forget", "--episode", message["id"], "--yes", *moved)["episodes"] == [message["id"]]
 
 
 def test_a_person_is_forgotten_and_the_log_has_no_name(run: Run, moved: Any) -> None:
@@ -424,16 +412,14 @@ def test_a_person_is_forgotten_and_the_log_has_no_name(run: Run, moved: Any) -> 
 def test_evict_tells_what_would_go_and_what_went(run: Run, moved: Any) -> None:
     asked = ("evict", "--expired-days", 0, "--orphans", *moved)
     gone = "0 messages, 1 fact, 1 entity and 1 belief of the past."
-    code, out, _ = run("evict", *moved)
-    assert (code, "Evicted: 0 messages, 0 facts, 0 entities and 0 beliefs of the past." in out) == (0, True)
-    code, out, _ = run(*asked, "--dry-run")
-    assert (code, f"This would go: {gone}" in out) == (0, True)
-    assert [each["name"] for each in result(run, "entities", *moved)] == ["Nora", "Oslo", "Bergen"]
+    nothing = "Evicted: 0 messages, 0 facts, 0 entities and 0 beliefs of the past."
+    for command, text in ((("evict", *moved), nothing), ((*asked, "--dry-run"), f"This would go: {gone}")):
+        code, out, _ = run(*command)
+        assert (code, text in out) == (0, True)
+        assert [each["name"] for each in result(run, "entities", *moved)] == ["Nora", "Oslo", "Bergen"]
     code, out, _ = run(*asked)
     assert (code, f"Evicted: {gone}" in out, "Bergen" in out) == (0, True, True)
     assert [each["name"] for each in result(run, "entities", *moved)] == ["Nora", "Oslo"]
-    done = result(run, *asked)
-    assert [done[name] for name in ("beliefs", "facts", "entities", "episodes", "texts")] == [0, [], [], [], {}]
 
 
 @pytest.mark.parametrize(("off", "on"), [("pause", "unpause"), ("saved off", "saved on")])

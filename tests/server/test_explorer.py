@@ -19,6 +19,7 @@ from kg_memory.contrib.server.explorer.columns import FAR, ColumnCache
 from kg_memory.contrib.server.keys import KeyRing
 from kg_memory.contrib.server.service import Options
 from tests.server.conftest import Client, Serving
+from tests.waiting import until
 
 ARRAYS = {"u1": "B", "u2": "H", "u4": "I", "i4": "i", "f8": "d"}
 ROOT = Path(__file__).parents[2]
@@ -196,10 +197,7 @@ def caches(monkeypatch: pytest.MonkeyPatch) -> list[ColumnCache]:
 
 def until_kept(cache: ColumnCache, *namespaces: str) -> None:
     """Wait until the columns of just these are kept."""
-    deadline = time.monotonic() + 60
-    while cache.namespaces != [*namespaces]:
-        assert time.monotonic() < deadline, cache.namespaces
-        time.sleep(0.05)
+    until(lambda: cache.namespaces == [*namespaces])
 
 
 def test_what_is_kept_is_of_its_namespace_and_goes_by_itself(offline: GraphMemory, caches: list[ColumnCache]) -> None:

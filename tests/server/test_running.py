@@ -15,6 +15,7 @@ import pytest
 
 from kg_memory.contrib.server.reader import Reader
 from tests.cli_home import COMMAND, home_of_the_module, result, run_here  # noqa: F401 - fixtures
+from tests.waiting import until
 
 CLIENTS, SPACES = 200, 4
 
@@ -84,12 +85,9 @@ def known(run, locations: list[str]) -> set[str]:
 
 
 def wait_until_read(url: str, locations: list[str]) -> None:
-    deadline = time.monotonic() + 600
     with httpx.Client(base_url=url, timeout=300) as client:
         for location in locations:
-            while client.get(location).json()["status"] != "done":
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
+            until(lambda: client.get(location).json()["status"] == "done", 600)  # noqa: B023 - it is called at once
 
 
 @pytest.mark.system

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 
@@ -16,6 +15,7 @@ from kg_memory.contrib.leases import Leases, lease_key
 from kg_memory.contrib.server.reader import Reader
 from kg_memory.contrib.server.worker import KEPT_SECONDS, STREAM, Outbox, Worker
 from kg_memory.falkor.connect import graph_key
+from tests import waiting
 from tests.cli_home import COMMAND, home_of_the_module  # noqa: F401 - a fixture
 
 NAMESPACES = [f"tenant{number}" for number in range(3)]
@@ -31,11 +31,8 @@ def messages(count: int) -> list[dict[str, str]]:
     ]
 
 
-async def until(true: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not await asyncio.to_thread(true):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
+async def until(true: Callable[[], object]) -> None:
+    await asyncio.to_thread(waiting.until, true)
 
 
 @pytest.fixture
