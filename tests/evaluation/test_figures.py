@@ -25,51 +25,28 @@ SOURCES = ("a", "b", "c", "d")
 
 def test_retrieval_by_hand() -> None:
     figures = report.retrieval_figures(SOURCES, frozenset({"b", "d", "x"}))
-    assert figures["recall@1"] == 0
-    assert figures["recall@5"] == pytest.approx(2 / 3)
-    assert figures["all@5"] == 0
+    assert (figures["recall@1"], figures["all@5"]) == (0, 0)
+    assert figures["recall@5"] == figures["recall@20"] == pytest.approx(2 / 3)
     gained, best = 1 / math.log2(3) + 1 / math.log2(5), 1 + 1 / math.log2(3) + 1 / math.log2(4)
     assert figures["nDCG@10"] == pytest.approx(gained / best)
-    assert report.retrieval_figures(SOURCES, frozenset({"a"}))["nDCG@10"] == 1
-    assert report.retrieval_figures((), frozenset({"a"}))["recall@20"] == 0
-
-
-@given(st.lists(st.sampled_from("abcdefgh")), st.frozensets(st.sampled_from("abcdefgh"), min_size=1))
-def test_figures_are_from_0_to_1_and_grow_with_depth(sources: list[str], evidence: frozenset[str]) -> None:
-    figures = report.retrieval_figures(sources, evidence)
-    assert all(0 <= value <= 1 + 1e-9 for value in figures.values())
-    assert figures["recall@1"] <= figures["recall@5"] <= figures["recall@10"] <= figures["recall@20"]
-    assert figures["all@5"] <= figures["recall@5"]
-    ahead = [*sorted(evidence), *sources]
-    assert report.ndcg(ahead, evidence) == pytest.approx(1)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 3))
-def test_an_interval_holds_its_mean(values: list[float], seed: int) -> None:
-    mean, low, high = report.bootstrap(values, seed)
-    assert min(values) - 1e-9 <= low <= high <= max(values) + 1e-9
-    assert low - 1e-6 <= mean <= high + 1e-6 or len(values) > 1
-    assert report.bootstrap(values, seed) == (mean, low, high)
+    for sources, found in ((SOURCES, 1), (("a", "a", *SOURCES), 1), ((), 0)):
+        figures = report.retrieval_figures(sources, frozenset({"a"}))
+        assert (figures["nDCG@10"], figures["all@5"], figures["recall@20"]) == (found, found, found)
 
 
 def test_an_interval_by_hand() -> None:
     # The share of 50 right of 100 has a standard error of .05.
-    mean, low, high = report.bootstrap([0, 1] * 50)
+    mean, low, high = report.bootstrap([0, 1] * 50, 3)
     assert mean == 0.5
     assert low == pytest.approx(0.402, abs=0.02)
     assert high == pytest.approx(0.598, abs=0.02)
-
-
-@given(st.permutations(range(6)))
-def test_kendall_is_turned_by_the_other_direction(order: list[int]) -> None:
-    tau = report.kendall(order)
-    assert -1 <= tau <= 1
-    assert report.kendall(order[::-1]) == pytest.approx(-tau)
+    assert report.bootstrap([0, 1] * 50, 3) == (mean, low, high)
 
 
 def test_kendall_by_hand() -> None:
     assert report.kendall([1, 2, 3]) == 1
     assert report.kendall([2, 1, 3]) == pytest.approx(1 / 3)
+    assert report.kendall([3, 1, 2]) == pytest.approx(-1 / 3)
     assert report.kendall([1]) == 0
 
 
@@ -94,20 +71,15 @@ def test_rules(expected: str, answer: str, strict: int, lenient: int) -> None:
     assert judges.judge_by_rules(question, answer) == {"strict": strict, "lenient": lenient}
 
 
-@pytest.mark.parametrize(
-    "answer", ["b", "(b)", "B.", "The answer is (b).", "Option b", "a cup of tea", "b) a cup of tea"]
-)
-def test_a_choice_is_named_by_its_letter_or_its_text(answer: str) -> None:
+def test_a_choice_is_named_by_its_letter_or_its_text() -> None:
     for choices in (("coffee", "a cup of tea", "milk"), ("(a) coffee", "(b) a cup of tea", "(c) milk")):
         question = Question("1", "?", "c", choices[1], choices=choices)
-        assert judges.judge_by_rules(question, answer)["strict"] == 1
-        assert judges.judge_by_rules(replace(question, answer=choices[2]), answer)["strict"] == 0
         assert reader_prompt(question, "").count("(b)") == 1
-
-
-@pytest.mark.parametrize("answer", ["coffee or milk", "none of them", "(a) or (c)", "z"])
-def test_no_choice_or_several_are_wrong(answer: str) -> None:
-    assert judges.choice(answer, ("coffee", "tea", "milk")) is None
+        for answer in ("b", "(b)", "B.", "The answer is (b).", "Option b", "a cup of tea", "b) a cup of tea"):
+            assert judges.judge_by_rules(question, answer)["strict"] == 1
+            assert judges.judge_by_rules(replace(question, answer=choices[2]), answer)["strict"] == 0
+    for answer in ("coffee or milk", "none of them", "(a) or (c)", "z"):
+        assert judges.choice(answer, ("coffee", "tea", "milk")) is None
 
 
 def test_an_unanswerable_question_asks_for_saying_so() -> None:
