@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
 from kg_memory.falkor import connect
 from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
+from kg_memory.falkor.wire import EncodedVector
 from kg_memory.memory.open import NamedServer
 from tests.children import ends_well_in_a_child
 from tests.waiting import until
@@ -329,3 +331,18 @@ async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_a
 
 def gone(folder: Path) -> None:
     until(lambda: not embedded.is_running(folder))
+
+
+async def test_long_parameters_are_encoded_beside_the_event_loop(database: Database, namespace: str) -> None:
+    threads = set()
+
+    class Watched(EncodedVector):
+        @property
+        def text(self) -> str:
+            threads.add(threading.get_ident())
+            return "[1.0]"
+
+    query, rows = "UNWIND $rows AS row RETURN count(row) AS n", [Watched()] * 500
+    assert await database.aquery(graph_key(namespace), query, {"rows": rows}, write=True) == [{"n": 500}]
+    assert threads
+    assert threading.get_ident() not in threads
