@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import OPEN_START, WIDTH
@@ -151,7 +151,7 @@ def _place_periods(
         level = {fact: _filter_weight(own, weight, policy) for fact, own in placed.items()}
         added: dict[str, list[Period]] = {}
         for fact in facts:
-            taken = sorted(_gather(near[fact], periods), key=lambda period: period.known_from)
+            taken = sorted(_gather(near[fact], periods), key=_cut_order)
             stated = _periods(level[fact], list(_gather(near[fact], level)), first[fact])
             cut = (_cut(period, taken) for period in stated)
             added[fact] = [period for period in cut if period is not None]
@@ -273,10 +273,20 @@ def _start_precision(statement: Statement) -> Precision:
     return "by" if statement.undated and not statement.only_ends else statement.precision
 
 
-def _end_order(end: tuple[int, int, Precision]) -> tuple[int, bool, int]:
+def _end_order(end: tuple[int, int, Precision]) -> tuple[int, bool, int, Precision]:
     """Return the key by which ends are ordered: the earliest first, and of one time the one that is known best."""
     time, width, precision = end
-    return (time, precision == "by", width)
+    return (time, precision == "by", width, precision)
+
+
+def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
+    """Return the key by which dates of one time are ordered: the one that is known best first."""
+    return (precision == "by", WIDTH[precision], precision)
+
+
+def _cut_order(period: Period) -> tuple[Any, ...]:
+    """Return the key by which periods cut others: the earliest first, and of one time the one that is known best."""
+    return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
@@ -294,7 +304,7 @@ def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
 def _join(periods: Iterable[Period]) -> list[Period]:
     """Return the *periods* of one fact in order, those that overlap or touch joined."""
     joined: list[Period] = []
-    for period in sorted(periods, key=lambda one: (one.valid_at, one.known_from, WIDTH[one.precision])):
+    for period in sorted(periods, key=lambda one: (one.valid_at, one.known_from, _vagueness(one.precision))):
         if joined and period.valid_at <= joined[-1].invalid_at:
             joined[-1] = _merge(joined[-1], period)
         else:
@@ -303,7 +313,7 @@ def _join(periods: Iterable[Period]) -> list[Period]:
 
 
 def _merge(first: Period, second: Period) -> Period:
-    end = max(first, second, key=lambda period: (period.invalid_at, -WIDTH[period.end_precision]))
+    end = min(first, second, key=lambda period: (-period.invalid_at, _vagueness(period.end_precision)))
     return replace(
         first,
         invalid_at=end.invalid_at,

@@ -81,9 +81,18 @@ def test_no_order_matters(statements, verdicts, policy, random):
 
 TWO_ENDS = [Statement(fact, fact, on(day), invalid_at=on("2019")) for fact, day in (("a", "2019-06-01"), ("b", "2020"))]
 """Two statements that give nothing but the same end."""
+WEIGHTED = ConflictPolicy("confidence")
+TWO_RIVALS = [
+    Statement("a", "1", on("2019-01-02"), OPEN_START, on("2019-02"), confidence=0.9),
+    Statement("b", "1", on("2019"), on("2019"), confidence=0.5),
+    Statement("c", "1", on("2019"), on("2019-01-02"), on("2019-02"), confidence=0.9),
+]
+"""Two statements that end a third at one time, which one of them knows better."""
+RIVALRY = [Verdict("a", "b", "supersedes"), Verdict("b", "c", "supersedes")]
 
 
 @settings(max_examples=200)
+@example(TWO_RIVALS, RIVALRY, WEIGHTED, "bacd", "123456")
 @example(TWO_ENDS, [Verdict("a", "b", "supersedes")], RECENCY, "bacd", "123456")
 @given(STATEMENTS, random_verdicts("supersedes"), POLICY, st.permutations(FACTS), st.permutations("123456"))
 def test_ids_do_not_matter(statements, verdicts, policy, facts, ids):
