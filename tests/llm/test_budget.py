@@ -138,7 +138,7 @@ def test_rules_cost_nothing_and_have_no_budget(server: Server, namespace: str) -
 def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
     opened: Open, paid: Paid, namespace: str
 ) -> None:
-    text = {"content": " ".join(f"I know Bob{n}." for n in range(40)), "kind": "text", "speaker": "Ann", "at": AT}
+    text = {"content": " ".join(f"I know Bob{n}." for n in range(400)), "kind": "text", "speaker": "Ann", "at": AT}
     [added] = opened(calls_of(2), chunk_size=200).add_many([text], namespace=namespace)
     assert added.status is EpisodeStatus.WAITING
     paid_first = paid.count()
