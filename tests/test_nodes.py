@@ -20,9 +20,9 @@ from kg_memory.ingestion.records import NOT_RECEIVED
 from kg_memory.ingestion.state import find_answers
 from kg_memory.llm.prompts import FACTS, SUMMARISE
 from kg_memory.llm.prompts.answers import Summaries
-from kg_memory.runtime.caches import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import BoundedCache, CachedAnswers
 from kg_memory.runtime.effects import Ask, ask
-from kg_memory.runtime.flow import Every, run
+from kg_memory.runtime.flow import Every, Flow, run
 from kg_memory.runtime.graph import summarise_update
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
@@ -76,7 +76,7 @@ def test_nothing_is_asked_twice_over_a_breakpoint(call, driver, settings, namesp
 
 
 def test_a_step_that_succeeds_keeps_no_answer():
-    kept = MemoryCache()
+    kept = BoundedCache(9)
     asking = CachedAnswers("ann", kept)
     with asking.cache_on_failure():
         flow = asking.through(_asks("a"))
@@ -87,26 +87,36 @@ def test_a_step_that_succeeds_keeps_no_answer():
 
 
 def test_answers_that_the_step_itself_stumbles_over_are_asked_for_anew():
-    kept = MemoryCache()
+    kept = BoundedCache(9)
     asking = CachedAnswers("ann", kept)
     with pytest.raises(IndexError), asking.cache_on_failure():
         run(asking.through(_stumbles()), lambda _: EMPTY)
     assert (len(asking.answered), len(kept)) == (1, 0)
 
 
+def answer_kept(kept: Any, namespace: str, ask: Ask) -> Any:
+    """Return the answer to *ask* that is *kept*; None where the model would be asked."""
+
+    def asks() -> Flow[Any]:
+        return (yield ask)
+
+    return run(CachedAnswers(namespace, kept).through(asks()), lambda _: None)
+
+
 def test_the_answers_of_one_namespace_are_not_those_of_another():
-    kept = MemoryCache()
-    ask = Ask(SUMMARISE, {"entities": "a"})
-    kept.put("ann", [(ask, EMPTY)])
-    assert kept.take("bob", ask) is None
-    assert kept.take("ann", Ask(FACTS, {"entities": "a"})) is None
-    assert kept.take("ann", Ask(SUMMARISE, {"entities": "b"})) is None
-    assert kept.take("ann", ask) is EMPTY
-    assert kept.take("ann", ask) is None
+    kept, ask = BoundedCache(9), Ask(SUMMARISE, {"entities": "a"})
+    asking = CachedAnswers("ann", kept, answered=[(ask, EMPTY)])
+    with pytest.raises(KeyboardInterrupt), asking.cache_on_failure():
+        raise KeyboardInterrupt
+    assert answer_kept(kept, "bob", ask) is None
+    assert answer_kept(kept, "ann", Ask(FACTS, {"entities": "a"})) is None
+    assert answer_kept(kept, "ann", Ask(SUMMARISE, {"entities": "b"})) is None
+    assert answer_kept(kept, "ann", ask) is EMPTY
+    assert answer_kept(kept, "ann", ask) is None
 
 
 def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
-    kept = MemoryCache(limit=2)
+    kept = BoundedCache(2)
     for name in "abc":
         asking = CachedAnswers("ann", kept)
         flow = asking.through(_asks(name))
@@ -115,7 +125,7 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
             flow.send(EMPTY)
         with pytest.raises(KeyboardInterrupt), asking.cache_on_failure():
             raise KeyboardInterrupt
-    found = {name: kept.take("ann", Ask(SUMMARISE, {"entities": name})) for name in "abc"}
+    found = {name: answer_kept(kept, "ann", Ask(SUMMARISE, {"entities": name})) for name in "abc"}
     assert found == {"a": None, "b": EMPTY, "c": EMPTY}
 
 
@@ -124,7 +134,7 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
 )
 def test_the_answer_to_a_reading_question_is_stored_until_its_episode_is_done(prompt, done, stored):
     values = {"episode": replace(NOT_RECEIVED, id="e"), "done": done}
-    asking = CachedAnswers("ann", MemoryCache(), durable=find_answers(values, "a model"))
+    asking = CachedAnswers("ann", durable=find_answers(values, "a model"))
     effects: list[Any] = []
 
     def perform(effect: Any) -> Any:

@@ -16,7 +16,7 @@ from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.state import Draft
 from kg_memory.memory.adding import State
 from kg_memory.models.operations import Preview, PreviewedVerdict
-from kg_memory.runtime.caches import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
@@ -26,7 +26,7 @@ PREVIEWED = (extract, reflect, resolve, facts, date, dedupe, invalidate)
 
 def preview_input(state: State, settings: Settings) -> Flow[Preview]:
     """Return what reading a dated input would do, and write nothing."""
-    asking, began = CachedAnswers(state["namespace"], MemoryCache()), time.perf_counter()
+    asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
     draft = yield from asking.through(_sketch(state, settings))
     stated: dict[bool, list[str]] = {True: [], False: []}
     for fact in draft.facts:

@@ -20,7 +20,7 @@ from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import date_input, read_episode
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.models.graph import SESSION_SOURCE, Episode, EpisodeKind
-from kg_memory.runtime.caches import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import iso
@@ -93,7 +93,7 @@ def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, nam
     if engine.driver.model.by_rules:
         raise InputError("this memory reads offline, by rules; name a model, which can sum up a conversation")
     shown = [_show(message) for message in new]
-    asking = CachedAnswers(namespace, MemoryCache())
+    asking = CachedAnswers(namespace)
     notes = yield from asking.through(ask(SESSION, notes=last.content if last else "", messages=shown))
     content = write_notes(notes)
     if not content:

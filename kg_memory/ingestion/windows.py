@@ -21,7 +21,7 @@ from kg_memory.ingestion.extract import extract, reflect
 from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, cache_in_episode
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.caches import CachedAnswers, GraphCache, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers, GraphCache
 from kg_memory.runtime.effects import Ask, Model, embed
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
@@ -77,7 +77,7 @@ class ReadAhead:
         Return ``None`` where the model fails: the episode asks again in its turn, and reports the failure.
         """
         durable = self._durable()
-        asking, began = CachedAnswers(self.draft.namespace, MemoryCache(), durable=durable), time.perf_counter()
+        asking, began = CachedAnswers(self.draft.namespace, durable=durable), time.perf_counter()
         try:
             return (yield from asking.through(flow))
         except (ModelError, EmbeddingError):

@@ -28,7 +28,7 @@ from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeSt
 from kg_memory.models.operations import AddResult, Dropped, StepUsage
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.caches import CachedAnswers, MemoryCache
+from kg_memory.runtime.caches import CachedAnswers
 from kg_memory.runtime.effects import now, read, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import log_failure
@@ -247,7 +247,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
     """Refresh the outdated summaries, and return what that took."""
-    asking, began = CachedAnswers(namespace, MemoryCache()), time.perf_counter()
+    asking, began = CachedAnswers(namespace), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
     return asking.usage("summarise", began)

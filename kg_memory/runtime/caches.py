@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
@@ -117,24 +118,6 @@ class BoundedCache(Generic[K, V]):
             self._values.popitem(last=False)
 
 
-class MemoryCache:
-    """The answers that failed runs got, until they are asked for again."""
-
-    def __init__(self, limit: int = CACHED_ANSWERS) -> None:
-        self._answers = BoundedCache[str, BaseModel](limit)
-
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def take(self, namespace: str, ask: Ask) -> BaseModel | None:
-        """Return the answer to *ask* if it is cached, and drop it."""
-        return self._answers.pop(_key(namespace, ask)) if self._answers else None
-
-    def put(self, namespace: str, answers: Iterable[tuple[Ask, BaseModel]]) -> None:
-        """Cache *answers*."""
-        self._answers.put({_key(namespace, ask): answer for ask, answer in answers})
-
-
 @dataclass(frozen=True, slots=True)
 class GraphCache:
     """The answers of *model* that are stored in the graph, as JSON by their keys; *store* adds one.
@@ -173,7 +156,8 @@ class CachedAnswers:
     """The answers of one run of a step on *namespace*."""
 
     namespace: str
-    cache: MemoryCache
+    cache: BoundedCache[str, BaseModel] = field(default_factory=partial(BoundedCache, CACHED_ANSWERS))
+    """The answers that failed runs got, until they are asked for again."""
     durable: GraphCache | None = None
     progress: Progress = ignore_progress
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
@@ -191,7 +175,7 @@ class CachedAnswers:
             yield
         except BaseException as error:
             if not isinstance(error, Exception) or not self.is_raised_by_step(error):
-                self.cache.put(self.namespace, self.answered)
+                self.cache.put({_key(self.namespace, ask): answer for ask, answer in self.answered})
             raise
 
     def usage(self, step: str, began: float) -> StepUsage:
@@ -228,7 +212,7 @@ class CachedAnswers:
         return result
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
-        cached = self.cache.take(self.namespace, ask)
+        cached = self.cache.pop(_key(self.namespace, ask)) if self.cache else None
         if cached is None and self.durable:
             cached = self.durable.take(ask)
         if cached is not None:

@@ -17,11 +17,12 @@ from langchain_core.callbacks import CallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime, get_runtime
+from pydantic import BaseModel
 
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.operations import StepUsage
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.caches import CachedAnswers, GraphCache, MemoryCache
+from kg_memory.runtime.caches import CACHED_ANSWERS, BoundedCache, CachedAnswers, GraphCache
 from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Call, both, call
@@ -156,7 +157,7 @@ def make_node(
     A *metered* one adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the name of
     the step and its error runs before the error is raised. *find_cache* returns where answers are stored meanwhile.
     """
-    name, cache = step.__name__, MemoryCache()
+    name, cache = step.__name__, BoundedCache[str, BaseModel](CACHED_ANSWERS)
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
     def run(state: State, config: RunConfig | None, namespace: str, write: Write) -> Flow[Update]:
