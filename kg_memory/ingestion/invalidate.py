@@ -34,11 +34,11 @@ from kg_memory.plugins import load_plugin
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.beliefs import Belief, Edit, History, compare_beliefs
+from kg_memory.temporal.beliefs import Belief, Edit, History, enters_review, has_ended, revise
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, last_instant, time_text
 from kg_memory.temporal.policy import ConflictPolicy, Contradiction, Relation, Verdict, is_reopened
 from kg_memory.temporal.statements import Statement, Teller
-from kg_memory.temporal.truth import Period
+from kg_memory.temporal.truth import Period, truths
 from kg_memory.text.identity import alias_key, belief_id, is_assistant, verdict_id
 from kg_memory.text.message_fields import USER
 
@@ -288,18 +288,21 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
     """Return what changes when beliefs are made to follow from *history*; *cause* is the episode or decision."""
     revision = Revision()
-    for change in compare_beliefs(history, policy):
-        if change.closed or change.recorded:
-            revision.touched.append(change.fact)
-        revision.closed.extend(change.closed)
-        for period in change.recorded:
-            times = (period.valid_at, period.invalid_at, period.known_from, int(change.proposed))
-            id_ = belief_id(namespace, change.fact, cause, *times)
-            revision.beliefs.append(NewBelief(change.fact, id_, period, cause, change.proposed))
-        if change.ended:
-            revision.ended.append(history.sentences[change.fact])
-        if change.waits:
-            revision.waiting.append(history.sentences[change.fact])
+    truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
+    for fact, truth in sorted(truth_by_fact.items()):
+        held = history.beliefs[fact]
+        closed, recorded = revise(held, truth)
+        if closed or recorded:
+            revision.touched.append(fact)
+        revision.closed.extend(closed)
+        for period in recorded:
+            times = (period.valid_at, period.invalid_at, period.known_from, int(truth.waits))
+            id_ = belief_id(namespace, fact, cause, *times)
+            revision.beliefs.append(NewBelief(fact, id_, period, cause, truth.waits))
+        if has_ended(truth, held):
+            revision.ended.append(history.sentences[fact])
+        if enters_review(truth, held, recorded):
+            revision.waiting.append(history.sentences[fact])
     return revision
 
 

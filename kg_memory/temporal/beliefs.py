@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import OPEN_END
-from kg_memory.temporal.policy import ConflictPolicy, Verdict
+from kg_memory.temporal.policy import Verdict
 from kg_memory.temporal.statements import Statement
-from kg_memory.temporal.truth import Period, Truth, truths
+from kg_memory.temporal.truth import Period, Truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +39,6 @@ class Edit:
     invalid_at: int | None
     precision: Precision = "instant"
     end_precision: Precision = "instant"
-
-
-@dataclass(frozen=True, slots=True)
-class BeliefChange:
-    """A change of the beliefs in one fact: those to close, by their ids, and the periods to record.
-
-    These are *proposed* where it waits for review. *ended*: it was believed to hold still, and is no more. *waits*: it
-    is in review from now on.
-    """
-
-    fact: str
-    closed: list[str]
-    recorded: list[Period]
-    proposed: bool
-    ended: bool
-    waits: bool
 
 
 @dataclass(slots=True)
@@ -105,28 +89,14 @@ class History:
         return result
 
 
-def compare_beliefs(history: History, policy: ConflictPolicy) -> list[BeliefChange]:
-    """Return what is to change so that the beliefs about each fact of *history* follow from it."""
-    result: list[BeliefChange] = []
-    truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
-    for fact, truth in sorted(truth_by_fact.items()):
-        held = history.beliefs[fact]
-        closed, recorded = revise(held, truth)
-        was_current = any(belief.is_current for belief in held)
-        is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
-        change = BeliefChange(
-            fact,
-            closed,
-            recorded,
-            proposed=truth.waits,
-            ended=was_current and not is_current,
-            waits=_enters_review(truth, held, recorded),
-        )
-        result.append(change)
-    return result
+def has_ended(truth: Truth, held: Iterable[Belief]) -> bool:
+    """Return whether a fact of which *held* are the beliefs was believed to hold still, and by *truth* is no more."""
+    is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
+    return not is_current and any(belief.is_current for belief in held)
 
 
-def _enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
+def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
+    """Return whether the fact is in review by *truth*, and was not before; *recorded* are its new periods."""
     if truth.waits:
         return not any(belief.proposed for belief in held)
     return truth.disputed and bool(recorded)
