@@ -32,8 +32,9 @@ from kg_memory.contrib.evaluation.datasets.people import load_locomo
 from kg_memory.contrib.evaluation.records import Conversation
 from kg_memory.retrieval.answerable import BIASES, DETAIL, NO, SUBJECT, UNLIKELY, WEIGHTS, Evidence
 from kg_memory.retrieval.question import Question
-from kg_memory.retrieval.search import find
+from kg_memory.retrieval.search import search
 from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
 
 QUICK = 6
 """A quick run asks every sixth question."""
@@ -166,7 +167,7 @@ def sample(conversations: Sequence[Conversation], asked: Sequence[Asked], folder
 
 def _seen(question: str) -> Flow[tuple[float, ...]]:
     """Take the first step of retrieval, and return the evidence that it finds."""
-    found = yield from find(Question.parse({"question": question}))
+    found = (yield from search({"question": Question.parse({"question": question})}, Settings()))["found"]
     return astuple(found.evidence or Evidence())
 
 

@@ -28,9 +28,10 @@ from kg_memory.contrib.evaluation.report import bootstrap, recall
 from kg_memory.retrieval.question import Question
 from kg_memory.retrieval.ranking import RETRIEVERS, Hits, Retriever, fuse, ids_of
 from kg_memory.retrieval.recipe import DEFAULT
-from kg_memory.retrieval.search import find
+from kg_memory.retrieval.search import search
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
 
 GRID = (0.3, 0.5, 0.7, 1.0, 1.4)
 DEPTH = 10
@@ -86,7 +87,7 @@ def searched(data: str, conversations: Sequence[Conversation], given: Path | Non
 
 def _search(question: str) -> Flow[Hits]:
     """Return the hits among episodes, by the names of the turns."""
-    found = yield from find(Question.parse({"question": question}))
+    found = (yield from search({"question": Question.parse({"question": question})}, Settings()))["found"]
     hits = found.hits["episodes"]
     ids = list({id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)})
     names = {row["id"]: turn(row["source"]) for row in (yield from read(SOURCES, ids=ids))}

@@ -15,10 +15,10 @@ from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models import filters
+from kg_memory.retrieval.clocks import parse_moment
 from kg_memory.retrieval.context.lines import Template
 from kg_memory.retrieval.context.templates import find_template
 from kg_memory.retrieval.recipe import Recipe, find_recipe
-from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.validation import validate_namespace
 
 

@@ -13,7 +13,7 @@ from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.memory.listing import is_reviewed
 from kg_memory.models.graph import Change, Fact
-from kg_memory.retrieval.standing import MOST_GROUNDS, Grounds, Sentences, describe_doubt, read_grounds, read_resting
+from kg_memory.retrieval.clocks import MOST_GROUNDS, Grounds, Sentences, describe_doubt, read_grounds, read_resting
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Doubt, Point, find_doubts

@@ -23,7 +23,7 @@ def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
 def to_fact(row: Row, score: float | None = None) -> Fact:
     """Return the fact of a row with `fact`, one `belief` about it, `objects`, `sources` and `linked`.
 
-    `doubt` and `absent` are those that `retrieval.standing` adds.
+    `doubt` and `absent` are those that `retrieval.clocks` adds.
     """
     fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
     valid_at, precision = belief["valid_at"], belief["precision"]

@@ -20,8 +20,7 @@ from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, read_times, to_facts
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
-from kg_memory.retrieval.standing import add_standing, point_of
-from kg_memory.retrieval.time_window import Window
+from kg_memory.retrieval.clocks import Window, add_standing, point_of
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.policy import ConflictPolicy

@@ -30,7 +30,7 @@ from kg_memory.memory.listing import belief_params, start_all
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult, Preview, Stats
-from kg_memory.retrieval.time_window import UserTime
+from kg_memory.retrieval.clocks import UserTime
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import PLANS

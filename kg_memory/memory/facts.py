@@ -34,7 +34,7 @@ from kg_memory.memory.predicates import read_predicate
 from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
 from kg_memory.models.results import FactExplanation, Paged
-from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.retrieval.clocks import parse_moment
 from kg_memory.runtime.effects import now, read, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History

@@ -19,8 +19,7 @@ from kg_memory.maintenance.review.reviews import missing_fact
 from kg_memory.models.filters import Filter, parse_filter
 from kg_memory.models.graph import SOURCES, Consequence, Fact, Kind, Premise
 from kg_memory.models.results import Paged
-from kg_memory.retrieval.standing import add_standing, point_of, read_resting
-from kg_memory.retrieval.time_window import Window, parse_moment, parse_window
+from kg_memory.retrieval.clocks import Window, add_standing, parse_moment, parse_window, point_of, read_resting
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EVER, OPEN_END, OPEN_START

@@ -18,11 +18,11 @@ from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, V
 from kg_memory.models.results import Context, SearchResults
 from kg_memory.plugins import load_plugin
 from kg_memory.retrieval.answerable import judge
+from kg_memory.retrieval.clocks import add_standing, point_of, read_absent
 from kg_memory.retrieval.context.lines import text_of
 from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.question import SPARE, Found, Question, Ranked
 from kg_memory.retrieval.ranking import RETRIEVERS, Scored, ServedReranker, ids_of
-from kg_memory.retrieval.standing import add_standing, point_of, read_absent
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -35,8 +35,9 @@ BEFORE_ABSENT = 3
 """The facts that come before those that have ended with nothing in their place."""
 
 
-def write(question: Question, found: Found, ranked: Ranked, settings: Settings) -> Flow[Context]:
+def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Context]]:
     """Read the winners by id, and write the best of them within `max_tokens`, or that the memory does not know."""
+    question, found, ranked = values["question"], values["found"], values["ranked"]
     winners = yield from read_winners(question, found, ranked)
     results = _make_results(question, found, winners, settings)
     context = Context(results=results)
@@ -49,7 +50,7 @@ def write(question: Question, found: Found, ranked: Ranked, settings: Settings) 
     for reranker in question.recipe.rerankers:
         if isinstance(reranker, ServedReranker):
             yield from reranker.record(list(dict.fromkeys(fact.id for fact in results.facts)))
-    return context
+    return {"context": context}
 
 
 def _make_results(question: Question, found: Found, winners: Winners, settings: Settings) -> SearchResults:

@@ -16,14 +16,13 @@ from typing_extensions import TypedDict
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.plugins import load_plugins
-from kg_memory.retrieval.construct import write
+from kg_memory.retrieval.construct import construct
 from kg_memory.retrieval.question import DEFAULT_LIMIT, DEFAULT_TOKENS, Found, Question, Ranked, Stage
 from kg_memory.retrieval.ranking import Scored
-from kg_memory.retrieval.rerank import rank
-from kg_memory.retrieval.search import find
+from kg_memory.retrieval.rerank import rerank
+from kg_memory.retrieval.search import search
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.runtime.driver import Driver
-from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens
@@ -31,26 +30,6 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 # Imported with this module, in a thread: a step must not read files on an event loop.
 load_plugins("stages")
-
-Values = dict[str, Any]
-"""The question and the results of the steps so far, by the names that the steps give them."""
-
-
-def search(values: Values, settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - steps have one shape
-    """Find the time that the question is about, and candidates of each kind."""
-    return {"found": (yield from find(values["question"]))}
-
-
-def rerank(values: Values, settings: Settings) -> Flow[dict[str, Ranked]]:
-    """Bring the candidates of each kind into one order, and cut it at the limit."""
-    return {"ranked": (yield from rank(values["question"], values["found"], settings))}
-
-
-def construct(values: Values, settings: Settings) -> Flow[dict[str, Context]]:
-    """Read the best candidates, and write them down for a prompt."""
-    question: Question = values["question"]
-    return {"context": (yield from write(question, values["found"], values["ranked"], settings))}
-
 
 STEPS = (search, rerank, construct)
 

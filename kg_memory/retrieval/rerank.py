@@ -36,12 +36,14 @@ UNREAD_SHARE = 0.75
 """The relative score of an unread episode that is the best by words, beside 1 for the best by all retrievers."""
 
 
-def rank(question: Question, found: Found, settings: Settings) -> Flow[Ranked]:
+def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Ranked]]:
     """Fuse the hits of each kind, apply the recipe's rerankers one after another, and keep the best.
 
     Scores are from 0 to 1 and descend. Candidates that turn out to be deleted are left out. A search that is to explain
     itself keeps all, and the score of each after each stage.
     """
+    question: Question = values["question"]
+    found: Found = values["found"]
     rankings: Rankings = {kind: question.recipe.fuse(kind, hits) for kind, hits in found.hits.items()}
     if found.unread:
         words = found.hits["episodes"].words
@@ -67,8 +69,8 @@ def rank(question: Question, found: Found, settings: Settings) -> Flow[Ranked]:
         rankings = rankings | reranked
         stages.append((reranker.by, reranked))
     if question.explain:
-        return Ranked(_cut(rankings, None), _stages(stages))
-    return Ranked(_cut(rankings, question.limit))
+        return {"ranked": Ranked(_cut(rankings, None), _stages(stages))}
+    return {"ranked": Ranked(_cut(rankings, question.limit))}
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:

@@ -28,6 +28,7 @@ from kg_memory.retrieval.answerable import (
     read_usual,
     weigh,
 )
+from kg_memory.retrieval.clocks import find_time
 from kg_memory.retrieval.question import Found, Question, QuestionTime, asker_keys, name_keys, without_names
 from kg_memory.retrieval.ranking import NO_HITS, Hits, Instants
 from kg_memory.retrieval.recipe import Recipe
@@ -40,10 +41,10 @@ from kg_memory.retrieval.retrievers import (
     search_words,
     sharpen,
 )
-from kg_memory.retrieval.time_window import find_time
 from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
 from kg_memory.runtime.effects import Vector, embed, embedding_model, in_step, read, read_if
 from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, is_subject, name_asker, replace_unstorable, thread_key
 from kg_memory.text.tokenise import has_words, terms
 
@@ -77,16 +78,17 @@ class Lookup:
     degraded: str | None
 
 
-def find(question: Question) -> Flow[Found]:
-    """Return the time that *question* is about, and candidates of each kind.
+def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
+    """Find the time that the question is about, and candidates of each kind.
 
     Errors: `InputError` for a time that is none, or a center that is unknown.
     """
+    question: Question = values["question"]
     time = yield from find_time(question)
     found = yield from find_candidates(question, time)
     if found.degraded:
         log.warning("%s", found.degraded)
-    return found
+    return {"found": found}
 
 
 def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from weakref import WeakMethod
@@ -123,7 +123,7 @@ class Embedder:
         """The length of the vectors, once it is known."""
         self._name_of, self._encode = name_of, encode
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name that distinguishes the vectors from those of other models."""
         return self._name_of(self.embeddings)

@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
-from kg_memory.retrieval.graph import construct
+from kg_memory.retrieval.construct import construct
 from kg_memory.runtime.effects import Reads
 from kg_memory.temporal.interval import micros
 from tests.retrieval.findings import take

@@ -10,10 +10,9 @@ import pytest
 from kg_memory.contrib.variants.rerankers import ByTrust
 from kg_memory.contrib.variants.zep import ByDistance, ByMentions
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.graph import rerank
 from kg_memory.retrieval.ranking import Features, Instants, QuestionView
 from kg_memory.retrieval.recipe import DEFAULT, ByRecency
-from kg_memory.retrieval.rerank import features_of, read_features
+from kg_memory.retrieval.rerank import features_of, read_features, rerank
 from kg_memory.runtime.effects import Reads, read, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk

@@ -9,9 +9,9 @@ import pytest
 from kg_memory.contrib.variants.rerankers import ByConfidence, ByTrust, ByUse
 from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
 from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.graph import rerank
 from kg_memory.retrieval.ranking import LAST
 from kg_memory.retrieval.recipe import DEFAULT, ByRecency, Weights, find_recipe
+from kg_memory.retrieval.rerank import rerank
 from kg_memory.runtime.effects import Query, Reads, Score
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import DAY

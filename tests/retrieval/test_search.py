@@ -9,9 +9,9 @@ import pytest
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.graph import STEPS, search
+from kg_memory.retrieval.graph import STEPS
 from kg_memory.retrieval.recipe import RECIPES
-from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS
+from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS, search
 from kg_memory.runtime.effects import Embed, EmbeddingModel, Now, Query, Reads
 from kg_memory.text.identity import alias_key
 from tests.retrieval.conftest import Talk

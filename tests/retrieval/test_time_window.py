@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search
+from kg_memory.retrieval.clocks import find_time
 from kg_memory.retrieval.question import Question, QuestionTime
 from kg_memory.retrieval.ranking import Instants
-from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import EVER, HOUR, OPEN_END, OPEN_START, micros

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
-from kg_memory.retrieval.time_window import parse_moment, parse_window
+from kg_memory.retrieval.clocks import parse_moment, parse_window
 from kg_memory.temporal.interval import EPOCH, EVER, OPEN_END, OPEN_START, micros
 
 NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)

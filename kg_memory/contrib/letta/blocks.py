@@ -23,7 +23,7 @@ from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind
 from kg_memory.models.operations import AddResult, Stats
-from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.retrieval.clocks import parse_moment
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, instant, micros

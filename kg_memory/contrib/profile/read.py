@@ -16,7 +16,7 @@ from kg_memory.falkor.rows import Row, find_links
 from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
 from kg_memory.models.graph import Precision
 from kg_memory.models.results import Profile
-from kg_memory.retrieval.standing import point_of, read_grounds
+from kg_memory.retrieval.clocks import point_of, read_grounds
 from kg_memory.runtime.effects import read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts

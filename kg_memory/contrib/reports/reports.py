@@ -34,7 +34,7 @@ from kg_memory.memory.entities import find_named
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
 from kg_memory.models.graph import SOURCES, Entity, Episode, Fact, IdentityDecision, Review
-from kg_memory.retrieval.time_window import Window, parse_moment
+from kg_memory.retrieval.clocks import Window, parse_moment
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.temporal.interval import EVER, micros

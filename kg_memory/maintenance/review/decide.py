@@ -28,7 +28,7 @@ from kg_memory.maintenance.review.reviews import (
     to_reviews,
 )
 from kg_memory.models.graph import Precision, Review, Ruling, VerdictKind
-from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.retrieval.clocks import parse_moment
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History

@@ -19,8 +19,7 @@ from kg_memory.contrib.server.endpoints import NAMESPACE
 from kg_memory.contrib.server.explorer.columns import FAR, ColumnCache
 from kg_memory.contrib.server.service import Service
 from kg_memory.errors import KGMemoryError
-from kg_memory.retrieval.standing import read_grounds
-from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.retrieval.clocks import parse_moment, read_grounds
 from kg_memory.runtime.caches import clear_with_all
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow

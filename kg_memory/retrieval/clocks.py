@@ -1,0 +1,358 @@
+"""The two clocks of a question: the time that it is about, and how facts stand at that point of both.
+
+The time is that of its parameters, else of its words (C30); in microseconds. Parameters filter. Words only give a
+preference: see `recipe.ByTime`. Of the facts some are doubtful there, or ended with nothing in their place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.queries import premises as queries
+from kg_memory.falkor.queries.search import EVENTS
+from kg_memory.falkor.rows import Row, to_fact
+from kg_memory.models.graph import SOURCES, Fact
+from kg_memory.models.results import QueryTime
+from kg_memory.retrieval.question import Question, QuestionTime, asker_keys, name_keys
+from kg_memory.retrieval.ranking import Instants
+from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.doubt import Doubt, Doubts, Grounded, Held, Point, Telling, find_doubts
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
+from kg_memory.text.dated import day_in_figures
+from kg_memory.text.dates import EventTime, find_times, parse_when
+from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.text.message_fields import USER
+from kg_memory.text.predicates import canonical_predicate, canonical_predicates, is_present
+from kg_memory.text.tokenise import terms
+
+UserTime = date | str | None
+"""A time as users give it: a datetime, ISO 8601 text or plain words."""
+Window = tuple[int, int]
+"""``[since, until)`` in microseconds."""
+WORDS = 2000
+"""The characters of a question in which time words are looked for."""
+
+
+def find_time(question: Question) -> Flow[QuestionTime]:
+    """Return the window of valid time and the instant of the system's clock that the question is about.
+
+    Errors: `InputError` when `as_of`, `believed_at` or `during` is no time, or two of them contradict.
+    """
+    time = yield from now()
+    believed_at = parse_moment("believed_at", question.believed_at, time)
+    window = parse_window(question.as_of, question.during, time)
+    words = vagueness = None
+    if window is None:
+        words, window, vagueness = yield from _find_in_words(question.text[:WORDS], question.asker, time, believed_at)
+    since, until = window or (time, time + 1)
+    instants = Instants(since, until, believed_at, question.unreviewed, vagueness)
+    latest = until - 1 if vagueness is None else time
+    return QuestionTime(instants, _describe(instants, words, time), past=min(latest, believed_at) < time)
+
+
+def parse_moment(name: str, value: UserTime, time: int) -> int:
+    """Return the first instant of *value* in microseconds; *time*, which is now, for ``None``.
+
+    Errors: `InputError` that calls the value *name*.
+    """
+    if value is None:
+        return time
+    start = _parse_interval(name, value, time).start
+    if start is None:
+        raise InputError(f"{name} must have a beginning, got {value!r}; use an instant, or during")
+    return micros(start, default=time)
+
+
+def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
+    """Return the window of the parameters; ``None`` without any.
+
+    Errors: `InputError` when there are both, or one is no time.
+    """
+    if during is None:
+        if as_of is None:
+            return None
+        at = parse_moment("as_of", as_of, time)
+        return at, at + 1
+    if as_of is not None:
+        raise InputError("as_of and during must not both be set; leave one out")
+    if isinstance(during, str):
+        interval = _parse_interval("during", during, time)
+        since, until = interval.start, interval.end
+    elif isinstance(during, Sequence) and len(during) == 2:
+        since, until = (_parse_interval("during", end, time).start if end is not None else None for end in during)
+    else:
+        raise InputError(f"during must be two times, or one period such as '2019' or 'last March', got {during!r}")
+    window = micros(since, default=OPEN_START), micros(until, default=OPEN_END + 1)
+    if window[0] >= window[1]:
+        raise InputError(f"during must end after it begins, got {during!r}")
+    return window
+
+
+def _parse_interval(name: str, value: object, time: int) -> Interval:
+    if isinstance(value, date | str):
+        try:
+            return parse_when(value, instant(time) or EPOCH)
+        except ValueError as error:
+            raise InputError(f"{name} must be a time, got {value!r}: {error}") from None
+    raise InputError(f"{name} must be a datetime, ISO 8601 text or words such as 'last March', got {value!r}")
+
+
+def _find_in_words(
+    question: str, asker: str | None, time: int, believed_at: int
+) -> Flow[tuple[str | None, Window | None, int | None]]:
+    """Return the time words of the question, the window that they mean, and its vagueness; what several share."""
+    words: list[str] = []
+    vagueness: list[int] = []
+    since, until = OPEN_START, OPEN_END + 1
+    for mention in find_times(replace_unstorable(question), instant(time) or EPOCH):
+        window: Window | None = None
+        if mention.interval is not None:
+            start, end = mention.interval.start, mention.interval.end
+            window = micros(start, default=OPEN_START), micros(end, default=OPEN_END + 1)
+        elif mention.event is not None:
+            subjects = _subjects(mention.event, question, asker)
+            window = yield from _find_around(mention.event, subjects, time, believed_at)
+        if window is not None and max(since, window[0]) < min(until, window[1]):
+            since, until = max(since, window[0]), min(until, window[1])
+            words.append(mention.words)
+            vagueness.append(min(WIDTH[mention.interval.precision], window[1] - window[0]) if mention.interval else 0)
+    return (", ".join(words), (since, until), min(vagueness)) if words else (None, None, None)
+
+
+def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
+    """Return the alias keys of those whom *event* may be about; without a subject, that may be who asks."""
+    about = replace_unstorable(f"{event.subject or ''} {question}")
+    who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
+    return [*name_keys(about), *who]
+
+
+def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
+    """Return the window that an event of the graph opens or closes: "before she moved", "while he worked at Acme"."""
+    rows = yield from read(
+        EVENTS,
+        subjects=subjects,
+        predicate=event.predicate,
+        believed_at=believed_at,
+        object=alias_key(event.object) if event.object else "",
+    )
+    if event.object:
+        rows = [row for row in rows if row["meant"]]
+        if not rows and event.predicate == "WORKS_AT":  # "before she left Paris"
+            window = yield from _find_around(replace(event, predicate="LIVES_IN"), subjects, time, believed_at)
+            return window
+    if event.relation == "while":
+        return (rows[-1]["known_from"], rows[-1]["invalid_at"]) if rows else None
+    at = _edge(rows, event.edge)
+    if at is None and event.edge == "start" and event.relation == "before":
+        at = _edge(rows, "end") if event.object is None else None  # what was before has ended
+    elif at is None and event.edge == "start" and rows:
+        at = max(row["known_from"] for row in rows)  # since then at the latest
+    if at is None:
+        return None
+    return (at - 1, at) if event.relation == "before" else (at, max(time, at) + 1)
+
+
+def _edge(rows: Sequence[Row], edge: str) -> int | None:
+    """Return the start of the latest period, or the end of the latest closed one."""
+    if edge == "end":
+        return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
+    starts = [row["valid_at"] for row in rows if row["valid_at"] != OPEN_START]
+    return max(starts, default=None)
+
+
+def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
+    since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
+    if instants.until - instants.since == 1:
+        reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
+    elif since is None and until is None:
+        reading = "what was so at any time"
+    else:
+        begin = f"from {_in_words(since)} " if since else ""
+        reading = f"what was so {begin}{f'until {_in_words(until)}' if until else 'on'}"
+    if instants.believed_at != time:
+        reading += f", as it was believed at {_in_words(instant(instants.believed_at))}"
+    if words:
+        reading += f', by the words "{words}"'
+    believed_at = instant(instants.believed_at) or EPOCH
+    return QueryTime(since=since, until=until, believed_at=believed_at, words=words, reading=reading)
+
+
+def _in_words(moment: datetime | None) -> str:
+    return day_in_figures(moment) if moment else "ever"
+
+
+# The standing of facts at a point of both clocks
+
+MOST_GROUNDS = 20_000
+"""The most facts that are read to find what is doubtful; those beyond them count as holding."""
+PAGE = 2000
+BEST = 5
+"""The number of best episodes whose facts are looked at for what is absent."""
+MOST_ENDED, MOST_ABSENT = 20, 2
+Grounds = dict[str, Grounded]
+Sentences = dict[str, str]
+
+
+def point_of(window: Window | None, believed_at: int) -> Point:
+    """Return the point at which facts of *window* stand: its last instant, or where it is open when they are believed.
+
+    That is the present of what was believed then.
+    """
+    until = OPEN_END if window is None else window[1]
+    return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
+
+
+def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
+    """Return the *rows* of facts with their doubt, and whether they are absent; without premises no query is made."""
+    premised = [row["fact"]["id"] for row in rows if row["fact"].get("premises")]
+    sentences: Sentences = {}
+    doubts: Doubts = {}
+    if premised:
+        grounds, sentences = yield from read_grounds(premised)
+        doubts = find_doubts(grounds, point)
+    absent = yield from _find_absent(rows, point)
+    if not doubts and not absent:
+        return list(rows)
+    return [_with_standing(row, doubts, sentences, absent, point) for row in rows]
+
+
+def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of `Fact` that tell of *doubt*."""
+    *way, last = doubt.path
+    path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
+    path.append({"id": last, "sentence": sentences[last], "refuted": doubt.refuted})
+    return {"since": doubt.since, "precision": doubt.precision, "because": path}
+
+
+def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
+    """Return the facts of *ids* with all that they rest on, over any number of steps, and the sentences of all."""
+    grounds: Grounds = {}
+    sentences: Sentences = {}
+    edge = list(dict.fromkeys(ids))
+    while edge and len(grounds) < MOST_GROUNDS:
+        edge, later = edge[:PAGE], edge[PAGE:]
+        rows = yield from read(queries.GROUNDS, ids=edge)
+        grounds |= {row["fact"]["id"]: _to_grounded(row) for row in rows}
+        sentences |= {row["fact"]["id"]: row["fact"]["sentence"] for row in rows}
+        reached = dict.fromkeys((*later, *(id_ for row in rows for id_, _ in grounds[row["fact"]["id"]].premises)))
+        edge = [id_ for id_ in reached if id_ not in grounds]
+    return grounds, sentences
+
+
+def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
+    """Return the facts that rest on *ids*, over any number of steps, each with the fact before it on the way.
+
+    The nearest come first, and at most so many.
+    """
+    before: dict[str, str] = {}
+    edge = sorted(ids)
+    while edge and len(before) < most:
+        rows = yield from read(queries.RESTING, ids=edge, limit=most + len(before) + len(ids))
+        reached = {row["id"]: row["premise"] for row in reversed(rows)}
+        edge = sorted(id_ for id_ in reached if id_ not in before and id_ not in ids)[: most - len(before)]
+        before |= {id_: reached[id_] for id_ in edge}
+    return before
+
+
+def _to_grounded(row: Row) -> Grounded:
+    fact = row["fact"]
+    ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
+    refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
+    premises = tuple((premise["id"], premise["saved_at"] or 0) for premise in row["premises"] if premise["id"])
+    stated = {(premise["episode"], premise["id"]) for premise in row["premises"] if premise["stated"]}
+    return Grounded(
+        fact["id"],
+        fact["kind"] or "state",
+        tuple(Held(**belief) for belief in row["beliefs"]),
+        _to_tellings(row["tellings"], stated),
+        _to_tellings(ending),
+        _to_tellings(refuting),
+        premises,
+    )
+
+
+def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
+    """Return the tellings of *rows*, with their reasons of *stated*, which are pairs of an episode and a premise."""
+    values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
+    reasons: defaultdict[str, set[str]] = defaultdict(set)
+    for episode, premise in stated:
+        reasons[episode].add(premise)
+    saved = (row for row in rows if row["saved_at"] is not None)
+    return tuple(Telling(*values({**row, "reasons": frozenset(reasons[row.get("id", "")])})) for row in saved)
+
+
+def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
+    id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
+    if (id_, until) in absent:
+        return {**row, "absent": True}
+    if id_ in doubts and until > point.as_of:
+        return {**row, "doubt": describe_doubt(doubts[id_], sentences)}
+    return row
+
+
+# Absence
+
+
+def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
+    """Return what the *episodes* that answer *question* best state that has ended with nothing in its place.
+
+    It has a word of the question besides the subject, or its quote has.
+    """
+    if not episodes:
+        return []
+    params = {"as_of": point.as_of, "believed_at": point.believed_at}
+    ended = yield from read(queries.ENDED_FACTS, ids=list(episodes[:BEST]), limit=MOST_ENDED, sources=SOURCES, **params)
+    standing = yield from add_standing(ended, point)
+    asked = set(terms(question))
+    absent = (to_fact(row) for row in standing if row.get("absent"))
+    return [fact for fact in absent if asked & _find_words(fact)][:MOST_ABSENT]
+
+
+def _find_words(fact: Fact) -> set[str]:
+    texts = (fact.sentence, fact.predicate.replace("_", " "), *(source.quote for source in fact.sources))
+    return set(terms(" ".join(texts))) - set(terms(fact.subject))
+
+
+def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
+    """Return the states that have ended with nothing in their place, as ids with the ends.
+
+    Of a predicate with one value at a time its next value is in its place, of another one what superseded it.
+    """
+    ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
+    params = {"as_of": point.as_of, "believed_at": point.believed_at}
+    if not ended:
+        return set()
+    listed = [{"id": id_, "until": until} for id_, until in ended]
+    superseded = yield from read(queries.SUPERSEDED, ended=listed, **params)
+    absent = ended.keys() - {(row["id"], row["until"]) for row in superseded}
+    single = [{"id": id_, "until": until} for id_, until in absent if _is_single(ended[id_, until]["predicate"])]
+    if single:
+        rest = yield from read(queries.SUCCESSORS, ended=single, single=_single_valued(), **params)
+        absent -= {(row["id"], row["until"]) for row in rest}
+    return absent
+
+
+def _has_ended(row: Row, point: Point) -> bool:
+    fact, belief = row["fact"], row["belief"]
+    if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":
+        return False
+    return is_present(fact["predicate"]) or _is_single(fact["predicate"])
+
+
+def _is_single(name: str) -> bool:
+    predicate = canonical_predicate(name)
+    return predicate is not None and predicate.single_valued is True
+
+
+@cache
+def _single_valued() -> list[str]:
+    """Return the predicates of the vocabulary that have one value at a time and tell of the present."""
+    return [name for name in canonical_predicates() if is_present(name) and _is_single(name)]
