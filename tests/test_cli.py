@@ -285,9 +285,10 @@ def test_a_dry_run_tells_the_cost_and_remembers_nothing(
 def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
     count, place = 60, ("-n", "ctrl-c")
     talk = [
-        {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "source_id": f"c{index}"}
+        {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "at": "2024-01-01",
+         "source_id": f"c{index}"}
         for index in range(count)
-    ]
+    ]  # fmt: skip
     path = lines(tmp_path, talk)
     command = [*COMMAND, "ingest", str(path), *place]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
