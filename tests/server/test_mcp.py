@@ -88,6 +88,9 @@ async def test_the_full_profile_judges_and_compares(launch: Launch) -> None:
         pair = await use(client, "compare", first=oslo["id"], second=f"fact:{bergen['id']}")
         assert pair["differences"]["objects"] == ["('Oslo',)", "('Bergen',)"]
         assert [one["kind"] for one in pair["verdicts"]] == ["supersedes"]
+        times = await use(client, "compare", first=bergen["created_at"], second=oslo["created_at"], name="Ann")
+        assert [fact["objects"] for fact in times["second"]] == [["Oslo"], ["Bergen"]]
+        assert [fact.get("invalid_at") for fact in times["first"]] == [None]
 
 
 BAD: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -21,7 +23,7 @@ from kg_memory.contrib.server.mcp.tool import (
     view_fact,
     view_review,
 )
-from kg_memory.errors import NotFound, renaming
+from kg_memory.errors import InputError, NotFound, renaming
 from kg_memory.models.graph import Change, Fact
 from kg_memory.models.operations import Preview
 from kg_memory.models.results import FactExplanation
@@ -133,7 +135,7 @@ def _explanation(why: FactExplanation) -> Iterator[str]:
     if why.verdicts:
         yield "Compared with other facts:"
     for review in why.verdicts[:MOST]:
-        pair = f"{_line(review.pending)}\n  beside {_bare_line(review.existing)}"
+        pair = f"{_line(review.pending)}\n  beside {_line(review.existing).removeprefix('- ')}"
         yield f"{pair}\n  {review.kind}, {review.ruling}, by {quote(review.decided_by)}: {quote(review.reason)}"
     if len(why.evolution) > 1:
         yield "What followed what, earliest first:"
@@ -156,7 +158,7 @@ async def changes(call: ToolCall, asked: Changes) -> Answer:
     data = {"changes": list(map(view_change, made))}
     if not made:
         return Answer("Nothing changed then.", data)
-    facts = (_bare_line(_latest(change)) for change in made)
+    facts = (_line(_latest(change)).removeprefix("- ") for change in made)
     lines = [f"{time_in_figures(change.at)} {change.kind} {fact}" for change, fact in zip(made, facts, strict=True)]
     return Answer("\n".join([DATA, *lines]), data)
 
@@ -183,11 +185,12 @@ async def status(call: ToolCall, _: Status) -> Answer:
     return Answer(f"{counts}.", data)
 
 
-# The profile full: judge a statement before it is remembered, and compare facts
+# The profile full: judge a statement before it is remembered, and compare facts or times
 
+ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 COMPARED = ("subject", "predicate", "objects", "sentence", "valid_at", "invalid_at", "confidence", "trust", "mark")
-MOST_VERDICTS = 1000
-"""Verdicts on a fact, among which that on both facts is looked for."""
+MOST_FACTS = 1000
+"""Facts of each time that are compared."""
 CHANGES = (("facts", "New"), ("known", "Known already"), ("ended", "Would end"), ("pending", "Would wait for review"))
 
 
@@ -223,14 +226,26 @@ def _describe(preview: Preview) -> list[str]:
 
 
 class Compare(Arguments):
-    """Compare two facts: how they differ, and the verdict on them."""
+    """Compare two facts (fact:...), or what was believed at two times."""
 
-    first: str = Field(description="An id, fact:...")
+    first: str
     second: str
+    name: str | None = None
 
 
 async def compare(call: ToolCall, asked: Compare) -> Answer:
-    """Compare two facts."""
+    """Compare two facts, or two times."""
+    if ID.fullmatch(fact_id(asked.first)) and ID.fullmatch(fact_id(asked.second)):
+        return await _compare_facts(call, asked)
+    before, after = [await _believed_at(call, asked, which) for which in ("first", "second")]
+    gone, new = _without(before, after), _without(after, before)
+    lines = [f"- {_bare_line(fact)}" for fact in gone[:MOST]]
+    lines += [f"+ {_bare_line(fact)}" for fact in new[:MOST]]
+    text = "\n".join([DATA, "- believed at the first time only, + at the second only.", *(lines or ["No difference."])])
+    return Answer(text, {"first": list(map(view_fact, gone[:MOST])), "second": list(map(view_fact, new[:MOST]))})
+
+
+async def _compare_facts(call: ToolCall, asked: Compare) -> Answer:
     one, other = await _get(call, asked.first), await _get(call, asked.second)
     differing: dict[str, list[str]] = {}
     for name in COMPARED:
@@ -240,7 +255,7 @@ async def compare(call: ToolCall, asked: Compare) -> Answer:
     ids = {one.id, other.id}
     verdicts = [
         view_review(review)
-        for review in await call.memory.reviews.averdicts(one.id, namespace=call.namespace, limit=MOST_VERDICTS)
+        for review in await call.memory.reviews.averdicts(one.id, namespace=call.namespace, limit=MOST_FACTS)
         if {review.pending.id, review.existing.id} == ids
     ]
     lines = [DATA, f"1. {_bare_line(one)}", f"2. {_bare_line(other)}"]
@@ -249,6 +264,22 @@ async def compare(call: ToolCall, asked: Compare) -> Answer:
     if not verdicts:
         lines.append("No verdict: nothing was read by which one of them ends or contradicts the other.")
     return Answer("\n".join(lines), {"differences": differing, "verdicts": verdicts})
+
+
+async def _believed_at(call: ToolCall, asked: Compare, which: str) -> list[Fact]:
+    facts = call.memory.facts
+    how: dict[str, Any] = {"believed_at": getattr(asked, which), "namespace": call.namespace, "limit": MOST_FACTS}
+    with renaming(believed_at=which):
+        found = await (facts.aabout(asked.name, **how) if asked.name else facts.alist(**how))
+    if len(found) == MOST_FACTS:
+        raise InputError(f"more than {MOST_FACTS} facts were believed then; give a name to compare those about it")
+    return found
+
+
+def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
+    """Return those of *facts* of which no other has the same id and dates."""
+    known = {(fact.id, fact.valid_at, fact.invalid_at) for fact in others}
+    return [fact for fact in facts if (fact.id, fact.valid_at, fact.invalid_at) not in known]
 
 
 async def _get(call: ToolCall, id_: str) -> Fact:
