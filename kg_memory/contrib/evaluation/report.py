@@ -125,11 +125,11 @@ def figures(results: Results, systems: Iterable[str], judge: str | None, wanted:
     """Return the figures of the *systems* that have results, for the questions *wanted*, by key."""
     found = []
     for system in systems:
-        latest = results.retrievals(system) if judge is None else results.answers(system)
+        latest = results.latest("retrieval" if judge is None else "answer", system)
         rows = {key: row for key, row in latest.items() if key in wanted}
         if not rows:
             continue
-        verdicts = results.verdicts(system, judge) if judge else {}
+        verdicts = results.latest("verdict", system, judge) if judge else {}
         ingests = results.of("ingest", system)
         scores = {key: row["verdict"] for key, row in verdicts.items() if key in wanted}
         ingest, judging = _sum_costs(ingests), _sum_costs(verdicts.values(), "judge_")

@@ -101,17 +101,12 @@ class Results:
         with self._lock:
             return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
 
-    def retrievals(self, system: str) -> Mapping[str, Row]:
-        """Return the retrievals of a system by the question's key."""
-        return self._latest["retrieval", system, None]
+    def latest(self, kind: str, system: str, judge: str | None = None) -> Mapping[str, Row]:
+        """Return the retrievals or answers of a system, or the verdicts of *judge*, by the question's key.
 
-    def answers(self, system: str) -> Mapping[str, Row]:
-        """Return the answers of a system by the question's key."""
-        return self._latest["answer", system, None]
-
-    def verdicts(self, system: str, judge: str) -> Mapping[str, Row]:
-        """Return the verdicts of *judge* that could be read, by the question's key."""
-        return self._latest["verdict", system, judge]
+        A verdict that could not be read is none.
+        """
+        return self._latest[kind, system, judge]
 
     def _note(self, row: Row) -> None:
         """Keep *row*; the latest of its kind is that of its question, and a verdict that could not be read is none."""

@@ -83,7 +83,7 @@ class Evaluation:
         ]
         if not left:
             return
-        if any(step.key not in self.results.answers(system.name) for step in left):
+        if any(step.key not in self.results.latest("answer", system.name) for step in left):
             say(f"{system.name}: reading {conversation.name}, {len(conversation.episodes)} messages")
             if not self._ingest(system, conversation):
                 return
@@ -103,8 +103,8 @@ class Evaluation:
 
     def _is_left(self, system: System, key: str) -> bool:
         if self.judge is None:
-            return key not in self.results.retrievals(system.name)
-        return key not in self.results.verdicts(system.name, self.judge.name)
+            return key not in self.results.latest("retrieval", system.name)
+        return key not in self.results.latest("verdict", system.name, self.judge.name)
 
     def _ingest(self, system: System, conversation: Conversation) -> bool:
         """Ingest the conversation; return whether its questions can be asked."""
@@ -167,7 +167,7 @@ class Evaluation:
 
     def _answer_and_judge(self, step: Step, reader: Asker, judge: Judge) -> None:
         question, name = step.question, step.system.name
-        row = self.results.answers(name).get(step.key)
+        row = self.results.latest("answer", name).get(step.key)
         if row is None:
             fields, context = self._retrieve(step)
             began = time.perf_counter()
@@ -179,7 +179,7 @@ class Evaluation:
             self.results.add("answer", **fields, **asked, reader_seconds=seconds, **reading)
         else:
             answer = row["answer"]
-        if step.key not in self.results.verdicts(name, judge.name):
+        if step.key not in self.results.latest("verdict", name, judge.name):
             with self._measure(judge.name) as costs:
                 verdict = judge.judge(question, answer)
             about = {"system": name, "question": step.key, "judge": judge.name, "verdict": verdict}

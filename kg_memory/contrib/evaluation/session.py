@@ -189,10 +189,10 @@ def estimate(evaluation: Evaluation) -> list[Row]:
         for conversation, tokens in zip(evaluation.conversations, contexts, strict=True):
             for question in conversation.questions:
                 key = question_key(conversation, question)
-                if key not in results.answers(name):
+                if key not in results.latest("answer", name):
                     asked = tokens + estimate_tokens(reader_prompt(question, ""))
                     answering += Usage(calls=1, input_tokens=asked, output_tokens=ANSWER_TOKENS)
-                if key not in results.verdicts(name, judge.name):
+                if key not in results.latest("verdict", name, judge.name):
                     asked = estimate_tokens(judge_prompt(question, "", "")) + 2 * ANSWER_TOKENS
                     calls = judge.calls(question)
                     judging += Usage(calls=calls, input_tokens=calls * asked, output_tokens=calls * VERDICT_TOKENS)
