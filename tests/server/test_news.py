@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -64,30 +65,28 @@ def test_an_episode_and_its_facts_are_seen_once(memory, look, namespace):
     assert sorted(each.kind for each in look().changes) == ["ended", "learned"]
 
 
-def test_an_episode_is_followed_until_it_is_read(memory, model, look, namespace):
+@pytest.mark.parametrize(
+    ("error", "state", "again"),
+    [
+        (ModelUnavailable("the model is away: try again later"), "waiting", "resume"),
+        (AnswerError("no answer: try another model"), "failed", "retry"),
+    ],
+)
+def test_an_unread_episode_is_followed_until_it_is_read(memory, model, look, namespace, error, state, again):
     save(memory, namespace, "I live in Oslo.")
     assert [each["status"] for each in look().episodes] == ["saved"]
-    rules = fail(model, ModelUnavailable("the model is away: try again later"))
-    with pytest.raises(ModelUnavailable):
+    rules = fail(model, error)
+    with suppress(ModelUnavailable):
         memory.episodes.resume(namespace=namespace)
-    [waiting] = look().episodes
-    assert (waiting["status"], waiting["step"], "the model is away" in waiting["reason"]) == ("waiting", "facts", True)
+    seen = look()
+    [unread] = seen.episodes
+    assert (unread["status"], unread["step"], unread["reason"]) == (state, "facts", str(error))
+    assert seen.counts[state] == 1
     model.rules = rules
-    memory.episodes.resume(namespace=namespace)
+    getattr(memory.episodes, again)(namespace=namespace)
     [done] = look().episodes
     assert (done["status"], done["attempts"]) == ("done", 2)
     assert look().episodes == ()
-
-
-def test_a_failed_episode_is_seen_to_be_read_later(memory, model, look, namespace):
-    rules = fail(model, AnswerError("no answer: try another model"))
-    memory.add_many([{"content": "I live in Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
-    seen = look()
-    assert [(each["status"], each["step"]) for each in seen.episodes] == [("failed", "facts")]
-    assert seen.counts["failed"] == 1
-    model.rules = rules
-    memory.episodes.retry(namespace=namespace)
-    assert [each["status"] for each in look().episodes] == ["done"]
 
 
 def test_earlier_episodes_are_seen_only_while_they_wait(memory, driver, namespace):
