@@ -46,6 +46,13 @@ class Serving:
         assert not self._thread.is_alive()
 
 
+def state_dispute(memory: GraphMemory, namespace: str) -> None:
+    """State two facts of which one may end the other, to a memory that is sure of nothing."""
+    with GraphMemory(memory.settings.with_(auto_threshold=0.99), embeddings="offline") as careful:
+        for content, at in (("I live in Oslo.", "2024-01-10"), ("I live in Bergen.", "2024-02-10")):
+            careful.add(content, speaker="Ann", at=at, namespace=namespace)
+
+
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphMemory]:
     """A memory of its own that reads by rules."""

@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from kg_memory import GraphMemory
 from kg_memory.contrib.server.keys import KEYS, KeyRing
 from tests.server.browser import Page, needs_browser
+from tests.server.conftest import state_dispute
 
 pytestmark = needs_browser
 HOSTILE = "<img src=x onerror=hacked=1>"
@@ -61,13 +62,6 @@ def drag(page: Page, handle: str, right: int, down: int) -> None:
 def press_in_dialog(page: Page, *keys: str) -> None:
     page.until(lambda: page.run("return document.querySelector('dialog[open]')"))
     page.driver.switch_to.active_element.send_keys(*keys)
-
-
-def state_dispute(memory: GraphMemory, namespace: str) -> None:
-    """State two facts of which one may end the other, to a memory that is sure of nothing."""
-    with GraphMemory(memory.settings.with_(auto_threshold=0.99), embeddings="offline") as careful:
-        for content, at in (("I live in Oslo.", "2024-01-10"), ("I live in Bergen.", "2024-02-10")):
-            careful.add(content, speaker="Ann", at=at, namespace=namespace)
 
 
 def test_a_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory) -> None:

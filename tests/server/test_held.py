@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from kg_memory.contrib.embedded import binaries
 from tests.server.test_events import follow
 from tests.server.test_shares import ACCEPT, INIT
+from tests.waiting import until
 
 MARKERS = [f"Zq{number:03}marker" for number in range(50)]
 PATTERN = "(?i)zq[0-9]{3}marker"
@@ -89,10 +89,7 @@ def save(http: httpx.Client, markers: list[str]) -> None:
         {"content": f"{name} lives in Bergen.", "speaker": name, "thread": name, "at": "2024-01-10"} for name in markers
     ]
     http.post(f"{ROOT}/episodes/batch", json={"episodes": episodes}).raise_for_status()
-    deadline = time.monotonic() + 120
-    while http.get(f"{ROOT}/stats").json()["waiting"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: not http.get(f"{ROOT}/stats").json()["waiting"], 120)
 
 
 def call_tools(http: httpx.Client, stack: ExitStack) -> None:
@@ -133,10 +130,7 @@ def test_nothing_forgotten_stays_with_the_server(child):
         assert not child.files(), "an export that is being sent has no name"
         assert child.forget_everything()["cleared"] > 10
         assert MARKERS[0] in export.read().decode(), "what was asked for before is sent whole"
-        deadline = time.monotonic() + 30
-        while held := child.held():
-            assert time.monotonic() < deadline, held[:20]
-            time.sleep(0.5)
+        until(lambda: not child.held())
         assert not child.files()
         assert not [last for last in ("1-1", "1000000-1") if "marker" in first_events(http, last).lower()]
 

@@ -22,7 +22,7 @@ from mcp_types import ElicitResult
 from kg_memory import GraphMemory
 from kg_memory.contrib.server.keys import KEYS, KeyRing
 from kg_memory.falkor.connect import graph_key
-from tests.server.conftest import Serving
+from tests.server.conftest import Serving, state_dispute
 from tests.server.test_mcp import BOTH, use
 
 Connect = Callable[..., Any]
@@ -137,13 +137,6 @@ async def test_the_user_decides_a_review(connect: Connect, offline: GraphMemory,
         assert asked[0].startswith("Does ")
     (review,) = [one for one in offline.reviews.list(namespace=name, decided=True) if one.id == waiting[0].id]
     assert review.decisions[-1].reason == "she told me"
-
-
-def state_dispute(memory: GraphMemory, namespace: str) -> None:
-    """State two facts of which one may end the other, to a memory that is sure of nothing."""
-    with GraphMemory(memory.settings.with_(auto_threshold=0.99), embeddings="offline") as careful:
-        for content, at in (("I live in Oslo.", "2024-01-10"), ("I live in Bergen.", "2024-02-10")):
-            careful.add(content, speaker="Ann", at=at, namespace=namespace)
 
 
 @BOTH
