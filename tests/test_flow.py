@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kg_memory.runtime.effects import Call, in_threads
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, every, run, through
 
 
@@ -42,7 +43,11 @@ def drive_async(flow: Flow[Any]) -> Any:
     return asyncio.run(arun(flow, aperform))
 
 
-@pytest.fixture(params=[drive_sync, drive_pooled, drive_async])
+def drive_in_threads(flow: Flow[Any]) -> Any:
+    return asyncio.run(arun(in_threads(flow), lambda one: one.arun() if isinstance(one, Call) else aperform(one)))
+
+
+@pytest.fixture(params=[drive_sync, drive_pooled, drive_async, drive_in_threads])
 def drive(request: pytest.FixtureRequest) -> Callable[[Flow[Any]], Any]:
     return request.param
 
@@ -208,6 +213,20 @@ async def test_a_cancelled_flow_ends_and_its_effects_are_cancelled_with_it():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert sorted(reached) == [1, 2]
+
+
+def test_a_flow_in_threads_computes_beside_the_event_loop():
+    threads = []
+
+    def compute(number: int) -> Flow[int]:
+        threads.append(threading.get_ident())
+        doubled = yield number
+        threads.append(threading.get_ident())
+        return doubled
+
+    assert drive_in_threads(every(map(compute, range(3)))) == [0, 2, 4]
+    assert len(threads) == 6
+    assert threading.get_ident() not in threads
 
 
 def test_flows_side_by_side_run_in_the_context_of_their_caller(drive):

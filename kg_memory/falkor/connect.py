@@ -33,7 +33,7 @@ from kg_memory.falkor.wire import (
     translate_error,
 )
 from kg_memory.runtime.driver import CLOSED
-from kg_memory.runtime.effects import Call, both, in_thread
+from kg_memory.runtime.effects import Call, both, in_thread, work_on
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.runtime.lifecycle import renew_in_children
 
@@ -50,8 +50,6 @@ QUERY_PLANS = 64
 different queries; with the default size of 25 each would be planned again every time."""
 ANSWERED_IN = 5.0
 """Seconds in which a replica answers a read, else the primary does: it may be frozen."""
-MANY_VALUES = 200
-"""The items of a query's lists from which an event loop has them encoded in a thread: 1,000 vectors take 0.2 s."""
 ADVICE = "check that the server runs and the URL is right, then try again"
 
 
@@ -117,9 +115,8 @@ class Database:
 
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
-        encode = partial(query_command, key, cypher, params, write=write)
-        is_long = sum(len(value) for value in params.values() if isinstance(value, list)) > MANY_VALUES
-        words = (yield in_thread(encode)) if is_long else encode()
+        values = sum(len(value) for value in params.values() if isinstance(value, list))
+        words = yield from work_on(values, partial(query_command, key, cypher, params, write=write))
         rows: list[Row] | None = yield from self._route(
             key,
             lambda server, asking, replicas: server.call(

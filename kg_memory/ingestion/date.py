@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact
 from kg_memory.ingestion.state import Draft, Update
-from kg_memory.runtime.effects import work_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, local_time, micros, parse_period
@@ -40,10 +39,10 @@ _BEGINS = re.compile(
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
     """Give each fact its interval: the model's dates where they are dates, else those that its words name."""
+    yield from ()  # a flow as all steps are, though it asks for nothing
     if draft.episode.is_declared:
         return {}  # their dates are those that were declared
-    dated = yield from work_if(draft.episode.is_long, lambda: date_facts(draft.facts, draft.episode, settings))
-    return {"facts": dated}
+    return {"facts": date_facts(draft.facts, draft.episode, settings)}
 
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:

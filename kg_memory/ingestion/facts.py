@@ -34,7 +34,7 @@ from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import PREDICATES
 from kg_memory.llm.prompts.answers import CanonicalPredicate, ExtractedFact
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import read, read_once, work_if
+from kg_memory.runtime.effects import read, read_once
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import parse_period
@@ -95,9 +95,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
         readings, left_out = locate_readings(draft)
     sentences = {predicate_name(reading.fact.predicate): reading.fact.sentence for reading in reversed(readings)}
     meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
-    stated, refused = yield from work_if(
-        draft.episode.is_long, lambda: state_facts(draft, readings, meanings, settings)
-    )
+    stated, refused = state_facts(draft, readings, meanings, settings)
     dropped = tuple(dict.fromkeys((*draft.dropped, *left_out, *refused)))
     return {"facts": stated, "predicates": learned, "dropped": dropped}
 

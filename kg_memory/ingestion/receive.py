@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from functools import partial
 from reprlib import repr as short
 from typing import Any
 
@@ -19,11 +18,11 @@ from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.interrupted import READER, REFUSED, count_interruption
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, words_of
-from kg_memory.ingestion.records import LONG_CONTENT, EpisodeRecord, Piece, PreviousMessage
-from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.records import EpisodeRecord, Piece, PreviousMessage
+from kg_memory.ingestion.state import Draft, Update, spare_loop
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import encode_labels, read_labels
-from kg_memory.runtime.effects import now, read, work_if, write
+from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
 from kg_memory.temporal.interval import iso, local_time, split_local
@@ -68,8 +67,8 @@ def after_receive(state: Row) -> str:
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
     """Save a *given* episode to be read later, and return what `receive` adds to it."""
-    update = yield from _save(Draft.of(given), settings, reading=False)
-    return update
+    draft = Draft.of(given)
+    return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
@@ -89,8 +88,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     reread = draft.retry_from is not None
     # An input without a date keeps the date of its first try.
     state = {**draft.given, "namespace": draft.namespace} | ({"at": draft.episode.at_iso} if reread else {})
-    apart = len(str(state.get("content"))) > LONG_CONTENT
-    episode = yield from work_if(apart, lambda: validate_episode(state, settings, created_at))
+    episode = validate_episode(state, settings, created_at)
     saved, before = yield from _store(episode, settings, state, reading=reading)
     finished = saved["status"] in FINISHED
     interrupted = 0
@@ -119,7 +117,7 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         "answers": dict(zip(saved["answers"][::2], saved["answers"][1::2], strict=True)),
         "forgotten": saved["forgotten"],
         "previous": _previous_messages(before[: settings.previous_messages]),
-        "pieces": (yield from work_if(episode.is_long, lambda: _pieces_to_read(episode, settings))),
+        "pieces": _pieces_to_read(episode, settings),
         "entities": (),
         "facts": (),
     }
@@ -138,8 +136,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
     needed = [*based_on, *([saved_id] if saved_id is not None else [])]
     while True:
         before, after = yield from _read_neighbours(episode, settings)
-        index = partial(index_words, columns, before, after)
-        lengths, postings = yield from work_if(episode.is_long, index)
+        lengths, postings = index_words(columns, before, after)
         around = [neighbour["id"] for neighbour in (*before, *after)]
         rows = yield from write(
             queries.SAVE_EPISODE,

@@ -61,11 +61,6 @@ class EpisodeRecord:
         return self.speaker if name_of_speaker(self.speaker) else None
 
     @property
-    def is_long(self) -> bool:
-        """Whether each pass over it is made in a thread, where an event loop runs."""
-        return len(self.content) > LONG_CONTENT
-
-    @property
     def line(self) -> str:
         """The episode as one line of conversation (Zep 2.1: ``speaker: utterance``); declared facts as sentences."""
         if self.is_declared:

@@ -22,6 +22,7 @@ from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import (
     JSON,
+    LONG_CONTENT,
     NO_GROUNDS,
     NOT_RECEIVED,
     Comparison,
@@ -43,7 +44,7 @@ from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.models.ontology import FactType
 from kg_memory.runtime.caches import GraphCache
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
-from kg_memory.runtime.effects import Ask, Prompt, ask, without_model, write
+from kg_memory.runtime.effects import Ask, Prompt, ask, in_threads, without_model, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import weekday
@@ -206,9 +207,15 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
     def run(values: Row, settings: Settings) -> Flow[Update]:
         draft = Draft.of(values)
         flow = step(draft, settings)
-        return (yield from (without_model(flow) if draft.episode.is_declared else flow))
+        return (yield from spare_loop(draft, without_model(flow) if draft.episode.is_declared else flow))
 
     return run
+
+
+def spare_loop(draft: Draft, flow: Flow[Update]) -> Flow[Update]:
+    """Return *flow* so that it does not hold up an event loop, however long the episode of *draft* is."""
+    content = draft.episode.content or str(draft.given.get("content"))
+    return in_threads(flow) if len(content) > LONG_CONTENT else flow
 
 
 _INPUT = get_type_hints(IngestionInput, include_extras=True)

@@ -28,7 +28,7 @@ from kg_memory.llm.retry import (
     with_retries,
     within,
 )
-from kg_memory.runtime.effects import Call, Vector
+from kg_memory.runtime.effects import Call, Vector, work_on
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.lifecycle import PerLoop
 
@@ -277,7 +277,7 @@ class ReliableEmbeddings(Embeddings):
             raise make_error(
                 f"the embedding model {vector_model_name(self.model)}", failure, remedies
             ) from failure.cause
-        return to_unit_vectors(vectors, texts)
+        return (yield from work_on(len(texts), partial(to_unit_vectors, vectors, texts)))
 
 
 def prepare_text(text: str) -> str:

@@ -36,6 +36,7 @@ from kg_memory.runtime.effects import (
     both,
     call,
     in_thread,
+    work_on,
 )
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, run
 from kg_memory.runtime.lifecycle import renew_in_children
@@ -144,7 +145,7 @@ class Embedder:
                 )
             else:
                 embedded = yield from call(model, "embed_documents", missing)
-            vectors |= self._learn(missing, role, embedded)
+            vectors |= yield from work_on(len(missing), partial(self._learn, missing, role, embedded))
         return [vectors[text] for text in texts]
 
     embed, aembed = both(embed_flow)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from itertools import islice
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
@@ -35,6 +35,8 @@ class Prompt(Generic[Answer]):
     answer: type[Answer]
 
 
+MANY = 200
+"""The items that take too long for an event loop to work on them itself: to write 1,000 vectors as text takes 0.2 s."""
 Meter = Callable[[Usage], None]
 
 
@@ -240,9 +242,38 @@ def work(task: Callable[[], T]) -> Flow[T]:
     return done
 
 
-def work_if(long: bool, task: Callable[[], T]) -> Flow[T]:  # noqa: FBT001 - a condition, as of `read_if`
-    """`work` where *task* takes *long*; do it at once where it does not."""
-    return (yield from work(task)) if long else task()
+def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
+    """Do *task*, which is on *count* items, and return what it returns; where they are many, as `work` does."""
+    return (yield in_thread(task)) if count > MANY else task()
+
+
+def in_threads(flow: Flow[T]) -> Flow[T]:
+    """Run *flow*, which computes for long, with its code between effects in threads; an event loop goes on meanwhile.
+
+    So run the flows that it runs side by side.
+    """
+    advance = partial(_advance, flow.send, None)
+    try:
+        while True:
+            has_ended, value = yield in_thread(advance)
+            if has_ended:
+                return value  # type: ignore[no-any-return]
+            if isinstance(value, Every):
+                value = replace(value, flows=tuple(map(in_threads, value.flows)))
+            try:
+                advance = partial(_advance, flow.send, (yield value))
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                advance = partial(_advance, flow.throw, error)
+    finally:
+        flow.close()
+
+
+def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
+    """Return whether the flow has ended, and what it returned, or its next effect."""
+    try:
+        return False, resume(answer)
+    except StopIteration as stop:
+        return True, stop.value
 
 
 def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:

@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.ingestion import date, extract, facts, receive, resolve
+from kg_memory.ingestion import date, dedupe, extract, facts, invalidate, receive, resolve, save
 from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, MOST_VALUES, measure_depth
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
@@ -105,14 +105,20 @@ def test_a_record_of_too_many_values_is_refused(memory, namespace) -> None:
     assert memory.stats(namespace=namespace).episodes == 0
 
 
-@pytest.mark.parametrize("step", ["validate_episode", "_pieces_to_read", "state_facts", "date_facts"])
-def test_a_long_message_is_worked_on_beside_the_event_loop(memory, namespace, monkeypatch, step) -> None:
-    module = next(one for one in (receive, facts, date) if hasattr(one, step))
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (receive, "validate_episode"), (receive, "_pieces_to_read"), (extract, "_apply"), (resolve, "resolve_all"),
+        (facts, "state_facts"), (date, "date_facts"), (dedupe, "_mark_duplicates"), (invalidate, "revise_beliefs"),
+        (save, "_fact_rows"),
+    ],
+)  # fmt: skip
+def test_a_long_message_is_worked_on_beside_the_event_loop(memory, namespace, monkeypatch, module, step) -> None:
     work, threads = getattr(module, step), list[int]()
 
-    def watched(*given: Any) -> Any:
+    def watched(*given: Any, **named: Any) -> Any:
         threads.append(threading.get_ident())
-        return work(*given)
+        return work(*given, **named)
 
     monkeypatch.setattr(module, step, watched)
 
