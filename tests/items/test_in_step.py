@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.errors import QueryError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.schema import MEMORY
 from kg_memory.runtime.effects import Query, Reads, in_step, make_once, read, read_once
@@ -61,35 +60,12 @@ def test_nothing_is_asked_for_nothing():
     assert run(in_step([counting()]), pytest.fail) == [0]
 
 
-ONE = ("RETURN $x AS x, [1, 'a', null] AS list, {a: 1.5} AS map", {"x": "\"'\\`$ 日本"})
 MISSING = ("MATCH (n:None) RETURN n.x AS x", {})
-
-
-@pytest.fixture
-def key(database, namespace):
-    made = graph_key(namespace)
-    database.query(made, "CREATE (:N {x: 1})", {}, write=True)
-    yield made
-    database.delete(made)
-
-
-async def test_queries_in_one_round_trip_answer_as_each_alone_does(database, key):
-    asked = [ONE, MISSING, ONE, ("MATCH (n:N) RETURN n.x AS x", {})]
-    alone = [database.query(key, *each, write=False) for each in asked]
-    assert database.read_all(key, asked) == await database.aread_all(key, asked) == alone
 
 
 async def test_on_a_missing_graph_all_are_without_rows(database):
     assert database.read_all("kg:none-such", [MISSING, MISSING]) == [[], []]
     assert await database.aread_all("kg:none-such", [MISSING]) == [[]]
-
-
-async def test_a_refused_one_is_an_error_as_it_is_alone(database, key):
-    with pytest.raises(QueryError, match="refused"):
-        database.read_all(key, [ONE, ("RETURN nonsense(", {})])
-    with pytest.raises(QueryError, match="refused"):
-        await database.aread_all(key, [("RETURN toInteger({})", {}), ONE])
-    assert database.read_all(key, [ONE])[0][0]["map"] == {"a": 1.5}
 
 
 async def test_a_driver_reads_together_also_what_was_deleted_meanwhile(driver, database, namespace):
