@@ -96,13 +96,6 @@ def test_any_string_is_a_namespace_and_no_two_see_each_other(database, namespace
     assert listed >= {item for item in named if not graph_key(item).startswith("kg:#")}
 
 
-def test_a_deleted_namespace_is_gone(database, namespace):
-    database.query(graph_key(namespace), "CREATE (:Own)", {}, write=True)
-    assert namespace in database.namespaces()
-    database.delete(graph_key(namespace))
-    assert namespace not in database.namespaces()
-
-
 @pytest.fixture(params=["sync", "async"])
 def query(request: pytest.FixtureRequest) -> Query:
     """Run a query on a database, in either form."""

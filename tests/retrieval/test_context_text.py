@@ -37,12 +37,3 @@ def test_it_can_be_copied_and_sent_elsewhere(copied) -> None:
         (LINE,),
         (LEFT,),
     )
-
-
-def test_an_empty_one_knows_that_it_found_nothing() -> None:
-    assert (Context().results, Context().tokens, Context().lines, Context().left_out) == (
-        SearchResults(question=""),
-        0,
-        (),
-        (),
-    )

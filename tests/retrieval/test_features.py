@@ -11,12 +11,11 @@ from kg_memory.contrib.variants.rerankers import ByTrust
 from kg_memory.contrib.variants.zep import ByDistance, ByMentions
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.ranking import Features, Instants, QuestionView
-from kg_memory.retrieval.recipe import DEFAULT, ByRecency
-from kg_memory.retrieval.rerank import features_of, read_features, rerank
-from kg_memory.runtime.effects import Reads, read, write
+from kg_memory.retrieval.recipe import ByRecency
+from kg_memory.retrieval.rerank import features_of, read_features
+from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk
-from tests.retrieval.findings import take
 
 NOW = 1_720_000_000_000_000
 INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": 2 * NOW, "unreviewed": False}
@@ -126,34 +125,6 @@ def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
     assert hops["communities"] == {"The sisters": 1, "Nobody": None}
     assert hops["episodes"]["Rainy, but I like it."] == 2
     assert hops["episodes"]["Mia works at Acme, I hear."] == 0
-
-
-def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> None:
-    ids = known(grouped)
-    hits: Any = {
-        kind: {"words": [[id_, 1.0] for id_ in ids[kind].values()], "meaning": [], "graph": []} for kind in KINDS
-    }
-    trips: list[Any] = []
-
-    def perform(effect: Any) -> Any:
-        trips.append(effect)
-        return grouped.driver.run(once(effect), grouped.namespace)
-
-    steps = ("mentions", "recency", "use", "confidence", "trust", "diversity")
-    recipe = DEFAULT.with_(rerankers=[{"by": each} for each in steps], kinds=KINDS)
-    state: Any = {
-        "question": "?", "instants": INSTANTS, "time": {"believed_at": "2024-01-01", "reading": "now"}, "past": False,
-        "named": [], "relevance": None, "hits": hits, "recipe": recipe, "explain": True,
-    }  # fmt: skip
-    found = take(rerank, state, perform)
-    assert [type(each) for each in trips] == [Reads, Reads, Reads]
-    for kind in KINDS:
-        assert sorted(name for name, _ in found["ranked"][kind]) == sorted(ids[kind].values())
-        scores = [score for _, score in found["ranked"][kind]]
-        assert scores == sorted(scores, reverse=True)
-        assert 0 <= scores[-1] <= scores[0] <= 1
-    told_steps = {tuple(step for step, _ in each) for each in found["stages"]["facts"].values()}
-    assert told_steps == {("fused", *steps)}
 
 
 @pytest.mark.parametrize("name", ["mentions", "distance", "recency", "use", "trust", "diversity"])

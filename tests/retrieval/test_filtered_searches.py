@@ -125,13 +125,6 @@ def test_nothing_that_does_not_pass_comes_through(memory, stored, where, recipe)
     assert wrong(found, stored, where) == []
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_all_recipes_keep_to_simple_and_to_joined_filters(memory, stored, recipe):
-    for where in ({"thread": "t1"}, {"$or": [{"speaker": "Bob"}, {"name": "Oslo"}]}, {"$not": {"speaker": "Ann"}}):
-        found = memory.search(QUESTION, namespace=NAMESPACE, where=where, recipe=recipe, limit=50)
-        assert wrong(found, stored, where) == []
-
-
 @settings(max_examples=15, deadline=None)
 @given(where=FILTERS)
 def test_all_facts_and_episodes_that_pass_are_found_where_there_are_few(memory, stored, where):

@@ -39,20 +39,6 @@ def test_an_id_named_twice_counts_once_at_its_best() -> None:
     assert ranks([("a", 1), ("b", 2), ("a", 3)]) == {"a": 1, "b": 2}
 
 
-def test_nan_is_worst() -> None:
-    assert [name for name, _ in sort_scores([("a", nan), ("b", -1e300), ("c", 0)])] == ["c", "b", "a"]
-    assert ranks([("b", nan), ("a", nan), ("c", 1)]) == {"c": 1, "a": 2, "b": 2}
-
-
-@given(FUSION)
-def test_the_result_is_the_union_each_once_best_first(fusion: list[tuple[list[tuple[str, float]], float]]) -> None:
-    fused = rrf([ranking for ranking, _ in fusion], [weight for _, weight in fusion])
-    names = [name for name, _ in fused]
-    assert sorted(names) == sorted({name for ranking, _ in fusion for name, _ in ranking})
-    scores = [score for _, score in fused]
-    assert scores == sorted(scores, reverse=True)
-
-
 @given(FUSION, st.randoms())
 def test_the_order_within_a_ranking_does_not_matter(fusion, random) -> None:  # type: ignore[no-untyped-def]
     rankings, weights = [ranking for ranking, _ in fusion], [weight for _, weight in fusion]
@@ -78,12 +64,6 @@ def test_a_decay_prefers_the_newer_and_keeps_within_its_bounds(score, one, other
     newer, older = sorted((one, other))
     assert score <= raise_by_age(score, older, rate) <= raise_by_age(score, newer, rate) <= 2 * score
     assert raise_by_age(score, -abs(one), rate) == raise_by_age(score, 0, rate)
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1e6), st.floats(0, 10))
-def test_of_two_as_old_the_better_stays_the_better(one, other, age, rate) -> None:  # type: ignore[no-untyped-def]
-    low, high = sorted((one, other))
-    assert raise_by_age(low, age, rate) <= raise_by_age(high, age, rate)
 
 
 def relative(rankings, weights):  # type: ignore[no-untyped-def]
@@ -112,14 +92,6 @@ def test_a_hit_counts_where_all_scores_are_equal() -> None:
     assert relative([[("z", 7.0)], [("a", 1.0), ("z", 1.0)]], [1, 1]) == [("z", 1.0), ("a", 0.5)]
     assert relative([[("a", 0.1)] * 3, []], [1, 1]) == [("a", 0.5)]
     assert relative([], []) == relative([[]], [1]) == relative([[]], [0]) == []
-
-
-@given(FUSION)
-def test_relative_scores_are_of_all_each_once_best_first_from_0_to_1(fusion) -> None:  # type: ignore[no-untyped-def]
-    fused = relative([ranking for ranking, _ in fusion], [weight for _, weight in fusion])
-    assert sorted(names(fused)) == sorted({name for ranking, _ in fusion for name, _ in ranking})
-    assert fused == sort_scores(fused)
-    assert all(0 <= score <= 1 + 1e-9 for _, score in fused)
 
 
 @given(FUSION, st.floats(0.5, 100), st.floats(-100, 100))
@@ -176,11 +148,6 @@ def test_what_ranked_first_before_is_held_near_the_front(order, length) -> None:
     places = names(hold(now, before))
     assert all(places.index(name) < SPREAD * (place + 1) for place, (name, _) in enumerate(before))
     assert places[: SPREAD - 1] == names(now)[: SPREAD - 1]
-
-
-@given(RANKED, PAIRS)
-def test_marginal_relevance_with_a_balance_of_1_is_the_order_of_relevance(ranking, pairs) -> None:  # type: ignore[no-untyped-def]
-    assert names(mmr(ranking, pairs, 1.0)) == names(sort_scores(ranking))
 
 
 @given(RANKED, SHARES, SHARE)

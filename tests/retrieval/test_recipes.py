@@ -200,9 +200,3 @@ def test_a_recipe_of_ones_own_is_the_same_as_a_value_and_as_a_name(told):
     by_value = told.search(QUESTION, namespace="recipes", recipe=FACTS)
     assert by_name.facts == by_value.facts
     assert told.search(QUESTION, namespace="recipes", recipe=DEFAULT.with_(kinds=())).facts == ()
-
-
-def test_a_recipe_that_counts_nothing_finds_nothing(told):
-    nothing = DEFAULT.with_(**{kind: Weights(words=0, meaning=0, graph=0) for kind in KINDS})
-    found = told.search(QUESTION, namespace="recipes", recipe=nothing)
-    assert not any(getattr(found, kind) for kind in KINDS)

@@ -60,8 +60,6 @@ def test_a_question_without_a_time_is_about_now_and_costs_no_query() -> None:
 
 PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = {
     "as_of": ({"as_of": "2019"}, (us(2019, 1, 1), us(2019, 1, 1) + 1, NOW), "what was so at 2019-01-01", True),
-    "as_of in words": ({"as_of": "last March"}, (us(2024, 3, 1), us(2024, 3, 1) + 1, NOW), "at 2024-03-01", True),
-    "as_of in Chinese": ({"as_of": "上个月"}, (us(2024, 4, 1), us(2024, 4, 1) + 1, NOW), "at 2024-04-01", True),
     "as_of a datetime": (
         {"as_of": datetime(2019, 5, 1, 9, tzinfo=UTC)}, (us(2019, 5, 1, 9), us(2019, 5, 1, 9) + 1, NOW),
         "what was so at 2019-05-01 09:00 UTC", True,
@@ -69,9 +67,6 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = 
     "as_of now": ({"as_of": "now"}, (NOW, NOW + 1, NOW), "what is so now", False),
     "as_of the future": ({"as_of": "2030"}, (us(2030, 1, 1), us(2030, 1, 1) + 1, NOW), "at 2030-01-01", False),
     "during": ({"during": "2019"}, (us(2019, 1, 1), us(2020, 1, 1), NOW), "from 2019-01-01 until 2020-01-01", True),
-    "during two": (
-        {"during": ["2019", "last March"]}, (us(2019, 1, 1), us(2024, 3, 1), NOW), "until 2024-03-01", True,
-    ),
     "since": ({"during": ["2019", None]}, (us(2019, 1, 1), OPEN_END + 1, NOW), "what was so from 2019-01-01 on", False),
     "until": ({"during": [None, "2019"]}, (OPEN_START, us(2019, 1, 1), NOW), "what was so until 2019-01-01", True),
     "until now": (
@@ -82,7 +77,6 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = 
         {"believed_at": "yesterday"}, (NOW, NOW + 1, us(2024, 5, 14)),
         "what is so now, as it was believed at 2024-05-14", True,
     ),
-    "believed_at in Chinese": ({"believed_at": "去年"}, (NOW, NOW + 1, us(2023, 1, 1)), "believed at 2023-01-01", True),
     "both clocks": (
         {"as_of": "2019", "believed_at": "2023"}, (us(2019, 1, 1), us(2019, 1, 1) + 1, us(2023, 1, 1)),
         "what was so at 2019-01-01, as it was believed at 2023-01-01", True,
@@ -122,15 +116,10 @@ def test_what_was_believed_then_may_be_asked_with_words_about_the_world() -> Non
     [
         ({"as_of": "2019", "during": "2019"}, "must not both be set; leave one out"),
         ({"as_of": "soon"}, "as_of must be a time, got 'soon'"),
-        ({"believed_at": ""}, "believed_at must be a time, got ''"),
-        ({"during": ["2019"]}, "during must be two times"),
         ({"during": ["2020", "2019"]}, "must end after it begins"),
         ({"during": ["2019", "2019"]}, "must end after it begins"),
         ({"during": ["2019", "2020", "2021"]}, "during must be two times, or one period such as '2019'"),
         ({"during": {"2019", "2020"}}, "during must be two times"),
-        ({"during": 7}, "during must be two times"),
-        ({"as_of": 7}, "as_of must be .*, got 7"),
-        ({"as_of": float("nan")}, "as_of must be .*, got nan"),
     ],
 )
 def test_a_parameter_that_is_no_time_is_an_error(given_, message) -> None:
