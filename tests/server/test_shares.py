@@ -21,7 +21,7 @@ from kg_memory.contrib.server.keys import KeyRing
 from kg_memory.contrib.server.problems import STATUSES
 from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.wire import translate_error
-from kg_memory.runtime import lifecycle
+from kg_memory.runtime import driver
 from tests.server.conftest import Serving
 from tests.waiting import until
 
@@ -150,9 +150,9 @@ def test_nothing_is_hidden_after_a_jump_of_the_clock(client, offline, monkeypatc
     http, root = client("admin"), "/v1/namespaces/jump"
     real = time.time_ns
     fact = {"subject": "Ann", "predicate": "KNOWS"}
-    monkeypatch.setattr(lifecycle.time, "time_ns", lambda: real() + 24 * HOUR * 1000)
+    monkeypatch.setattr(driver.time, "time_ns", lambda: real() + 24 * HOUR * 1000)
     http.post(f"{root}/facts", json={**fact, "object": "Bob"})
-    monkeypatch.setattr(lifecycle.time, "time_ns", real)
+    monkeypatch.setattr(driver.time, "time_ns", real)
     http.post(f"{root}/facts", json={**fact, "object": "Cid"})
     http.post(f"{root}/episodes", json={"content": "I live in Bergen.", "speaker": "Ann"})
     listed = http.get(f"{root}/facts").json()["items"]
