@@ -37,7 +37,6 @@ from kg_memory.temporal.policy import (
     COMPATIBLE,
     CONTRADICTIONS,
     ConflictPolicy,
-    Verdict,
     fact_in_question,
     to_ruling,
 )
@@ -149,12 +148,13 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
         _check_seen(stored, request.seen)
-        if stored.kind == "retracted":
+        kind: VerdictKind = stored.row["kind"]
+        if kind == "retracted":
             raise InputError(f"{stored.id!r} retracts a fact: undo it, or retract the fact again")
         pending = fact_in_question(history.verdicts[stored.id], history.statements_by_fact())
         if request.choice == "reject":
             return refuse(stored.state, pending, time)
-        accepted = rule(stored.state, to_ruling(request.edit.kind(stored.kind)))
+        accepted = rule(stored.state, to_ruling(request.edit.kind(kind)))
         return _edit(accepted, pending, request.edit.dates(time), history)
 
     note = Note(request.choice, request.by, request.reason)
@@ -302,7 +302,7 @@ def replace_fact(
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
-    judged = stored.created_at >= saved_at and not stored.decisions  # by the reading of the episode itself
+    judged = stored.row["created_at"] >= saved_at and not stored.decisions  # by the reading of the episode itself
     before = rule(stored.state, "both") if judged else stored.state
 
     def next_state(verdict: StoredVerdict, history: History, time: int) -> VerdictState:
@@ -341,6 +341,5 @@ def _find_or_make(
     stored = yield from find_verdict(id_)
     if stored is not None:
         return stored, False
-    time = yield from now()
-    verdict = Verdict(one, existing, "both", one)
-    return StoredVerdict(verdict, VerdictState("both"), (), id_, kind, 1.0, reason, time), True
+    row = {"id": id_, "kind": kind, "confidence": 1.0, "reason": reason, "created_at": (yield from now())}
+    return StoredVerdict({**row, "new": one, "known": existing, "holds": "new", "ruling": "both"}), True

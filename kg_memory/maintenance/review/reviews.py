@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from operator import itemgetter
 from typing import Self, get_args
 
 from kg_memory.errors import InputError, NotFound
@@ -13,7 +12,7 @@ from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.invalidate import read_history, to_verdict
 from kg_memory.ingestion.records import pick
-from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling, VerdictKind
+from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
@@ -26,7 +25,8 @@ _LEAST_PAGE, _MOST_PAGE = 100, 500
 """The least and the most waiting verdicts that are read at once."""
 _KINDS = [*CONTRADICTIONS, "admission"]
 """The kinds of verdicts that wait for a person."""
-_STORED = itemgetter("id", "kind", "confidence", "reason", "created_at")
+_STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "ruling")
+"""The columns with which a new verdict is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +50,39 @@ class VerdictState:
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A verdict as it is stored, with the rows of the decisions about it, earliest first."""
+    """The row of a verdict, and the rows of the decisions about it, earliest first."""
 
-    verdict: Verdict
-    state: VerdictState
-    decisions: tuple[Row, ...]
-    id: str
-    kind: VerdictKind
-    confidence: float
-    reason: str
-    created_at: int
+    row: Row
+    decisions: tuple[Row, ...] = ()
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
         """Return the verdict of a row with `verdict` and `decisions`."""
-        stored = row["verdict"]
-        verdict, state, decisions = to_verdict(stored), VerdictState.from_row(stored), tuple(row["decisions"])
-        return cls(verdict, state, decisions, *_STORED(stored))
+        return cls(row["verdict"], tuple(row["decisions"]))
 
     def to_row(self) -> Row:
         """Return it as it is stored, without what decisions change."""
-        own = {"id": self.id, "kind": self.kind, "confidence": self.confidence, "reason": self.reason}
-        holds = "known" if self.verdict.preferred == self.verdict.existing else "new"
-        ends = {"new": self.verdict.new, "known": self.verdict.existing}
-        return {**own, **ends, "holds": holds, "ruling": self.state.ruling}
+        return {name: self.row[name] for name in _STORED}
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return str(self.row["id"])
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict as rules take it."""
+        return to_verdict(self.row)
+
+    @property
+    def state(self) -> VerdictState:
+        """The part that decisions change."""
+        return VerdictState.from_row(self.row)
 
     @property
     def facts(self) -> tuple[str, str]:
         """The ids of the two facts."""
-        return self.verdict.new, self.verdict.existing
+        return self.row["new"], self.row["known"]
 
 
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
@@ -187,7 +191,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
     """Return the times of a fact that was never believed, as a belief: those of its last statement."""
     last = history.last_statement(fact)
-    judged = min(stored.created_at for stored in verdicts if fact in stored.facts)
+    judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
     dates = pick(last, "valid_at", "invalid_at", "precision", "end_precision", "trust")
     return {**dates, "known_from": last.begin, "created_at": judged, "expired_at": judged, "reviewed": False}
 
@@ -196,15 +200,11 @@ def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -
     existing = next((fact for fact in stored.facts if fact != pending), pending)
     decisions = tuple(rows.to_decision(row) for row in stored.decisions)
     return Review(
-        id=stored.id,
-        kind=stored.kind,
-        ruling=stored.state.ruling,
-        confidence=stored.confidence,
-        reason=stored.reason,
+        **{name: stored.row[name] for name in ("id", "kind", "ruling", "confidence", "reason")},
         pending=facts[pending],
         existing=facts[existing],
         preferred=stored.verdict.preferred,
-        created_at=rows.to_datetime(stored.created_at),
+        created_at=rows.to_datetime(stored.row["created_at"]),
         decisions=decisions,
         decided_by=decisions[-1].by if decisions else "auto",
         decided_at=decisions[-1].at if decisions else None,
