@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from kg_memory.errors import InputError, NotFound
+from kg_memory.errors import DatabaseUnavailable, InputError, NotFound
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
@@ -20,7 +20,6 @@ from kg_memory.maintenance.identities.move import (
     Move,
     Whole,
     entity_row,
-    give_up,
     move_all,
     names_with,
     read_wholes,
@@ -57,7 +56,7 @@ def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str
     for source in sources:
 
         def plan(time: int, source: str = source) -> Flow[Move]:
-            one, second = yield from _read_both(target, source)
+            one, second = yield from _read_all(target, source)
             id_ = identity_id(namespace, target, source, time)
             return _plan_merge(_identity(id_, "merge", by, reason, time), one, second, time, None)
 
@@ -95,13 +94,9 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
 
     def plan(time: int) -> Flow[Move]:
         about = _ends(row)
-        one, second = yield from _read_both(about["one"], about["other"])
-        kept = {
-            **identity,
-            **_identity(identity["id"], "doubt", by, reason, time),
-            "created_at": identity["created_at"],
-        }
-        return _plan_merge(kept, one, second, time, "waiting")
+        one, second = yield from _read_all(about["one"], about["other"])
+        decided = {**identity, "state": "done", **_author(by, reason, time)}
+        return _plan_merge(decided, one, second, time, "waiting")
 
     return (yield from _carry_out(plan))
 
@@ -119,11 +114,11 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
     state = "waiting" if identity["kind"] == "doubt" else "undone"
 
     def plan(time: int) -> Flow[Move]:
-        undone = {"state": state, "undone_by": _storable(by), "undone_at": time, "undone_reason": _storable(reason)}
         wholes = yield from _read_all(*about.values())
-        move = Move({**identity, **undone}, wholes, time, before="done")
+        undone = {**identity, "state": state, **_author(by, reason, time, "undone_")}
+        move = Move(undone, wholes, time, before="done")
         if identity["kind"] == "split":
-            if len(wholes) < 2:
+            if len(about) < 2:
                 raise InputError(f"{decision!r} cannot be undone: one of the two was merged or forgotten meanwhile")
             yield from plan_unsplit(move, (wholes[0], wholes[1]), row["moved"], policy, namespace)
         else:
@@ -149,25 +144,13 @@ def list_identities(
 
 def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
     """Return the decision of a row of `queries.IDENTITIES`."""
-    identity, ends = row["identity"], {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
-    second, latest = ends.get("other"), sentences or {}
-    about_other = latest.get(second.id, ()) if second else ()
+    ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
+    known = {name: value for name, value in row["identity"].items() if value is not None}
+    known |= {name: instant(known[name]) for name in ("created_at", "at", "undone_at") if name in known}
+    latest = [(sentences or {}).get(ends[role].id, ()) if role in ends else () for role in ("one", "other")]
+    fields = {name: value for name, value in known.items() if name in IdentityDecision.model_fields}
     return IdentityDecision(
-        id=identity["id"],
-        kind=identity["kind"],
-        state=identity["state"],
-        entity=ends["one"],
-        second=second,
-        facts=row["facts"],
-        confidence=identity["confidence"],
-        latest=(latest.get(ends["one"].id, ()), about_other),
-        created_at=rows.to_datetime(identity["created_at"]),
-        by=identity["by"],
-        at=None if identity["at"] is None else instant(identity["at"]),
-        reason=identity["reason"] or "",
-        undone_by=identity["undone_by"],
-        undone_at=None if identity["undone_at"] is None else instant(identity["undone_at"]),
-        undone_reason=identity["undone_reason"] or "",
+        **fields, entity=ends["one"], second=ends.get("other"), facts=row["facts"], latest=(latest[0], latest[1])
     )
 
 
@@ -205,16 +188,17 @@ def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
             row = yield from read_identity(move.identity["id"])
             facts = {moved["id"] for moved in row["moved"] if moved["role"] in ("subject", "object")}
             return to_decision({**row, "facts": len(facts)})
-    raise give_up(ATTEMPTS)
+    raise DatabaseUnavailable(f"gave up after {ATTEMPTS} write conflicts about the same entities; retry later")
 
 
 def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str, object]:
-    author = {"by": _storable(by), "at": time, "reason": _storable(reason)}
-    return {"id": id_, "kind": kind, "state": "done", **author, "created_at": time}
+    return {"id": id_, "kind": kind, "state": "done", **_author(by, reason, time), "created_at": time}
 
 
-def _storable(text: str) -> str:
-    return replace_unstorable(text)
+def _author(by: str, reason: str, time: int, prefix: str = "") -> dict[str, object]:
+    """Return who decides, when and why, in columns with a *prefix*."""
+    author = {"by": replace_unstorable(by), "at": time, "reason": replace_unstorable(reason)}
+    return {f"{prefix}{name}": value for name, value in author.items()}
 
 
 def _ends(row: Row) -> dict[str, str]:
@@ -225,15 +209,8 @@ def _ends(row: Row) -> dict[str, str]:
 
 def _read_all(*ids: str) -> Flow[list[Whole]]:
     wholes = yield from read_wholes(*ids)
-    if not wholes:
-        raise InputError("the entity was merged or forgotten meanwhile: look at it again")
-    return wholes
-
-
-def _read_both(one: str, second: str) -> Flow[list[Whole]]:
-    wholes = yield from _read_all(one, second)
-    if len(wholes) < 2:
-        raise InputError("one of the two was merged or forgotten meanwhile: look at them again")
+    if len(wholes) < len(ids):
+        raise InputError("the entity, or one of the two, was merged or forgotten meanwhile: look at it again")
     return wholes
 
 
@@ -285,10 +262,7 @@ def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[Identity
     """Keep the two of a doubt apart, or let it wait again. Errors: `InputError` where others were first."""
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}
-    if state == "apart":
-        fields |= {"by": _storable(by), "at": time, "reason": _storable(reason)}
-    else:
-        fields |= {"undone_by": _storable(by), "undone_at": time, "undone_reason": _storable(reason)}
+    fields |= _author(by, reason, time, "" if state == "apart" else "undone_")
     id_ = identity["id"]
     written = yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)
     if not written:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import to_terms
@@ -93,6 +92,12 @@ def _only_ends(statement: Row) -> bool:
     return bool(statement["valid_at"] == OPEN_START and statement["invalid_at"] <= statement["said_at"])
 
 
+LINKS = (("subjects", "Fact", "subject"), ("objects", "Fact", "object"), ("mentions", "Episode", "mention"))
+"""The kinds of links, the labels of what they lead to, and the roles under which they are kept."""
+WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "aliases") for way in ("out", "in"))
+"""The lists of links that are taken from an entity, and of those that are given to one."""
+
+
 @dataclass(slots=True)
 class Move:
     """The changes that one decision makes; `identity` is what is kept of it, and `before` its state until then."""
@@ -103,7 +108,7 @@ class Move:
     before: str | None = None
     created: list[Parameters] = field(default_factory=list)
     entities: list[Parameters] = field(default_factory=list)
-    links: dict[str, list[Parameters]] = field(default_factory=dict)
+    links: dict[str, list[Parameters]] = field(default_factory=lambda: {way: [] for way in WAYS})
     facts: list[Parameters] = field(default_factory=list)
     statements: list[Parameters] = field(default_factory=list)
     evidence: list[Parameters] = field(default_factory=list)
@@ -125,11 +130,11 @@ class Move:
 
     def take(self, kind: str, id_: str, entity: str) -> None:
         """Take a link of that *kind* from *entity*."""
-        self.links.setdefault(f"{kind}_out", []).append({"id": id_, "entity": entity})
+        self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def give(self, kind: str, id_: str, entity: str) -> None:
         """Give a link of that *kind* to *entity*."""
-        self.links.setdefault(f"{kind}_in", []).append({"id": id_, "entity": entity})
+        self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
         """Keep what is moved, for an undo."""
@@ -138,28 +143,10 @@ class Move:
 
     def write(self) -> Flow[bool]:
         """Write all of it; return whether that could be done, as nothing had changed meanwhile."""
-        kinds = ("subjects", "objects", "mentions", "aliases")
-        ways = [f"{kind}_{way}" for kind in kinds for way in ("out", "in")]
-        links = {way: self.links.get(way, []) for way in ways}
-        lists = ("created", "entities", "facts", "statements", "evidence", "moved", "about", "apart", "together")
-        rows = yield from write(
-            queries.MOVE,
-            identity=self.identity,
-            before=self.before,
-            now=self.now,
-            expected=list(map(Whole.expect, self.expected)),
-            verdicts=self.verdicts,
-            gone_facts=self.gone_facts,
-            gone=self.gone,
-            **{name: getattr(self, name) for name in lists},
-            **links,
-            **self.revision.to_parameters(),
-        )
+        parameters = {each.name: getattr(self, each.name) for each in fields(self)}
+        parameters |= {**parameters.pop("links"), **parameters.pop("revision").to_parameters()}
+        rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(Whole.expect, self.expected))})
         return bool(rows)
-
-
-LINKS = (("subjects", "Fact", "subject"), ("objects", "Fact", "object"), ("mentions", "Episode", "mention"))
-"""The kinds of links, the labels of what they lead to, and the roles under which they are kept."""
 
 
 def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = ()) -> None:
@@ -183,8 +170,3 @@ def names_with(names: Iterable[str], keys: Iterable[str]) -> list[str]:
     """Return those of *names* whose keys are among *keys*."""
     among = frozenset(keys)
     return [name for name in names if alias_key(name) in among]
-
-
-def give_up(attempts: int) -> DatabaseUnavailable:
-    """Return the error where others never stop writing about the same entities."""
-    return DatabaseUnavailable(f"gave up after {attempts} write conflicts about the same entities; retry later")

@@ -82,7 +82,7 @@ def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: Conflict
     seen = (times[episode] for episode in division.moving if episode in times)
     move.create(entity_row(id_, own, seen), key, request.type or whole.entity["type"], vector, move.now)
     for alias in sorted(set(map(alias_key, own))):
-        move.links.setdefault("aliases_in", []).append({"id": alias, "entity": id_})
+        move.give("aliases", alias, id_)
     if alias_key(own[0]) not in whole.aliases:
         move.identity["former_name"] = alias_key(own[0])  # nobody used it yet
     move.about = [{"role": "one", "id": whole.id}, {"role": "other", "id": id_}]
