@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import chain, repeat
 from typing import Any
 
 from kg_memory.communities.records import claim_refresh
@@ -17,6 +18,7 @@ from kg_memory.communities.records import log_failure as log_refresh_failure
 from kg_memory.errors import BudgetSpent, EmbeddingError, EpisodeAborted, InputError, KGMemoryError, ModelError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries.search import EPISODES_BY_ID
+from kg_memory.ingestion.declared import parse_content
 from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
 from kg_memory.ingestion.receive import accept, receive, validate_episode
 from kg_memory.ingestion.state import Draft, IngestionContext, on_values
@@ -29,7 +31,7 @@ from kg_memory.models.operations import AddResult, Dropped, StepUsage
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.caches import CachedAnswers
-from kg_memory.runtime.effects import now, read, run_graph
+from kg_memory.runtime.effects import embed, now, read, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import log_failure
 from kg_memory.temporal.interval import instant, iso_or_text, micros
@@ -65,6 +67,8 @@ class Tally:
         self.added: list[AddResult] = []
         self.waiting = 0
         """The number of episodes that are to be read later."""
+        self.unmapped: Iterator[tuple[str, ...]] = repeat(())
+        """What a mapping could not take from each of the records that are counted next."""
         self._total = total
         self._progress = progress
         self._new = self._facts = 0
@@ -72,6 +76,8 @@ class Tally:
 
     def count(self, added: AddResult) -> None:
         """Count one more."""
+        if unmapped := next(self.unmapped):
+            added = added.model_copy(update={"unmapped": unmapped})
         self.added.append(added)
         self.waiting += added.status is EpisodeStatus.WAITING
         self._new += added.new
@@ -160,12 +166,14 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
     return tally.added
 
 
-def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
+def read_inputs(
+    engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
+) -> Flow[None]:
     """Read dated inputs, window by window, and count each; those before one that is refused are read first.
 
     In an outage of a model all inputs are saved before the error is raised.
     """
-    window, states = Window(engine.settings.parallel), iter(states)
+    window, states = window or Window(engine.settings.parallel), iter(states)
     try:
         for state in states:
             try:
@@ -226,6 +234,9 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
     if not window:
         return
+    with suppress(InputError, EmbeddingError):  # an episode that cannot be read reports it in its turn
+        if texts := list(dict.fromkeys(chain.from_iterable(map(_declared_texts, window)))):
+            yield from embed(texts)
     reading = read_ahead(window, engine.settings, engine.driver.model)
     *others, last = yield from telemetry.span_flow("ahead", namespace, reading)
     for state in others:
@@ -233,6 +244,13 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
     result = yield from finish_received(engine, last)
     summaries = yield from _summarise(namespace)
     tally.count(result.model_copy(update={"steps": (*result.steps, summaries)}))
+
+
+def _declared_texts(state: State) -> Iterator[str]:
+    """Yield the names and sentences of a received episode that declares facts, which become vectors."""
+    if state["episode"].is_declared:
+        for fact in parse_content(state["episode"].content):
+            yield from (fact.subject, *fact.objects, fact.sentence)
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:

@@ -6,34 +6,25 @@ They pass the same steps as messages, and no model is asked. All rows are valida
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import chain
 from reprlib import repr as short
 from typing import Any, NamedTuple, TypedDict
 
-from kg_memory.errors import EpisodeAborted, InputError
+from kg_memory.errors import InputError
 from kg_memory.falkor.queries.premises import STORED
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_content, validate_fact
-from kg_memory.ingestion.interrupted import OUTAGES
+from kg_memory.ingestion.declared import DeclaredFact, to_content, validate_fact
 from kg_memory.ingestion.receive import validate_episode
-from kg_memory.ingestion.summarise import refresh
+from kg_memory.ingestion.windows import ROUNDS, Window
 from kg_memory.memory._verb import Engine
-from kg_memory.memory.adding import (
-    State,
-    Tally,
-    finish_received,
-    receive_input,
-    result_of_failure,
-    save_rest,
-    to_result,
-)
+from kg_memory.memory.adding import State, Tally, read_inputs, to_result
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.labels import read_labels
 from kg_memory.models.operations import AddResult
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import embed, now, read, run_graph, without_model, work
+from kg_memory.runtime.effects import read, run_graph, without_model, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant, iso_or_text
@@ -122,19 +113,17 @@ def declare_many(
     apply = None if mapping is None else (yield from _open_mapping(mapping))
     declarations = _validate_rows(rows, apply, engine)
     yield from check_premises(declarations)
-    refused = None
-    for start in range(0, len(declarations), WINDOW):
-        try:
-            refused = yield from declare_window(engine, declarations[start : start + WINDOW], namespace, tally)
-        except OUTAGES:
-            yield from save_rest(engine, (rest.state for rest in declarations[start + WINDOW :]), namespace)
-            raise
-        if refused is not None:
-            break
-    yield from without_model(refresh(since=0, before=(yield from now())))
-    if refused is not None:
-        raise refused
+    tally.unmapped = (declaration.unmapped for declaration in declarations)
+    yield from declare_states(engine, (declaration.state for declaration in declarations), namespace, tally)
     return tally.added
+
+
+def declare_states(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
+    """Add the episodes of declared facts, and count each; no model is asked, also not about summaries.
+
+    Errors: `InputError` for the first that cannot be saved, such as one whose source id is in use.
+    """
+    yield from without_model(read_inputs(engine, states, namespace, tally, Window(WINDOW // ROUNDS)))
 
 
 def add_record(
@@ -158,39 +147,6 @@ def add_record(
     declaration = _map_record(record, (yield from _open_mapping(mapping)), episode, engine)
     yield from check_premises([declaration])
     return (yield from _add_declaration(engine, declaration, namespace))
-
-
-def declare_window(
-    engine: Engine, window: Sequence[Declaration], namespace: str, tally: Tally
-) -> Flow[InputError | None]:
-    """Save each of *window*, then embed what they need at once, and let each pass the other steps.
-
-    One that ended the process too often is counted as failed. Return the error of the first that cannot be saved, such
-    as one whose source id is in use.
-    """
-    saved: list[State | AddResult] = []
-    refused = None
-    for declaration in window:
-        try:
-            saved.append((yield from receive_input(engine, declaration.state, namespace)))
-        except EpisodeAborted as error:
-            whole = {**declaration.state, "namespace": namespace}
-            saved.append((yield from result_of_failure(engine, whole, (yield from now()), error)))
-        except InputError as error:
-            refused = error
-            break
-    states = (state for state in saved if not isinstance(state, AddResult))
-    yield from embed(list(dict.fromkeys(chain.from_iterable(map(_texts, states)))))
-    for state, declaration in zip(saved, window, strict=False):
-        added = state if isinstance(state, AddResult) else (yield from finish_received(engine, state))
-        tally.count(added.model_copy(update={"unmapped": declaration.unmapped}))
-    return refused
-
-
-def _texts(state: State) -> Iterator[str]:
-    """Yield the names and sentences of a saved declaration, which become vectors."""
-    for fact in parse_content(state["episode"].content):
-        yield from (fact.subject, *fact.objects, fact.sentence)
 
 
 # Rows

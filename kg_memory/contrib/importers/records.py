@@ -20,7 +20,7 @@ from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.decide import replace_fact
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import State, Tally, add_inputs, date_input, read_episode, result_of_saving
-from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, declare_window
+from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, declare_states
 from kg_memory.memory.listing import belief_params, read_page, start_list
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, ImportResult
@@ -111,13 +111,6 @@ def _to_state(engine: Engine, record: Record) -> State:
 
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
     tally = Tally()
-    if window[0].is_fact:
-        declarations = [declaration_of(record.value, engine) for record in window]
-        yield from check_premises(declarations)
-        refused = yield from declare_window(engine, declarations, namespace, tally)
-        if refused is not None:
-            raise InputError(f"{window[len(tally.added)].place}: {refused}; what is in front of it was imported")
-        return tally.added
     taken: list[Record] = []
 
     def states() -> Iterator[State]:
@@ -125,7 +118,12 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
             taken.append(record)
             yield {**_to_state(engine, record), "namespace": namespace}
 
+    if window[0].is_fact:
+        yield from check_premises(declaration_of(record.value, engine) for record in window)
     try:
+        if window[0].is_fact:
+            yield from declare_states(engine, states(), namespace, tally)
+            return tally.added
         if read:
             return (yield from add_inputs(engine, states(), namespace, tally))
         for state in states():
