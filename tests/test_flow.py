@@ -142,23 +142,22 @@ def test_a_flow_is_sent_the_answers_to_its_effects_and_returns_its_value(drive, 
     assert drive(make()) == expected
 
 
-def test_an_error_that_the_flow_does_not_handle_reaches_the_caller(drive):
-    with pytest.raises(Failed, match="here"):
-        drive(fail("here"))
+def erring() -> Flow[int]:
+    yield 1
+    raise Failed("of its own")
 
 
-def test_an_error_of_the_flow_itself_reaches_the_caller(drive):
-    def flow() -> Flow[int]:
-        yield 1
-        raise Failed("of its own")
-
-    with pytest.raises(Failed, match="of its own"):
-        drive(flow())
-
-
-def test_the_first_error_in_the_order_of_the_flows_is_raised(drive):
-    with pytest.raises(Failed, match="first"):
-        drive(every([double(1), fail("first"), double(2), fail("second")]))
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: fail("here"), "here"),
+        (erring, "of its own"),
+        (lambda: every([double(1), fail("first"), double(2), fail("second")]), "first"),
+    ],
+)
+def test_an_error_that_the_flow_does_not_handle_reaches_the_caller_the_first_in_order(drive, make, message):
+    with pytest.raises(Failed, match=message):
+        drive(make())
 
 
 def test_a_pool_runs_every_flow_at_the_same_time():
@@ -255,65 +254,37 @@ def test_an_interruption_is_not_handed_to_the_flow():
         run(flow(), interrupted)
 
 
-def test_only_so_many_flows_run_at_once_on_an_event_loop():
-    running = most = 0
-
-    def waiting():
-        yield "wait"
-
-    async def perform(_: object) -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.001)
-        running -= 1
-
-    asyncio.run(arun(every([waiting() for _ in range(100)]), perform))
-    assert most == SIDE_BY_SIDE
-
-
-async def test_so_many_run_side_by_side_as_are_allowed_whatever_they_run_in_turn():
-    now = most = 0
-
-    async def perform(_: Any) -> None:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0.001)
-        now -= 1
-
-    def ask() -> Flow[None]:
-        yield "question"
-
-    await arun(every(every(ask() for _ in range(4)) for _ in range(6)), perform, 3)
-    assert most == 3
-
-
 @pytest.mark.parametrize("how", ["pooled", "async"])
-def test_no_more_run_at_once_than_is_asked_for(how):
-    running, most = [], []
+@pytest.mark.parametrize(
+    ("make", "allowed", "most"),
+    [
+        (lambda: every((double(number) for number in range(12)), 3), (), 3),
+        (lambda: every(every(double(number) for number in range(4)) for _ in range(6)), (3,), 3),
+        (lambda: every(double(number) for number in range(100)), (), SIDE_BY_SIDE),
+    ],
+    ids=["asked for", "allowed, whatever they run in turn", "at most"],
+)
+def test_no_more_run_at_once_than_is_asked_for(how, make, allowed, most):
+    running: list[Any] = []
+    seen: list[int] = []
 
-    def enter(effect):
+    def slow(effect: Any) -> Any:
         running.append(effect)
-        most.append(len(running))
-        time.sleep(0.01 if how == "pooled" else 0)
-
-    def slow(effect):
-        enter(effect)
+        seen.append(len(running))
+        time.sleep(0.01)
         running.remove(effect)
         return effect * 2
 
-    async def aslow(effect):
-        enter(effect)
-        await asyncio.sleep(0.01)
+    async def aslow(effect: Any) -> Any:
+        running.append(effect)
+        seen.append(len(running))
+        await asyncio.sleep(0.001)
         running.remove(effect)
         return effect * 2
 
-    several = every((double(number) for number in range(12)), 3)
     if how == "pooled":
-        with ThreadPoolExecutor(8) as pool:
-            found = run(several, slow, pool)
+        with ThreadPoolExecutor(*allowed or (most,)) as pool:
+            run(make(), slow, pool)
     else:
-        found = asyncio.run(arun(several, aslow))
-    assert found == [2 * number for number in range(12)]
-    assert max(most) == 3
+        asyncio.run(arun(make(), aslow, *allowed))
+    assert max(seen) == most

@@ -20,7 +20,6 @@ from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
     InputError,
-    SettingsError,
 )
 from kg_memory.memory._verb import Group
 from kg_memory.memory.facts import Facts
@@ -63,6 +62,10 @@ def test_a_message_is_remembered_and_told_of(verbs):
     assert added == AddResult(episode=added.episode, new=True, **told, steps=added.steps)
     again = verbs.add("I moved to Oslo.", speaker="Ann", at=AT, thread="t", source="chat", source_id="m1")
     assert (again.episode, again.new) == (added.episode, False)
+    found = verbs.search("Where does Ann live?", limit=1)
+    assert [each.sentence for each in found.facts] == ["Ann lives in Oslo"]
+    assert all(each.score is not None for each in (*found.facts, *found.entities, *found.episodes))
+    assert "Ann lives in Oslo" in verbs.context("Where does Ann live?", max_tokens=500)
     [fact] = verbs.facts.about("ann")
     assert (fact.objects, fact.valid_at, fact.sources[0].quote) == (("Oslo",), AT, "Oslo")
     [episode] = verbs.episodes.list()
@@ -74,20 +77,6 @@ def test_a_message_is_remembered_and_told_of(verbs):
     assert verbs.stats().model_dump(exclude={"waiting", "failed", "skipped", "communities"}) == {
         "messages": 1, "blocks": 0, "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0, "paused": False,
     }  # fmt: skip
-
-
-def test_what_was_remembered_is_found_and_told_as_a_context(verbs):
-    verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
-    verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
-    found = verbs.search("Where does Ann live?", limit=5)
-    assert isinstance(found, SearchResults)
-    assert [fact.sentence for fact in found.facts] == ["Ann lives in Paris"]
-    assert "I moved to Paris." in {each.content for each in found.episodes}
-    assert {each.name for each in found.entities} >= {"Ann"}
-    assert all(each.score is not None for each in (*found.facts, *found.entities, *found.episodes))
-    text = verbs.context("Where does Ann live?", max_tokens=500)
-    assert "Ann lives in Paris" in text
-    assert len(verbs.search("Where does Ann live?", limit=1).episodes) == 1
 
 
 def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, namespace):
@@ -104,12 +93,11 @@ def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, name
 
 
 def test_namespaces_are_listed_and_do_not_see_each_other(verbs, namespace):
-    verbs.add("I moved to Oslo.", speaker="Ann", namespace=f"{namespace} one")
-    verbs.add("I moved to Rome.", speaker="Ann", namespace=f"{namespace} two")
-    assert {f"{namespace} one", f"{namespace} two"} <= set(verbs.data.namespaces())
-    assert [each.objects for each in verbs.facts.about("Ann", namespace=f"{namespace} two")] == [("Rome",)]
-    found = verbs.search("Ann", namespace=f"{namespace} one")
-    assert {fact.objects for fact in found.facts} == {("Oslo",)}
+    for place in ("Oslo", "Rome"):
+        verbs.add(f"I moved to {place}.", speaker="Ann", namespace=f"{namespace} {place}")
+    assert {f"{namespace} Oslo", f"{namespace} Rome"} <= set(verbs.data.namespaces())
+    assert [each.objects for each in verbs.facts.about("Ann", namespace=f"{namespace} Rome")] == [("Rome",)]
+    assert {fact.objects for fact in verbs.search("Ann", namespace=f"{namespace} Oslo").facts} == {("Oslo",)}
 
 
 def test_many_are_added_in_their_order_with_progress(verbs):
@@ -231,32 +219,31 @@ def test_bad_input_is_a_clear_error_and_stores_nothing(verbs, memory, namespace,
     assert namespace not in memory.data.namespaces()
 
 
-async def test_it_is_a_context_manager_for_both(server, settings, namespace):
+async def test_sync_and_async_verbs_and_blocks_may_be_mixed(server, settings, namespace):
     settings = settings.with_(url=server.url)
     async with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
         await memory.aadd("I moved to Oslo.", speaker="Ann", namespace=namespace)
-        assert (await memory.astats(namespace=namespace)).facts == 1
+        await asyncio.to_thread(memory.add, "I know Bob.", speaker="Ann", namespace=namespace)
+        assert len(await memory.facts.aabout("Ann", namespace=namespace)) == 2
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        assert (await asyncio.to_thread(memory.stats, namespace=namespace)).facts == 1
+        assert (await asyncio.to_thread(memory.stats, namespace=namespace)).facts == 2
 
 
-async def test_sync_and_async_verbs_may_be_mixed_in_one_memory(memory, namespace):
-    await memory.aadd("I moved to Oslo.", speaker="Ann", namespace=namespace)
-    await asyncio.to_thread(memory.add, "I know Bob.", speaker="Ann", namespace=namespace)
-    assert len(await memory.facts.aabout("Ann", namespace=namespace)) == 2
-
-
-def test_it_embeds_its_own_database_in_a_folder_and_keeps_it(tmp_path, settings):
-    def opened() -> GraphMemory:
-        own = Settings(data_dir=tmp_path / "db", idle_seconds=0, merge_threshold=0.98, ask_threshold=0.6)
-        return GraphMemory.open(settings=own, model=Scripted(), embeddings=HashEmbeddings())
-
-    with opened() as memory:
-        memory.add("I moved to Oslo.", speaker="Ann")
-    with opened() as memory:
-        assert memory.stats().episodes == 1
-        assert memory.data.namespaces() == ["default"]
-    gone(tmp_path / "db")
+@pytest.mark.parametrize(("home", "folder"), [("data_dir", "."), ("xdg_data_home", "kg-memory/database")])
+def test_it_embeds_its_own_database_at_first_use_and_keeps_it(tmp_path, monkeypatch, home, folder):
+    monkeypatch.setattr("sys.platform", "linux")
+    folder, at = tmp_path / "db" / folder, tmp_path / "db"
+    named = {home: at if home == "data_dir" else str(at)}
+    own = Settings(**named, bin_dir=binaries.fetch().module.parent, idle_seconds=0)
+    memory = GraphMemory(own, model=Scripted(), embeddings=HashEmbeddings())
+    assert (isinstance(memory.driver, Driver), at.exists()) == (True, False), "to make one touches nothing"
+    memory.close()
+    for content in ("I moved to Oslo.", "I moved to Rome."):
+        with GraphMemory.open(settings=own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+            memory.add(content, speaker="Ann")
+            stored = memory.stats().episodes
+        gone(folder)
+    assert (stored, folder.is_dir()) == (2, True)
 
 
 def gone(folder: Path) -> None:
@@ -285,25 +272,3 @@ def test_a_memory_that_was_closed_stays_closed(verbs, memory):
     for verb, given in (("search", ("Oslo",)), ("add", ("I moved to Paris.",)), ("stats", ()), ("episodes.resume", ())):
         with pytest.raises(DatabaseClosed, match="was closed; open another"):
             attrgetter(verb)(verbs)(*given)
-
-
-def test_a_named_data_home_of_the_platform_holds_the_database(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.platform", "linux")
-    own = Settings(xdg_data_home=str(tmp_path), bin_dir=binaries.fetch().module.parent, idle_seconds=0)
-    with GraphMemory.open(settings=own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        assert memory.stats().episodes == 0
-    assert (tmp_path / "kg-memory" / "database").is_dir()
-    gone(tmp_path / "kg-memory" / "database")
-
-
-@pytest.mark.parametrize("given", [{"model": 7}, {"embeddings": 7}, {"url": "http://localhost"}])
-def test_what_cannot_be_opened_is_a_settings_error(given, server):
-    with pytest.raises(SettingsError):
-        GraphMemory.open(**{"url": server.url, "model": Scripted(), "embeddings": HashEmbeddings(), **given})
-
-
-def test_making_one_touches_nothing_until_it_is_used(tmp_path):
-    memory = GraphMemory(Settings(data_dir=tmp_path / "db"), model=Scripted(), embeddings=HashEmbeddings())
-    assert isinstance(memory.driver, Driver)
-    assert not (tmp_path / "db").exists()
-    memory.close()

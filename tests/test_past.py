@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.errors import InputError
-from kg_memory.memory.facts import MAX_CHAIN
 from kg_memory.models.graph import Change
 from tests.review import World, judging, told
 
@@ -48,6 +46,7 @@ VALID: dict[str, tuple[dict[str, Any], list[str]]] = {
     "from the first moment": ({"as_of": "2021"}, [OSLO]),
     "until the last": ({"as_of": "2021-12-31T23:59:59.999999"}, [OSLO]),
     "the next from its first": ({"as_of": datetime(2022, 1, 1, tzinfo=UTC)}, [PARIS]),
+    "chosen before the limit": ({"as_of": datetime(2021, 6, 1), "limit": 1}, [OSLO]),  # noqa: DTZ001 - naive is UTC
     "now": ({"as_of": "now"}, [OSLO]),
     "now, in Chinese": ({"as_of": "现在"}, [OSLO]),
     "in the future": ({"as_of": "2200-01-01"}, [OSLO]),
@@ -138,13 +137,10 @@ def test_what_has_no_date_is_known_from_when_it_was_said(world):
     assert sentences(world.facts.about("Ann", as_of="2021-05-13")) == []
     assert sentences(world.facts.about("Ann", as_of="2021-05-14")) == [OSLO]
     assert f"- {OSLO} (said on 14 May 2021)" in world.context("Oslo")
-
-
-def test_what_is_told_only_by_its_end_held_before_it(world):
-    world.add("I left Oslo until 2019-01-01.", speaker="Ann", at="2021-05-14")
-    assert sentences(world.facts.about("Ann", as_of="2018-12-31")) == [OSLO]
+    world.add("I left Paris until 2019-01-01.", speaker="Ann", at="2021-05-14")  # it held before its end
+    assert sentences(world.facts.about("Ann", as_of="2018-12-31")) == [PARIS]
     assert sentences(world.facts.about("Ann", as_of="2019-01-01")) == []
-    assert sentences(world.facts.about("Ann", during="2018")) == [OSLO]
+    assert sentences(world.facts.about("Ann", during="2018")) == [PARIS]
 
 
 # What waits for review is hidden
@@ -199,9 +195,6 @@ def test_history_is_of_that_relation_alone_and_keeps_to_its_limit(moved):
     assert moved.facts.history("Ann", "a'}) DETACH DELETE n // \x00\ud800") == []
     assert sentences(moved.facts.history("Ann", limit=2)) == [OSLO, "Ann knows Bob"]
     assert moved.facts.history("Ann", believed_at="2000-01-01") == []
-
-
-def test_history_knows_the_words_that_were_learned_in_the_namespace(moved):
     assert moved.facts.history("Ann", "kips at") == []
     moved.predicates.update("kips at", canonical="lives in")
     assert len(moved.facts.history("Ann", "Kips At")) == 3
@@ -298,29 +291,19 @@ def test_the_window_of_changes_is_half_open_and_on_the_clock_of_the_system(world
     assert len(world.facts.changes("today")) == len(world.facts.changes("yesterday", "tomorrow")) == 3
 
 
-def test_of_many_changes_the_first_are_told(world):
+def test_of_many_changes_the_first_are_told_and_of_one_moment_all(world):
     for day in range(1, 8):
         world.moves(("Oslo", "Paris", "Rome")[day % 3], f"2021-01-0{day}")
+    knows(world, *(("Bob", name) for name in ("Carl", "Dora", "Emil", "Fay", "Gus", "Hal", "Ida")))
     everything = world.facts.changes("2000")
     assert len(everything) > 10
     for limit in range(1, len(everything) + 1):
-        told_ = world.facts.changes("2000", limit=limit)
-        assert [each.at for each in told_] == [each.at for each in everything[:limit]]
-        assert kinds(told_) == kinds(everything[:limit])
-
-
-def test_of_the_changes_of_many_facts_the_first_are_told(world):
-    names = ("Bob", "Carl", "Dora", "Emil", "Fay", "Gus", "Hal", "Ida")
-    knows(world, *(("Ann", name) for name in names))
-    assert [each.after.objects[0] for each in world.facts.changes("2000", limit=3)] == ["Bob", "Carl", "Dora"]
-
-
-@pytest.mark.parametrize("place", ["Paris", "Rome", "Kyoto", "Bergen"])
-def test_of_two_changes_at_one_moment_none_is_forgotten(world, place):
-    world.moves("Oslo", "2021-01-01")
-    world.moves(place, "2022-01-01")
-    moment = world.facts.changes("2000")[-1].at
-    assert kinds(world.facts.changes(moment, limit=2)) == [("ended", OSLO), ("learned", f"Ann lives in {place}")]
+        first = world.facts.changes("2000", limit=limit)
+        assert ([each.at for each in first], kinds(first)) == (
+            [each.at for each in everything[:limit]], kinds(everything[:limit]),
+        )  # fmt: skip
+    moment = next(each.at for each in everything if each.kind == "ended")
+    assert [kind for kind, _ in kinds(world.facts.changes(moment, limit=2))] == ["ended", "learned"]
 
 
 def test_what_was_accepted_counts_as_learned_when_it_was_decided(world):
@@ -348,21 +331,6 @@ def test_the_evolution_of_a_fact_is_all_that_took_the_place_of_what(moved, verbs
     for place in (OSLO, PARIS, ROME):
         assert told(verbs.facts.evolution(facts[place])) == expected
     assert sentences(verbs.facts.evolution(facts["Ann knows Bob"])) == ["Ann knows Bob"]
-
-
-def test_an_evolution_has_a_cap_around_the_fact(world):
-    for year in range(1900, 1900 + 70):
-        world.moves(("Oslo", "Paris", "Rome")[year % 3], f"{year}-01-01")
-    chain = world.facts.evolution(world.facts.about("Ann")[0].id)
-    assert len(chain) == MAX_CHAIN
-    assert chain[-1].invalid_at is None
-    assert [each.valid_at for each in chain] == sorted(each.valid_at for each in chain)
-
-
-@pytest.mark.parametrize("fact", ["nothing", "5e0f8c1e-0000-5000-8000-000000000000", " ", "x" * 10_000, "a'})//"])
-def test_the_evolution_of_a_fact_that_is_not_there_is_an_error(moved, fact):
-    with pytest.raises(InputError, match="namespace has no fact"):
-        moved.facts.evolution(fact)
 
 
 # What lies around
@@ -402,7 +370,7 @@ def test_what_lies_around_is_of_the_time_that_is_asked_about(moved):
 
 
 def test_around_has_a_limit_and_the_nearest_and_latest_come_first(world):
-    knows(world, *(("Ann", name) for name in ("Bob", "Carl", "Dora")), ("Bob", "Emil"), ("Carl", "Fay"))
+    knows(world, ("Bob", "Emil"), ("Carl", "Fay"), *(("Ann", name) for name in ("Bob", "Carl", "Dora")))
     assert sentences(world.entities.around("Ann", 2, limit=2).facts) == ["Ann knows Dora", "Ann knows Carl"]
     four = world.entities.around("Ann", 2, limit=4)
     assert sentences(four.facts) == ["Ann knows Dora", "Ann knows Carl", "Ann knows Bob", "Carl knows Fay"]
@@ -410,6 +378,31 @@ def test_around_has_a_limit_and_the_nearest_and_latest_come_first(world):
     assert len(world.entities.around("Ann", 2, limit=5).facts) == 5
 
 
-def test_what_was_found_nearer_takes_no_place_of_what_is_further(world):
-    knows(world, ("Bob", "Emil"), ("Carl", "Fay"), *(("Ann", name) for name in ("Bob", "Carl", "Dora")))
-    assert len(world.entities.around("Ann", 2, limit=5).facts) == 5
+# In a conversation
+
+
+@pytest.mark.parametrize(("thread", "meant"), [("one", "Ann"), ("two", "Bob")])
+def test_a_question_is_about_what_its_conversation_last_spoke_of(verbs, thread, meant):
+    for speaker, place, own in (("Ann", "Oslo", "one"), ("Bob", "Rome", "two")):
+        verbs.add(f"I moved to {place}.", speaker=speaker, at="2024-05-01", thread=own)
+    verbs.add_many([{"content": f"hello Friend{number}.", "at": "2024-01-01"} for number in range(8)])
+    asked = "What do you mean?"
+    assert verbs.search(asked, thread=thread).facts[0].subject == meant
+    lines = [line for line in verbs.context(asked, thread=thread).splitlines() if " lives in " in line]
+    assert lines[0].startswith(f"- {meant} lives in ")
+
+
+def test_a_context_of_the_past_has_no_summaries_of_now(verbs):
+    verbs.add("I moved to Oslo.", speaker="Ann", at="2024-05-01")
+    verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
+    where = "Where does Ann live?"
+    summary = "Ann lives in Paris (since 2024-06-01). From 2024-05-01 until 2024-06-01: Ann lives in Oslo."
+    assert f"- Ann (Person): {summary}\n" in verbs.context(where)
+    assert f"- Ann (Person): {summary}\n" in verbs.context("Where did Ann live on 15 May 2024?")
+    for past in ({"as_of": "2024-05-15"}, {"believed_at": datetime.now(UTC)}):
+        text = verbs.context(where, **past)
+        assert "- Ann (Person)" not in text
+        assert "Place):" not in text
+        assert {each.summary for each in verbs.search(where, **past).entities} == {""}
+    assert "Ann (Person): Ann lives in Paris" in verbs.context(where, as_of="2200-01-01")
+    assert "Ann (Person): Ann lives in Paris" in verbs.context(where, as_of="now", believed_at="now")

@@ -100,7 +100,10 @@ def test_nothing_is_overwritten_and_a_chain_has_an_end(verbs):
     every = verbs.facts.history("Max", limit=1000)
     assert len(every) == SUPERSEDED_AT_MOST + 6
     assert [fact.invalid_at for fact in every[1:]] == [fact.valid_at for fact in every[:-1]]
-    assert len(verbs.facts.evolution(every[40].id)) == SUPERSEDED_AT_MOST
+    chain = verbs.facts.evolution(every[40].id)
+    assert (len(chain), every[40].id in {fact.id for fact in chain}) == (SUPERSEDED_AT_MOST, True)
+    assert [fact.valid_at for fact in chain] == sorted(fact.valid_at for fact in chain)
+    assert verbs.facts.evolution(every[0].id)[-1].invalid_at is None
 
 
 @pytest.fixture
