@@ -7,7 +7,7 @@ from datetime import date
 from typing import Literal
 
 from kg_memory.maintenance.identities.decisions import decide_doubt, list_identities
-from kg_memory.maintenance.review.decide import Choice, DecisionRequest, ReviewEdit, decide, undo
+from kg_memory.maintenance.review.decide import Choice, DecisionRequest, decide, undo
 from kg_memory.maintenance.review.reviews import list_conflicts, list_reviews, list_verdicts
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import IdentityDecision, Review, Ruling, VerdictKind
@@ -76,7 +76,7 @@ class Reviews(Group):
         ``"open"`` takes an end back. A verdict that took effect by itself can be decided too. *seen* is the `ruling`
         on which the decision was based, which must still hold. Who, when and why is kept. Errors: `InputError`.
         """
-        request = DecisionRequest(choice, by, reason, ReviewEdit(verdict, valid_at, invalid_at), seen)
+        request = DecisionRequest(choice, by, reason, verdict, valid_at, invalid_at, seen)
         return decide(review, request, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
     decide, adecide = verb(_decide)

@@ -51,19 +51,37 @@ ATTEMPTS = 50
 RETRACTED, REPLACED = "a person retracted it", "a person replaced one by the other"
 OPEN = "open"
 """The end of what has not ended, for an edit that takes an end back."""
+EDITABLE = ("verdict", "valid_at", "invalid_at")
 _Date = tuple[int, Precision]
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewEdit:
-    """Another verdict, or other dates of the pending fact, that a person gives; `invalid_at` may be `OPEN`."""
+class DecisionRequest:
+    """A decision to make, and for an edit another *verdict*, or other dates of the pending fact.
 
+    *invalid_at* may be `OPEN`. *seen* is the ruling of the verdict when the person looked at it.
+    """
+
+    choice: Choice
+    by: str
+    reason: str = ""
     verdict: VerdictKind | None = None
     valid_at: date | str | None = None
     invalid_at: date | str | None = None
+    seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Check the verdict and the dates. Errors: `InputError`."""
+        """Check what does not depend on the verdict. Errors: `InputError`."""
+        if self.choice not in get_args(Choice):
+            raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
+        validate_author(self.by, self.reason)
+        names = [name for name in EDITABLE if getattr(self, name) is not None]
+        if self.choice == "edit" and not names:
+            raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
+        if self.choice != "edit" and names:
+            raise InputError(f"{', '.join(sorted(names))} can be given only to edit")
+        if self.seen is not None and self.seen not in get_args(Ruling):
+            raise InputError(f"seen must be one of {', '.join(get_args(Ruling))}, got {self.seen!r}")
         self.kind("unrelated")
         self.dates(0)
 
@@ -85,43 +103,12 @@ class ReviewEdit:
             return _parse_date("valid_at", self.valid_at, time), (OPEN_END, "instant")
         return _parse_date("valid_at", self.valid_at, time), _parse_date("invalid_at", end, time)
 
-    def names(self) -> list[str]:
-        """Return the names of what is given."""
-        return sorted(name for name, value in asdict(self).items() if value is not None)
-
 
 def _parse_date(name: str, value: date | str | None, time: int) -> _Date | None:
     if value is None:
         return None
     start = parse_moment(name, value, time)
     return start, parse_when(value, instant(time) or EPOCH).precision
-
-
-NO_EDIT = ReviewEdit()
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionRequest:
-    """A decision to make. *seen* is the ruling of the verdict when the person looked at it."""
-
-    choice: Choice
-    by: str
-    reason: str = ""
-    edit: ReviewEdit = NO_EDIT
-    seen: Ruling | None = None
-
-    def validate(self) -> None:
-        """Check what does not depend on the verdict. Errors: `InputError`."""
-        if self.choice not in get_args(Choice):
-            raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
-        validate_author(self.by, self.reason)
-        names = self.edit.names()
-        if self.choice == "edit" and not names:
-            raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
-        if self.choice != "edit" and names:
-            raise InputError(f"{', '.join(names)} can be given only to edit")
-        if self.seen is not None and self.seen not in get_args(Ruling):
-            raise InputError(f"seen must be one of {', '.join(get_args(Ruling))}, got {self.seen!r}")
 
 
 NextState = Callable[[StoredVerdict, History, int], VerdictState]
@@ -154,8 +141,8 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
         pending = fact_in_question(history.verdicts[stored.id], history.statements_by_fact())
         if request.choice == "reject":
             return refuse(stored.state, pending, time)
-        accepted = rule(stored.state, to_ruling(request.edit.kind(kind)))
-        return _edit(accepted, pending, request.edit.dates(time), history)
+        accepted = rule(stored.state, to_ruling(request.kind(kind)))
+        return _edit(accepted, pending, request.dates(time), history)
 
     note = Note(request.choice, request.by, request.reason)
     return (yield from record((yield from read_verdict(review)), next_state, note, policy, namespace))

@@ -14,13 +14,7 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from kg_memory.errors import InputError
-from kg_memory.maintenance.review.decide import (
-    OPEN,
-    Choice,
-    DecisionRequest,
-    ReviewEdit,
-    decide,
-)
+from kg_memory.maintenance.review.decide import EDITABLE, OPEN, Choice, DecisionRequest, decide
 from kg_memory.maintenance.review.reviews import list_reviews
 from kg_memory.models.graph import Review
 from kg_memory.runtime.config import describe_key
@@ -29,7 +23,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import make_node
 from kg_memory.settings import Settings
 from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
-from kg_memory.validation import DEFAULT_NAMESPACE, LONGEST_REASON, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 Json = dict[str, Any]
 """A JSON object of the state or the interrupt, which checkpoints keep."""
@@ -37,7 +31,6 @@ ACTION = "accept_fact"
 """The name of what a person approves, edits or rejects."""
 AT_ONCE = 10
 USER = "user"
-EDITABLE = ("verdict", "valid_at", "invalid_at")
 CHOICES: Mapping[str, Choice] = {"approve": "accept", "edit": "edit", "reject": "reject"}
 
 
@@ -83,8 +76,7 @@ def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
     decided: list[Json] = []
     for review, decision in zip(state["waiting"], state["decisions"], strict=True):
         result = {"id": review["id"], "sentence": review["pending"]["sentence"], "decision": decision["choice"]}
-        edit = ReviewEdit(**decision["edit"])
-        request = DecisionRequest(decision["choice"], by, decision["reason"], edit, seen=review["ruling"])
+        request = DecisionRequest(decision["choice"], by, decision["reason"], **decision["edit"], seen=review["ruling"])
         try:
             changed = yield from decide(review["id"], request, policy, namespace)
         except InputError as error:
@@ -153,8 +145,7 @@ def _parse_decision(decision: Any, arguments: Mapping[str, object]) -> Json:
     if choice == "edit" and not edit:
         choice = "accept"
     reason = str(decision.get("message") or "")
-    if len(reason) > LONGEST_REASON:
-        raise InputError(f"the message has {len(reason)} characters; use at most {LONGEST_REASON}")
+    DecisionRequest(choice, USER, reason, **edit).validate()
     return {"choice": choice, "reason": reason, "edit": edit}
 
 
@@ -164,9 +155,7 @@ def _parse_edit(decision: Mapping[str, object], arguments: Mapping[str, object])
     if not isinstance(edited, Mapping):
         raise InputError('an edit needs {"edited_action": {"name": ..., "args": {...}}}')
     changed = (name for name in EDITABLE if edited.get(name) is not None and edited[name] != arguments[name])
-    edit = {name: edited[name] for name in changed}
-    ReviewEdit(**edit).validate()
-    return edit
+    return {name: edited[name] for name in changed}
 
 
 def _arguments(review: Review) -> Json:
