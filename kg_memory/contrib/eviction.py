@@ -40,46 +40,22 @@ EXAMPLES = 20
 EXPIRED, REASON = "expired messages", "they had expired"
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionRequest:
-    """The arguments of `GraphMemory.privacy.evict`, which see."""
-
-    expired_days: float | None = None
-    orphans: bool = False
-    max_entities: int | None = None
-    expired_episodes: bool = False
-    dry_run: bool = False
-    on_progress: Callable[[EvictionResult], None] | None = None
-
-    def validate(self) -> None:
-        """Check the numbers. Errors: `InputError`."""
-        if self.expired_days is not None:
-            validate_number("expired_days", self.expired_days, 0, LONGEST_DAYS)
-        if self.max_entities is not None:
-            validate_count("max_entities", self.max_entities)
-
-    def is_empty(self) -> bool:
-        """Return whether no criterion is set. Zero days is a criterion."""
-        return self.expired_days is self.max_entities is None and not self.orphans and not self.expired_episodes
-
-
 @dataclass(slots=True)
 class Sweep:
-    """The progress of one run at the instant `time`: what it evicted so far, or would."""
+    """The progress of one run at the instant `time`: what it evicted so far, or would.
 
-    request: EvictionRequest
+    `before` is the instant before which what is over must have been so.
+    """
+
     time: int
+    before: int
+    dry_run: bool
+    on_progress: Callable[[EvictionResult], None] | None
     beliefs: int = 0
     facts: list[str] = field(default_factory=list)
     entities: list[str] = field(default_factory=list)
     episodes: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def before(self) -> int:
-        """The instant before which what is over must have been so."""
-        days = RETENTION if self.request.expired_days is None else self.request.expired_days
-        return self.time - int(days * DAY)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
         """Add *evicted* to those of a kind, and report progress."""
@@ -89,8 +65,8 @@ class Sweep:
 
     def report(self) -> None:
         """Report progress."""
-        if self.request.on_progress:
-            self.request.on_progress(self.result())
+        if self.on_progress:
+            self.on_progress(self.result())
 
     def result(self) -> EvictionResult:
         """Return what went so far."""
@@ -99,40 +75,51 @@ class Sweep:
             facts=tuple(self.facts),
             entities=tuple(self.entities),
             episodes=tuple(self.episodes),
-            dry_run=self.request.dry_run,
+            dry_run=self.dry_run,
             at=to_datetime(self.time),
             texts=self.texts,
         )
 
 
-def evict(settings: Settings, namespace: str, **arguments: Any) -> Flow[EvictionResult]:
-    """Evict what the *arguments*, those of an `EvictionRequest`, select, and return what went.
+def evict(
+    settings: Settings,
+    namespace: str,
+    *,
+    expired_days: float | None = None,
+    orphans: bool = False,
+    max_entities: int | None = None,
+    expired_episodes: bool = False,
+    dry_run: bool = False,
+    on_progress: Callable[[EvictionResult], None] | None = None,
+) -> Flow[EvictionResult]:
+    """Evict what the arguments, those of `GraphMemory.privacy.evict`, select, and return what went.
 
     Evicted facts that hold again are indexed again at the end. Errors: `InputError` for an invalid argument.
     """
-    request = EvictionRequest(**arguments)
-    request.validate()
-    sweep = Sweep(request, (yield from now()))
+    days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
+    most = None if max_entities is None else validate_count("max_entities", max_entities)
+    time = yield from now()
+    sweep = Sweep(time, time - int(days * DAY), dry_run, on_progress)
     if not (yield from read(LAST)):
         return sweep.result()  # nothing was ever stored here
-    if request.expired_episodes or request.is_empty():
+    if expired_episodes or (expired_days is most is None and not orphans):
         yield from _forget_expired(sweep, settings, namespace)
-    if request.expired_days is not None:
+    if expired_days is not None:
         yield from _evict_beliefs(sweep)
         for page in list_pages((yield from read(LAST))[0]["fact"], PAGE):
             yield from _evict_facts(sweep, (yield from read(FACTS_OVER, **page, before=sweep.before)))
-    if request.orphans:
+    if orphans:
         yield from _evict_orphans(sweep)
-    if request.max_entities is not None:
-        yield from _evict_surplus(sweep, request.max_entities)
-    while not request.dry_run and (returned := (yield from read(RETURNED, now=sweep.time, limit=AT_ONCE))):
+    if most is not None:
+        yield from _evict_surplus(sweep, most)
+    while not dry_run and (returned := (yield from read(RETURNED, now=time, limit=AT_ONCE))):
         yield from index_again([row["id"] for row in returned])
     return sweep.result()
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
     """Forget the messages that have expired, with all that only they support."""
-    if sweep.request.dry_run:
+    if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
     request = ForgetRequest("episode", EXPIRED, EXPIRED, REASON)
@@ -148,7 +135,7 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
 
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
     """Delete the beliefs that were closed long enough ago."""
-    if sweep.request.dry_run:
+    if sweep.dry_run:
         sweep.beliefs = (yield from read(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
     deleted = BELIEFS_AT_ONCE
@@ -170,7 +157,7 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
     """Evict entities until *most* are left: those with the fewest facts that hold, the longest not seen (C43)."""
-    evicted = set(sweep.entities) if sweep.request.dry_run else set[str]()
+    evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from read(KEPT))[0]["n"] - len(evicted) - most
     least: list[Row] = []
     last = (yield from read(LAST))[0]["entity"] if surplus > 0 else None
@@ -199,7 +186,7 @@ def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) ->
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
     """Evict what *rows* are of, by *query*, and add it to those *evicted*; in a dry run only add it."""
-    if sweep.request.dry_run:
+    if sweep.dry_run:
         listed = set(evicted)
         sweep.add(evicted, [row for row in rows if row["id"] not in listed])
         return

@@ -12,7 +12,7 @@ import logging
 import threading
 from contextlib import suppress
 
-from kg_memory.contrib.eviction import EvictionRequest, evict
+from kg_memory.contrib.eviction import evict
 from kg_memory.contrib.leases import MAINTAINING, RENEWALS, Lease, Leases
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import Communities
@@ -133,7 +133,7 @@ class Maintainer:
         selected = {
             name: getattr(chosen, name) for name in ("expired_days", "orphans", "max_entities", "expired_episodes")
         }
-        if not EvictionRequest(**selected).is_empty():
+        if any(value is not None and value is not False for value in selected.values()):
             await self._engine.driver.arun(evict(self._engine.settings, namespace, **selected), namespace)
         if chosen.communities:
             await Communities(self._engine).arefresh(namespace=namespace)
