@@ -92,13 +92,12 @@ ApplyMapping = Callable[[Any], MappedRecord]
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
     """State the fact of *row*; it is saved first, and whatever fails later, `resume` finishes it."""
-    declaration = declaration_of(row, engine)
-    yield from check_premises([declaration])
-    return (yield from _add_declaration(engine, declaration, namespace))
+    return _add_declaration(engine, declaration_of(row, engine), namespace)
 
 
 def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
-    """Take *declaration* through the whole ingestion graph."""
+    """Take *declaration* through the whole ingestion graph, if what it rests on is stored."""
+    yield from check_premises([declaration])
     added = to_result((yield from run_graph(engine.ingestion, {**declaration.state, "namespace": namespace})))
     return added.model_copy(update={"unmapped": declaration.unmapped})
 
@@ -145,7 +144,6 @@ def add_record(
     except (ValueError, RecursionError, TypeError) as error:
         raise InputError(f"content must be JSON where there is a mapping, got {short(content)} ({error})") from None
     declaration = _map_record(record, (yield from _open_mapping(mapping)), episode, engine)
-    yield from check_premises([declaration])
     return (yield from _add_declaration(engine, declaration, namespace))
 
 

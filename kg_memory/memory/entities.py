@@ -140,7 +140,20 @@ class Entities(Group):
         There are none if they are more than *steps* apart. Both may also be ids. For times, see `Facts`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
-        return (yield from read_path(name, target, _validate_steps(steps), window, believed))
+        steps = _validate_steps(steps)
+        starts, ends = (yield from find_named("name", name)), (yield from find_named("target", target))
+        window = window or (yield from read_present())
+        seen = yield from belief_params(window, believed)
+        came: Came = {}
+        reached, edge = set(starts), sorted(starts)
+        for _ in range(steps):
+            if not edge or reached & ends.keys():
+                break
+            edge = _go_on((yield from read(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)), reached, came)
+        facts = _go_back(min(reached & ends.keys(), default=None), came)
+        stored = yield from read(FACTS_BY_ID, ids=facts, sources=SOURCES, **seen)
+        by_id = {fact.id: fact for fact in (yield from to_facts(stored, window, seen["believed_at"]))}
+        return [by_id[fact] for fact in facts if fact in by_id]
 
     path, apath = verb(_path)
 
@@ -294,25 +307,6 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
     if not called:
         called = yield from read(ENTITIES_BY_ID, ids=[name])
     return {row["entity"]["id"]: row["entity"] for row in called}
-
-
-def read_path(name: str, target: str, steps: int, window: Window | None, believed_at: int | None) -> Flow[list[Fact]]:
-    """Return the facts of a shortest path between two entities, in its order; none if they are further apart."""
-    starts = yield from find_named("name", name)
-    ends = yield from find_named("target", target)
-    window = window or (yield from read_present())
-    seen = yield from belief_params(window, believed_at)
-    came: Came = {}
-    reached, edge = set(starts), sorted(starts)
-    for _ in range(steps):
-        if not edge or reached & ends.keys():
-            break
-        links = yield from read(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)
-        edge = _go_on(links, reached, came)
-    facts = _go_back(min(reached & ends.keys(), default=None), came)
-    stored = yield from read(FACTS_BY_ID, ids=facts, sources=SOURCES, **seen)
-    by_id = {fact.id: fact for fact in (yield from to_facts(stored, window, seen["believed_at"]))}
-    return [by_id[fact] for fact in facts if fact in by_id]
 
 
 def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:

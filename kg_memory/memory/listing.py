@@ -15,7 +15,7 @@ from kg_memory.falkor.queries import premises
 from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
 from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.falkor.rows import Row
-from kg_memory.maintenance.review.reviews import missing_fact
+from kg_memory.maintenance.review.reviews import missing_fact, validate_fact
 from kg_memory.models.filters import Filter, parse_filter
 from kg_memory.models.graph import SOURCES, Consequence, Fact, Kind, Premise
 from kg_memory.models.results import Paged
@@ -141,18 +141,13 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
     """Return what rests on the fact with that id, over any number of steps: the nearest first, at most *limit*."""
-    if not isinstance(fact, str) or not fact:
-        raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) has facts with theirs")
-    limit = validate_count("limit", limit)
-    root = replace_unstorable(fact)
+    root, limit = validate_fact(fact), validate_count("limit", limit)
     if not (yield from read(premises.STORED, ids=[root])):
         raise missing_fact(fact)
-    time = (yield from now()) if believed_at is None else believed_at
-    point = point_of(window, time)
+    seen = yield from belief_params(EVER, believed_at)
+    point = point_of(window, seen["believed_at"])
     before = yield from read_resting([root], limit)
-    since, until = EVER
-    params = {"since": since, "until": until, "believed_at": time, "unreviewed": False}
-    stated = yield from read(FACTS_BY_ID, ids=list(before), sources=SOURCES, **params)
+    stated = yield from read(FACTS_BY_ID, ids=list(before), sources=SOURCES, **seen)
     chosen = {row["fact"]["id"]: row for row in sorted(stated, key=lambda row: _nearness(row, point.as_of))}
     standing = {row["fact"]["id"]: row for row in (yield from add_standing(list(chosen.values()), point))}
     sentences = {row["id"]: row["sentence"] for row in (yield from read(premises.STORED, ids=list(before)))}
