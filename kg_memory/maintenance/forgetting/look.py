@@ -39,14 +39,6 @@ class Forgotten:
         return cls(frozenset(episode["id"] for episode in episodes), words)
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """The sentence of a fact, and its predicate as it was read."""
-
-    sentence: str
-    wording: str
-
-
 @dataclass(slots=True)
 class Impact:
     """The `episodes` that go, and whatever they, or their neighbours in a thread, mention and state.
@@ -221,7 +213,7 @@ def is_own_predicate(
     return not forgotten.words.isdisjoint(set(split_name(predicate)) - set(other_words))
 
 
-def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> Wording:
+def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
     """Return the sentence and the wording of *fact* as they are, or from its predicate and the *names* of its ends.
 
     The latter where they have words, or quote a message, that nobody says any more.
@@ -231,10 +223,8 @@ def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_word
     own = words_of_fact(fact, forgotten) - set(other_words)
     is_lost = bool(own.intersection(tokenise.terms(fact["sentence"])) - set(tokenise.terms(plain)))
     wording = fact["wording"] or fact["predicate"]
-    return Wording(
-        sentence=plain if is_lost or _quotes_forgotten(fact, forgotten) else fact["sentence"],
-        wording=fact["predicate"] if own.intersection(split_name(wording)) else wording,
-    )
+    sentence = plain if is_lost or _quotes_forgotten(fact, forgotten) else fact["sentence"]
+    return sentence, fact["predicate"] if own.intersection(split_name(wording)) else wording
 
 
 def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:

@@ -126,11 +126,11 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
     for id_, fact in impact.facts.items():
         if id_ in gone_facts:
             continue
-        words = reword(fact, names, impact.forgotten, impact.other_words[id_])
-        if id_ in stated or words.wording != fact["wording"]:
-            evidence.append({"id": id_, "wording": words.wording, **_evidence(fact, impact)})
-        if words.sentence != fact["sentence"]:
-            sentences[id_] = words.sentence
+        sentence, wording = reword(fact, names, impact.forgotten, impact.other_words[id_])
+        if id_ in stated or wording != fact["wording"]:
+            evidence.append({"id": id_, "wording": wording, **_evidence(fact, impact)})
+        if sentence != fact["sentence"]:
+            sentences[id_] = sentence
         if id_ in stated:
             unrefuted += [{"episode": row["id"], "fact": id_} for row in _select_unrefuted(fact, impact.forgotten.ids)]
     vectors = yield from embed(list(sentences.values()))
