@@ -272,6 +272,14 @@ def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
     return invoke
 
 
+@pytest.fixture
+def world(memory: Any, namespace: str) -> Any:
+    """An empty namespace of the memory, in which Ann moves."""
+    from tests.review import World  # noqa: PLC0415 - it imports the memory
+
+    return World(memory, namespace)
+
+
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
 def verbs(request: pytest.FixtureRequest, memory: Any, namespace: str) -> Any:
     """The verbs of the memory, sync and async, in the namespace of the test."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory import GraphMemory, Settings
+from kg_memory import Settings
 from kg_memory.models.graph import Change
 from tests.review import World, judging, told
 
@@ -18,11 +18,6 @@ OSLO, PARIS, ROME, KYOTO = (f"Ann lives in {place}" for place in ("Oslo", "Paris
 def settings(settings: Settings) -> Settings:
     """Withhold what is not sure until a person decides."""
     return settings.with_(disputes="withhold")
-
-
-@pytest.fixture
-def world(memory: GraphMemory, namespace: str) -> World:
-    return World(memory, namespace)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from tests.eviction import told
-from tests.meanwhile import once_before
+from tests.meanwhile import around_queries, once_before
 from tests.queries import queries
 from tests.scripted import HashEmbeddings, Scripted
 from tests.whole_graph import whole
@@ -103,15 +103,13 @@ def test_what_is_told_anew_is_found_again_with_its_past(moved, rows):
 
 def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_sweep(moved, rows, monkeypatch):
     moved.privacy.evict(expired_days=0)
-    database, ask = moved.memory._database, moved.memory._database.query_flow
 
-    def killed(key, text, params, *, write):
+    def kill(text):
         if text == ingestion.INDEX_AGAIN:
             raise DatabaseUnavailable("killed")
-        return ask(key, text, params, write=write)
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "query_flow", killed)
+        around_queries(patch, moved.memory, before=kill)
         with pytest.raises(DatabaseUnavailable):
             moved.moves("Oslo", "2023-01-01")
     assert "Ann lives in Oslo" in {each.sentence for each in moved.facts.about("Ann", as_of="2024")}

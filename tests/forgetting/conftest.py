@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.models.operations import ForgetReceipt
-from tests.bound import Verbs
-from tests.review import World
 from tests.scripted import Fields
 
 
@@ -37,17 +34,6 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> None:
         return made
 
     monkeypatch.setattr(forgetting, "_build_receipt", receipt)
-
-
-@pytest.fixture
-def world(memory: GraphMemory, namespace: str) -> World:
-    """An empty namespace."""
-    return World(memory, namespace)
-
-
-@pytest.fixture(params=[False, True], ids=["sync", "async"])
-def verbs(request: pytest.FixtureRequest, memory: GraphMemory, namespace: str) -> Verbs:
-    return Verbs(memory, namespace, asynchronous=request.param)
 
 
 @pytest.fixture

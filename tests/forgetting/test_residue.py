@@ -10,9 +10,11 @@ import pytest
 
 from kg_memory.contrib import residue
 from kg_memory.falkor import schema
+from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.text.identity import alias_key
+from tests.meanwhile import around_queries
 
 SAID = "My friend Zebulon, whom I met long ago by the old harbour bridge, lives with me in Kyoto."
 PLANTED = {
@@ -47,15 +49,11 @@ def broken(world, database, monkeypatch) -> Callable[..., Any]:
     """Forget while something is put back in the moment in which all is removed."""
 
     def forget(episode: str, *queries: str, **params: Any) -> Any:
-        real = database.__class__.query_flow
-
-        def planting(self, key, text, given, *, write):
-            rows = yield from real(self, key, text, given, write=write)
+        def plant(text: str) -> None:
             for query in queries if text == cypher.FORGET else ():
-                yield from real(self, key, query, params, write=True)
-            return rows
+                database.query(graph_key(world.namespace), query, params, write=True)
 
-        monkeypatch.setattr(database.__class__, "query_flow", planting)
+        around_queries(monkeypatch, world.memory, after=plant)
         return world.privacy.forget(episode=episode)
 
     return forget

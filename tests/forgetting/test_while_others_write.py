@@ -14,6 +14,7 @@ from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory.open import open_driver
 from tests.forgetting import residue
+from tests.meanwhile import around_queries
 from tests.scripted import HashEmbeddings, Scripted, raising
 
 
@@ -36,18 +37,14 @@ def test_what_another_forgets_while_it_is_looked_at_is_looked_at_again(world, ro
     first, second, third = (
         world.moves("Oslo", f"2024-01-01T00:0{minute}", f" zebulon{minute}") for minute in (1, 2, 3)
     )
-    database = world.memory._database
-    ask, waiting = database.query_flow, [second.episode, third.episode]
+    waiting = [second.episode, third.episode]
 
-    def looking(key, text, params, *, write):
-        rows = yield from ask(key, text, params, write=write)
+    def forget(text):
         if text == query and len(waiting) == 2:
-            waiting.pop(0)
-            world.privacy.forget(episode=second.episode)
+            world.privacy.forget(episode=waiting.pop(0))
             world.privacy.forget(episode=third.episode)
-        return rows
 
-    monkeypatch.setattr(database, "query_flow", looking)
+    around_queries(monkeypatch, world.memory, after=forget)
     assert world.privacy.forget(episode=first.episode).episodes == (first.episode,)
     assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
 

@@ -6,7 +6,6 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.models.graph import PredicateInfo
-from tests.bound import Verbs
 from tests.review import World, judging
 
 
@@ -29,9 +28,7 @@ def saying(world: World, predicate: str) -> None:
     model.rules["facts"] = rule
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, asynchronous):
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, verbs):
     saying(world, "dwells around")
     world.moves("Oslo", "2024-01-01")
     assert verbs.predicates.list() == [

@@ -8,7 +8,6 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError, ModelUnavailable, NotFound
-from tests.bound import Verbs
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World
 from tests.scripted import raising
 
@@ -26,9 +25,7 @@ def id_of(world: World, sentence: str) -> str:
     return next(fact.id for fact in world.facts.list() if fact.sentence == sentence)
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_retracted_fact_is_believed_no_more_and_its_past_is_kept(moved, asynchronous):
-    verbs = Verbs(moved.memory, moved.namespace, asynchronous=asynchronous)
+def test_a_retracted_fact_is_believed_no_more_and_its_past_is_kept(moved, verbs):
     before, paris = moved.now(), id_of(moved, PARIS)
     review = verbs.facts.retract(paris, by="Eve", reason="She never went.")
     assert (review.kind, review.ruling, review.pending.id, review.existing.id) == ("retracted", "refused", paris, paris)

@@ -6,7 +6,6 @@ import pytest
 
 from kg_memory.cli.views import validity
 from kg_memory.errors import InputError
-from tests.bound import Verbs
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World
 
 
@@ -54,9 +53,7 @@ def test_an_end_that_a_statement_told_is_taken_back(world, first, then):
     assert [each[2] for each in world.lived() if each[0] == "Ann lives in Rome"] == [None]
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_what_persons_decided_is_listed_the_latest_decision_first(world, review, asynchronous):
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+def test_what_persons_decided_is_listed_the_latest_decision_first(world, review, verbs):
     assert verbs.reviews.list(decided=True) == []
     world.reviews.decide(review, "reject", by="Eve", reason="another Ann")
     world.doubts("conflicts", 1.0)
@@ -76,9 +73,7 @@ def test_what_persons_decided_is_listed_the_latest_decision_first(world, review,
         verbs.reviews.list(decided=True, limit=0)
 
 
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_decision_about_what_was_decided_since_it_was_seen_says_so_and_changes_nothing(world, review, asynchronous):
-    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+def test_a_decision_about_what_was_decided_since_it_was_seen_says_so_and_changes_nothing(world, review, verbs):
     assert verbs.reviews.decide(review, "reject", seen="waiting", by="Eve").ruling == "refused"
     with pytest.raises(InputError, match=r"was decided by Eve meanwhile \(refused, not waiting\): look at it again"):
         verbs.reviews.decide(review, "accept", seen="waiting")
