@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -20,6 +20,21 @@ def typed(name: str) -> str:
     return "Place" if name in PLACES else "Organization" if name.endswith("Labs") else "Person"
 
 
+def read_facts(facts: Iterable[Sequence[str]], types: Mapping[str, str], end: str = "") -> Any:
+    """Return the answer that reads (subject, predicate, value) *facts*, whose sentences have an *end*."""
+    facts = list(facts)
+    names = dict.fromkeys(name for subject, _, value in facts for name in (subject, value))
+    stated = [
+        {
+            "subject": subject, "predicate": predicate, "objects": [value], "valid_at": None, "invalid_at": None,
+            "sentence": f"{subject} {predicate.lower().replace('_', ' ')} {value}{end}", "quote": value,
+            "edge_type": "semantic", "confidence": 0.9,
+        }
+        for subject, predicate, value in facts
+    ]  # fmt: skip
+    return {"entities": [{"name": name, "type": types.get(name) or typed(name)} for name in names], "facts": stated}
+
+
 class Teller(Scripted):
     """A model that reads ``subject|predicate|object`` lines, and answers identities by a rule."""
 
@@ -28,24 +43,8 @@ class Teller(Scripted):
         self.rules["read"] = self.read_lines
 
     def read_lines(self, fields: Mapping[str, Any]) -> Any:
-        content = fields["episode"]["content"]
-        parts = [line.split("|") for line in content.splitlines() if line.count("|") == 2]
-        names = dict.fromkeys(name for subject, _, value in parts for name in (subject, value))
-        facts = [
-            {
-                "subject": subject,
-                "predicate": predicate,
-                "objects": [value],
-                "sentence": f"{subject} {predicate.lower().replace('_', ' ')} {value}",
-                "quote": f"{subject}|{predicate}|{value}",
-                "valid_at": None,
-                "invalid_at": None,
-                "edge_type": "semantic",
-                "confidence": 0.9,
-            }
-            for subject, predicate, value in parts
-        ]
-        return {"entities": [{"name": name, "type": typed(name)} for name in names], "facts": facts}
+        lines = fields["episode"]["content"].splitlines()
+        return read_facts((line.split("|") for line in lines if line.count("|") == 2), {})
 
 
 def judging(kind: str) -> Callable[[Mapping[str, Any]], Any]:

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.identities.conftest import typed
+from tests.identities.conftest import read_facts
 
 Fields = dict[str, Any]
-
-
-def reading(*facts: tuple[str, str, str], types: dict[str, str] | None = None) -> Callable[[Any], Any]:
-    """Return the rule that reads those facts, whatever the message says."""
-
-    def read(_: Any) -> Any:
-        names = dict.fromkeys(name for subject, _, value in facts for name in (subject, value))
-        stated = [
-            {
-                "subject": subject, "predicate": predicate, "objects": [value], "valid_at": None, "invalid_at": None,
-                "sentence": f"{subject} {predicate.lower().replace('_', ' ')} {value}.", "quote": value,
-                "edge_type": "semantic", "confidence": 0.9,
-            }
-            for subject, predicate, value in facts
-        ]  # fmt: skip
-        entities = [{"name": name, "type": (types or {}).get(name) or typed(name)} for name in names]
-        return {"entities": entities, "facts": stated}
-
-    return read
 
 
 @pytest.fixture
@@ -36,8 +16,8 @@ def say(tell: Any, teller: Any, namespace: str) -> Any:
     """Add a message by Bo, with what is read of it."""
 
     def add(content: str, *facts: tuple[str, str, str], day: int = 1, speaker: str = "Bo", **fields: Any) -> Any:
-        types = fields.pop("types", None)
-        teller.rules["read"] = reading(*facts, types=types)
+        types = fields.pop("types", {})
+        teller.rules["read"] = lambda _: read_facts(facts, types, ".")
         at = f"2024-01-{day:02d}T12:00:00Z"
         return tell.memory.add(content, speaker=speaker, at=at, namespace=namespace, **fields)
 
@@ -110,9 +90,7 @@ def test_a_name_whose_facts_disagree_is_asked_about(say, tell, teller, same_as, 
 def test_a_change_and_what_agrees_is_not_asked_about(say, tell, teller, content, fact):
     asked = answer(teller, None)
     say("Anna lives in Bergen.", KNOWN)
-    subject, predicate, value = fact
-    teller.rules["read"] = reading(fact)
-    say(content, (subject, predicate, value), day=2)
+    say(content, fact, day=2)
     assert (len(tell.named("Anna")), asked) == (1, [])
 
 
