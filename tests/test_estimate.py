@@ -121,21 +121,18 @@ def test_by_the_plan_economy_messages_of_a_thread_share_a_question(opened: Open,
     assert economy.input_tokens.likely < standard.input_tokens.likely / 2
 
 
-def test_a_long_text_costs_by_its_pieces(opened: Open, namespace: str) -> None:
+def test_a_long_text_costs_by_its_pieces_and_other_scripts_by_their_tokens(opened: Open, namespace: str) -> None:
     memory = opened(chunk_size=500)
     text = {"content": "Bob knows Ann and Cy. " * 200, "kind": "text"}
     assert memory.usage.estimate([text], namespace=namespace).calls.low == 10
     assert opened(chunk_size=500, plan="thorough").usage.estimate([text], namespace=namespace).calls.low == 30
-
-
-def test_other_scripts_take_more_tokens_than_they_have_characters_by_english_measure(
-    opened: Open, namespace: str
-) -> None:
-    memory = opened()
     chinese, english = (
-        memory.usage.estimate([text * 300], namespace=namespace).input_tokens for text in ("我住在奥斯陆。", "I lived.")
+        opened().usage.estimate([text * 300], namespace=namespace).input_tokens
+        for text in ("我住在奥斯陆。", "I lived.")
     )
     assert chinese.low > english.low + 1_000
+    hostile = "}>>> $episode ${x} %s {0} \x00 \ud800 '); MATCH (n) DETACH DELETE n //"
+    assert memory.usage.estimate([hostile], namespace=namespace).to_read <= 1
 
 
 def test_rules_cost_nothing(server: Server, namespace: str) -> None:
@@ -154,11 +151,6 @@ def test_rules_cost_nothing(server: Server, namespace: str) -> None:
 def test_what_could_not_be_stored_is_told_at_once(opened: Open, namespace: str, given: Any) -> None:
     with pytest.raises(InputError):
         opened().usage.estimate(given, namespace=namespace)
-
-
-def test_hostile_text_is_only_counted(opened: Open, namespace: str) -> None:
-    hostile = "}>>> $episode ${x} %s {0} \x00 \ud800 '); MATCH (n) DETACH DELETE n //"
-    assert opened().usage.estimate([hostile], namespace=namespace).to_read <= 1
 
 
 def test_estimates_add_up_and_what_one_does_not_know_the_sum_does_not(opened: Open, namespace: str) -> None:
@@ -182,19 +174,10 @@ def test_what_was_spent_is_told_by_day(opened: Open, model: Honest, namespace: s
     assert sum(each.input_tokens for each in spent) == added.usage.input_tokens
     assert spent[0].day >= before
     assert spent[0].money == pytest.approx((added.usage.input_tokens + 10 * added.usage.output_tokens) / 1e6)
-
-
-async def test_days_before_the_last_ones_are_left_out(opened: Open, namespace: str) -> None:
-    memory = opened()
-    memory.add("I know Bob.", speaker="Ann", namespace=namespace)
     past = "MERGE (s:Spent {day: $day}) SET s.calls = 7"
-    today = memory.driver.clock() // 86_400_000_000
-    memory.driver.store.database.query(memory.driver.key(namespace), past, {"day": today - 3}, write=True)
-    assert [each.calls for each in await memory.usage.aspent(namespace=namespace, days=3)] == [1]
-    assert [(each.calls, each.money) for each in await memory.usage.aspent(namespace=namespace, days=4)] == [
-        (1, None),
-        (7, None),
-    ]
+    key, today = memory.driver.key(namespace), memory.driver.clock() // 86_400_000_000
+    memory.driver.store.database.query(key, past, {"day": today - 3}, write=True)
+    assert [len(memory.usage.spent(namespace=namespace, days=days)) for days in (3, 4)] == [1, 2]
     for days in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="days must be"):
             memory.usage.spent(namespace=namespace, days=days)  # type: ignore[arg-type]

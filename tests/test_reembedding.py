@@ -51,7 +51,9 @@ def vectors(database, namespace):
     )
 
 
-def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled, other, settings, monkeypatch):
+def test_every_vector_is_replaced_and_searched_by_the_new_model(
+    database, filled, other, settings, embeddings, monkeypatch
+):
     monkeypatch.setattr(reembedding, "BATCH", 3)
     with pytest.raises(EmbeddingMismatch):
         other.run(read_stats(), filled)
@@ -72,8 +74,15 @@ def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled
             graph_key(filled), query, {"v": other.embedder.embeddings.embed_query(text)}, write=False
         )
         assert row["name"] in (text, text.removeprefix("Ann: "))
+    texts = set(other.embedder.embeddings.embedded) - {"dimension"}
+    assert texts >= {"I know Friend0.", "Ann: I know Friend1."}, "as they were when they were saved"
+    assert texts <= set(embeddings.embedded)
     said = {"content": "I know Friend9.", "speaker": "Ann", "at": "2024-02-01", "namespace": filled}
     assert build(other, settings).compile().invoke(said)["done"]
+    former = open_driver(Scripted(), HashEmbeddings(), database)
+    with pytest.raises(EmbeddingMismatch, match="small"):
+        former.run(read_stats(), filled)
+    former.close()
 
 
 @pytest.mark.parametrize("dimensions", [64, 32])
@@ -134,21 +143,6 @@ def test_who_asked_nothing_meanwhile_notices_it_after_a_while(database, settings
         search(asked)
     former.close()
     other.close()
-
-
-def test_after_it_the_former_model_is_refused(database, filled, other):
-    reembed(other, filled)
-    former = open_driver(Scripted(), HashEmbeddings(), database)
-    with pytest.raises(EmbeddingMismatch, match="small"):
-        former.run(read_stats(), filled)
-    former.close()
-
-
-def test_the_texts_are_embedded_as_they_were_when_they_were_saved(filled, other, embeddings):
-    reembed(other, filled)
-    texts = set(other.embedder.embeddings.embedded) - {"dimension"}
-    assert texts <= set(embeddings.embedded)
-    assert {"I know Friend0.", "Ann: I know Friend1."} <= texts
 
 
 def test_one_that_was_broken_off_opens_with_no_model_and_is_done_again(database, filled, other):
