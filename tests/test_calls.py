@@ -11,11 +11,8 @@ from kg_memory import GraphMemory
 from kg_memory.errors import (
     AnswerError,
     EmbeddingError,
-    EmbeddingMismatch,
-    EmbeddingUnavailable,
     InputError,
     ModelError,
-    ModelRefusal,
     ModelUnavailable,
 )
 from kg_memory.retrieval.question import Question, ask
@@ -90,30 +87,6 @@ def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, erro
     assert (verbs.stats().waiting, verbs.stats().failed) == (0, 0)
 
 
-def test_a_declined_episode_is_skipped_and_blocks_no_other(verbs, memory):
-    spoil(memory, ModelRefusal("declined: say it otherwise"))
-    added = verbs.add_many(MANY)
-    assert [(each.status.value, each.error) for each in added] == [("done", None), ("skipped", None), ("done", None)]
-    assert verbs.episodes.retry() == []
-    assert len(verbs.facts.about("Ann")) == 2
-
-
-@pytest.mark.parametrize(
-    "error",
-    [ModelUnavailable("down: try later"), EmbeddingUnavailable("down: try later"), EmbeddingMismatch("other: reembed")],
-    ids=lambda error: type(error).__name__,
-)
-def test_what_the_next_episode_would_meet_too_stops_many(verbs, memory, error):
-    mend = spoil(memory, error)
-    with pytest.raises(type(error)):
-        verbs.add_many(MANY)
-    assert (verbs.stats().episodes, verbs.stats().waiting) == (3, 2)
-    with pytest.raises(type(error)):
-        verbs.episodes.resume()
-    mend()
-    assert [each.error for each in verbs.episodes.resume()] == [None, None]
-
-
 def test_an_episode_that_could_not_be_saved_is_no_problem_but_an_error(verbs, memory):
     spoil(memory, EmbeddingError("the vector is empty: check the embedding model"), word="")
     with pytest.raises(EmbeddingError, match="vector is empty"):
@@ -160,12 +133,9 @@ def test_a_question_is_plain_json_however_it_is_to_be_searched():
     assert (given["center"], given["explain"], given["template"]) == (["Ann"], True, "xml")
 
 
-def test_what_is_not_given_is_left_out_of_a_question():
+def test_what_is_not_given_is_left_out_of_a_question_and_a_recipe_by_name_stays_its_name():
     plain = asked().as_state()
     assert plain == asked(recipe=None, where=None, center=None, explain=False, template=None).as_state()
     assert not plain.keys() & {"recipe", "where", "center", "explain", "template"}
     assert asked(where={}) == Question.parse({"question": "Oslo?", "limit": 3})
-
-
-def test_what_comes_back_of_a_recipe_by_name_is_its_name():
     assert asked(recipe="distance").as_state()["recipe"] == "distance"

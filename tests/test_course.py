@@ -13,7 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.pregel import Pregel
 from typing_extensions import TypedDict
 
-from kg_memory.errors import InputError, ModelUnavailable
+from kg_memory.errors import InputError
 from kg_memory.ingestion.graph import build as ingestion
 from kg_memory.retrieval.graph import build as retrieval
 from kg_memory.runtime.config import RunConfig
@@ -118,20 +118,6 @@ def test_one_by_itself_takes_its_steps_without_a_graph(verbs, monkeypatch):
     added = verbs.add(SAID[0], speaker="Ann")
     assert [each.step for each in added.steps] == STEPS
     assert verbs.add_many(list(SAID[1:]))[-1].facts
-
-
-def test_one_that_fails_by_itself_is_saved_and_finished_with_what_was_paid_for(verbs, model):
-    rule, model.rules["facts"] = model.rules["facts"], _away
-    with pytest.raises(ModelUnavailable):
-        verbs.add(SAID[0], speaker="Ann")
-    model.rules["facts"] = rule
-    [added] = verbs.episodes.resume()
-    assert added.facts
-    assert len(model.asks("extract_message")) == 1
-
-
-def _away(_: Any) -> Any:
-    raise ModelUnavailable("the model is away: try again later")
 
 
 def _told(added: Any) -> Any:

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,6 @@ from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
     EmbeddingMismatch,
-    ModelError,
     ModelUnavailable,
     QueryError,
 )
@@ -85,42 +85,6 @@ def test_a_text_is_scored_once_for_a_question_however_often_it_is_asked_for(driv
     assert drive(score("sea", ["sea"]))[0] > 0
     asked = [(fields["question"], [each["text"] for each in fields["texts"]]) for fields in model.asks("score")]
     assert asked == [("blue moon", ["a moon", "blue", "sea"]), ("blue moon", ["blue moon"]), ("sea", ["sea"])]
-
-
-class Odd:
-    """A cross-encoder that gives one score too many, and no number for a text with the word ``odd``."""
-
-    name = "odd-encoder"
-
-    def scores(self, question, texts):
-        return [float("nan") if "odd" in text else 0.5 for text in texts] + ([0.5] if question == "more?" else [])
-
-    async def ascores(self, question, texts):
-        return self.scores(question, texts)
-
-
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_a_cross_encoder_of_ones_own_is_asked_and_held_to_its_word(way, database, namespace):
-    driver = open_driver(Scripted(), HashEmbeddings(), database, scorer=Odd())
-
-    def drive(flow):
-        return driver.run(flow, namespace) if way == "sync" else asyncio.run(driver.arun(flow, namespace))
-
-    assert drive(score("why?", ["a", "b"])) == [0.5, 0.5]
-    with pytest.raises(ModelError, match="odd-encoder scored text 1"):
-        drive(score("why?", ["a", "c", "odd"]))
-    with pytest.raises(ModelError, match="2 scores for 1 texts"):
-        drive(score("more?", ["a"]))
-    driver.close()
-
-
-def test_old_scores_are_forgotten(driver, model, namespace, monkeypatch):
-    monkeypatch.setattr(driver.scores, "_limit", 3)
-    for word in ("one", "two", "three", "four", "one"):
-        driver.run(score("one", [word]), namespace)
-    assert len(model.asks("score")) == 5
-    driver.run(score("one", ["four"]), namespace)
-    assert len(model.asks("score")) == 5
 
 
 def test_a_write_makes_the_graph_and_is_read_back(drive, database, namespace):
@@ -297,62 +261,39 @@ async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_anothe
         await database.aclose()
 
 
-def test_queries_under_way_when_it_is_closed_say_so(server, namespace):
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_queries_under_way_when_it_is_closed_say_so(server, namespace, way):
     database = Database(At(server))
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     driver.run(write("CREATE (:Episode)"), namespace)
-    ended, started = [], threading.Barrier(4)
 
     def work() -> None:
-        started.wait()
-        try:
-            while True:
-                driver.run(every([read(COUNT) for _ in range(4)]), namespace)
-        except Exception as error:  # noqa: BLE001 - which it is, is what is tested
-            ended.append(error)
+        while True:
+            driver.run(every([read(COUNT) for _ in range(4)]), namespace)
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for each in threads:
-        each.start()
-    started.wait()
-    time.sleep(0.1)
-    driver.close()
-    database.close()
-    for each in threads:
-        each.join(60)
-    assert [type(each) for each in ended] == [DatabaseClosed] * 3
-    assert {str(each) for each in ended} == {"this memory was closed; open another"}
-
-
-async def test_queries_under_way_on_an_event_loop_when_it_is_closed_say_so(server, namespace):
-    database = Database(At(server))
-    driver = open_driver(Scripted(), HashEmbeddings(), database)
-    await driver.arun(write("CREATE (:Episode)"), namespace)
-
-    async def work() -> None:
+    async def awork() -> None:
         while True:
             await driver.arun(every([read(COUNT) for _ in range(4)]), namespace)
 
-    tasks = [asyncio.create_task(work()) for _ in range(3)]
-    await asyncio.sleep(0.1)
-    await database.aclose()
-    driver.close()
-    async with asyncio.timeout(20):
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    async def close_on_a_loop() -> list[Any]:
+        tasks = [asyncio.create_task(awork()) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        await database.aclose()
+        driver.close()
+        async with asyncio.timeout(20):
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    if way == "async":
+        ended = asyncio.run(close_on_a_loop())
+    else:
+        with ThreadPoolExecutor(3) as pool:
+            working = [pool.submit(work) for _ in range(3)]
+            time.sleep(0.1)
+            driver.close()
+            database.close()
+            ended = [each.exception(60) for each in working]
     assert [type(each) for each in ended] == [DatabaseClosed] * 3
     assert {str(each) for each in ended} == {"this memory was closed; open another"}
-
-
-def test_a_driver_whose_database_was_closed_says_so(server, namespace):
-    database = Database(At(server))
-    driver = open_driver(Scripted(), HashEmbeddings(), database)
-    driver.run(write("RETURN 1 AS one"), namespace)
-    driver.close()
-    database.close()
-    with pytest.raises(DatabaseClosed, match="was closed"):
-        driver.run(every([read(COUNT), read(COUNT)]), namespace)
-    with pytest.raises(DatabaseClosed, match="was closed"):
-        asyncio.run(driver.arun(read(COUNT), namespace))
 
 
 def test_long_work_is_done_and_the_event_loop_goes_on_meanwhile(driver, drive, namespace):

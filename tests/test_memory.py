@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import signal
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
@@ -18,7 +16,6 @@ from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import (
     DatabaseClosed,
-    DatabaseUnavailable,
     InputError,
 )
 from kg_memory.memory._verb import Group
@@ -28,7 +25,6 @@ from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult
 from kg_memory.models.results import Answerable, Neighbourhood, SearchResults
 from kg_memory.runtime.driver import Driver
-from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
 from tests.waiting import until
 
@@ -248,21 +244,6 @@ def test_it_embeds_its_own_database_at_first_use_and_keeps_it(tmp_path, monkeypa
 
 def gone(folder: Path) -> None:
     until(lambda: not embedded.is_running(folder))
-
-
-@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_after_the_embedded_server_was_killed_the_next_verb_works_and_nothing_is_lost(tmp_path, asynchronous):
-    settings = Settings(data_dir=tmp_path / "db", idle_seconds=0, merge_threshold=0.98, ask_threshold=0.6)
-    memory = GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
-    verbs = Verbs(memory, "n", asynchronous=asynchronous)
-    verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
-    os.kill(memory.driver.store.database.client().info()["process_id"], signal.SIGKILL)
-    with pytest.raises(DatabaseUnavailable):
-        verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
-    assert verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01").new
-    assert [fact.objects[0] for fact in verbs.facts.about("Ann")] == ["Paris", "Oslo"]
-    memory.close()
-    gone(tmp_path / "db")
 
 
 def test_a_memory_that_was_closed_stays_closed(verbs, memory):

@@ -105,13 +105,6 @@ def test_consequences_are_those_over_any_steps_with_the_way_to_each(told):
         ask("nothing", namespace=told.namespace)
 
 
-async def test_the_async_form_says_the_same(told):
-    office = told.fact(OFFICE).id
-    leave(told)
-    there = await told.memory.facts.aconsequences(office, namespace=told.namespace)
-    assert there == told.memory.facts.consequences(office, namespace=told.namespace)
-
-
 def test_changes_tell_when_facts_became_doubtful_and_sure_again(told):
     begin = told.now()
     leave(told)
