@@ -29,22 +29,20 @@ from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.memory.open import without_models
 from kg_memory.models.graph import EpisodeStatus
-from tests.chat_server import chat_server
+from tests.faults.conftest import TIMEOUT, Model, gone, refusing
 from tests.faults.nursery import Nursery, served, tell
-from tests.faults.test_embedding_failures import Vectors, gone, refusing
 from tests.scripted import HashEmbeddings, Scripted
 from tests.server.conftest import Serving
 
 SAID, FACT = "I moved to Oslo.", "Ann lives in Oslo"
 GIVEN: dict[str, Any] = {"content": SAID, "speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
-TIMEOUT = 1.0
 
 
 def hang(_: Any) -> None:
     time.sleep(2 * TIMEOUT)
 
 
-AWAY: dict[str, Callable[[Any], Any]] = {
+AWAY: dict[str, Any] = {
     "503": refusing(503), "401": refusing(401), "404": refusing(404), "hangs": hang, "cut": gone,
 }  # fmt: skip
 
@@ -59,23 +57,21 @@ def open_memory(url: str, models: str) -> GraphMemory:
 class World:
     """An embedding server, and memories whose process has embedded nothing yet."""
 
-    def __init__(self, server: Server, vectors: Vectors, models: str) -> None:
-        self.vectors, self.models, self._server = vectors, models, server
+    def __init__(self, server: Server, vectors: Model) -> None:
+        self.vectors, self.models, self._server = vectors, vectors.url, server
 
     def open(self, models: str | None = None) -> GraphMemory:
         return open_memory(self._server.url, models or self.models)
 
 
 @pytest.fixture(scope="module")
-def away(server: Server) -> Iterator[World]:
-    vectors = Vectors()
-    with chat_server(vectors) as models:
-        yield World(server, vectors, models)
+def away(server: Server, serving: Model) -> World:
+    return World(server, serving)
 
 
 @pytest.fixture
 def world(away: World) -> Iterator[World]:
-    away.vectors.spoil(AWAY["503"])
+    away.vectors.spoil("embeddings", AWAY["503"])
     yield away
     away.vectors.mend()
 
@@ -125,7 +121,7 @@ WRITERS: dict[str, Callable[[GraphMemory, str], Any]] = {
 @pytest.mark.parametrize("fault", AWAY)
 @pytest.mark.parametrize("writer", ["add", "save"])
 def test_first_message_is_saved_whatever_fails(world: World, namespace: str, writer: str, fault: str) -> None:
-    world.vectors.spoil(AWAY[fault])
+    world.vectors.spoil("embeddings", AWAY[fault])
     with world.open() as memory:
         with suppress(KGMemoryError):
             WRITERS[writer](memory, namespace)
@@ -298,7 +294,9 @@ def test_killed_at_first_writes_in_outages(world: World, server: Server, databas
     with Nursery(server.url, world.models, serving=SERVE) as nursery:
         for number in range(ROUNDS):
             namespace = f"first-write-{number // 2}"
-            world.vectors.spoil(AWAY[chance.choice(["503", "401", "cut"])], chance.choice([2, float("inf")]))
+            world.vectors.spoil(
+                "embeddings", AWAY[chance.choice(["503", "401", "cut"])], chance.choice([2, float("inf")])
+            )
             after, killing = chance.choice([0, 1, 4]), threading.Timer(chance.uniform(0.02, 0.3), nursery.kill)
 
             def kill(count: int, after: int = after, killing: threading.Timer = killing) -> None:

@@ -54,7 +54,7 @@ def test_the_previous_messages_are_told_oldest_first_and_no_more_than_wanted():
     flow = receive({"content": "Hello.", "at": "2024-01-01"}, Settings(previous_messages=2))
     next(flow)
     flow.send(NOW)
-    told = {"speaker": "Ann", "withheld": False}
+    told = {"speaker": "Ann", "offset": 0, "withheld": False}
     around = [{"side": -1, "id": str(n), "at": -n, "content": f"no {n}", **told} for n in range(4)]
     flow.send([*around, {"side": 1, "id": "x", "at": NOW, "content": "later", **told}])
     with pytest.raises(StopIteration) as ended:
