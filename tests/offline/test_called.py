@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -66,27 +65,11 @@ def test_one_thing_of_two_names_in_an_episode_is_found_by_both():
     assert sorted(stated(content, ANN, store)) == [("Ann", "LIKES", ["Nordlys"]), ("Ann", "WORKS_AT", ["Nordlys"])]
 
 
-def test_two_names_of_one_thing_are_no_fact_about_it():
-    bob = entity("Robert", "Person", "Bob", "Rob")
-    assert stated("Bob met Rob.", bob, ANN) == []
-
-
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_the_episode_calls_so_goes_before_what_is_known_by_that_name(order):
     """Two are known: Jordan, here "the captain", and Michael Jordan, whom the episode calls Jordan."""
     entities = [entity("Jordan", "Person", "Captain"), entity("Michael Jordan", "Person", "Jordan")][::order]
     assert stated("I met Jordan.", ANN, *entities) == [("Ann", "MET", ["Michael Jordan"])]
-
-
-@pytest.mark.parametrize("called", [{}, {"called": []}])
-def test_an_entity_that_is_called_nothing_is_found_by_its_name(called):
-    assert stated("I met Bob.", ANN, {"name": "Bob", "type": "Person", **called}) == [("Ann", "MET", ["Bob"])]
-
-
-def test_the_names_of_a_record_are_found_by_what_it_calls_them():
-    record = json.dumps({"name": "Acme Ltd", "city": "Oslo"})
-    entities = [entity("Acme", "Organization", "Acme Ltd"), entity("Oslo", "Place")]
-    assert stated(record, *entities, kind="json") == [("Acme", "CITY", ["Oslo"])]
 
 
 @pytest.fixture(scope="module")

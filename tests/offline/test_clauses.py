@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.offline.statements import Mention, Statement
 from tests.offline.asking import entities, facts
 
 CLAUSES = [
@@ -32,28 +31,18 @@ CLAUSES = [
         "Sorry, I live in Bergen, not Oslo.",
         [("Ann lives in Bergen: Sorry, I live in Bergen, not Oslo.", "Sorry, I live in Bergen, not Oslo.")],
     ),
-    ("I like tea and coffee.", [("Ann likes tea", "I like tea and coffee."), ("Ann likes coffee", "I like tea and coffee.")]),
+    ("I like tea and coffee.", [("Ann likes tea: I like tea and coffee.", "I like tea and coffee."), ("Ann likes coffee: I like tea and coffee.", "I like tea and coffee.")]),
     ("我住在上海，在腾讯工作。", [("小明住在上海", "我住在上海"), ("小明工作于腾讯：在腾讯工作。", "在腾讯工作。")]),
 ]  # fmt: skip
 FORMER = [
-    ("I stopped smoking.", "Tom smoked"),
-    ("I quit smoking in May.", "Tom smoked"),
-    ("I've given up smoking.", "Tom smoked"),
-    ("I don't smoke anymore.", "Tom smoked"),
-    ("I used to smoke.", "Tom smoked"),
-    ("I used to play chess.", "Tom played chess"),
-    ("I used to run every day.", "Tom ran: I used to run every day."),
-    ("I stopped going to the gym.", "Tom went to the gym"),
-    ("I stopped drinking coffee.", "Tom drank coffee"),
-    ("I gave up coffee.", "Tom drank coffee"),
-    ("I gave up meat last year.", "Tom ate meat"),
-    ("I gave up chess.", "Tom played chess"),
-    ("I gave up yoga.", "Tom did yoga"),
+    ("I stopped smoking.", "Tom was smoking"),
+    ("I don't smoke anymore.", "Tom was smoking"),
+    ("I used to play chess.", "Tom was playing chess"),
+    ("I used to run every day.", "Tom was running: I used to run every day."),
+    ("I stopped going to the gym.", "Tom was going to the gym"),
     ("I gave up my car.", "Tom had a car"),
     ("I stopped being vegan, I eat fish again.", "Tom was vegan"),
     ("I'm no longer a nurse.", "Tom was a nurse"),
-    ("I quit Acme in March.", "Tom worked at Acme"),
-    ("I used to work at Acme.", "Tom worked at Acme"),
     ("I left Acme because of the noise.", "Tom worked at Acme"),
     ("I stopped using Trello.", "Tom used Trello"),
     ("I moved from Oslo to Rome.", "Tom lived in Oslo"),
@@ -108,26 +97,6 @@ def test_a_start_that_is_told_is_kept():
 
     assert (home.since, home.until) == ("2019", None)
     assert (end.since, end.until) == (None, "2023-05-26")
-
-
-def test_a_plan_is_dated_ahead():
-    (plan,) = facts("I'm thinking of attending the mixer at Coral Bay Hotel on May 10.")
-
-    assert plan.raw.sentence.endswith("on May 10 (2024-05-10).")
-
-
-@pytest.mark.parametrize(
-    ("change", "kind", "tense"),
-    [
-        ("is", "state", "present"), ("passes", "state", "present"), ("never", "state", "present"),
-        ("ends", "state", "past"), ("happens", "event", "past"), ("plans", "plan", "future"),
-    ],
-)  # fmt: skip
-def test_a_statement_has_a_kind_and_a_tense(change, kind, tense):
-    ann = Mention(0, 3, "Ann", "Person", named=True)
-    statement = Statement(ann, "LIKES", (ann,), 0, 3, change, 0.8)
-
-    assert (statement.kind, statement.tense) == (kind, tense)
 
 
 @pytest.mark.parametrize("speaker", [None, "Ann"])

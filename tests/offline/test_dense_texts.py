@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import random
-import string
 import time
-from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.offline import facts
 from kg_memory.contrib.offline.chinese import read_chinese
 from kg_memory.contrib.offline.embeddings import LONGEST_TEXT, MOST_AT_ONCE, LocalEmbeddings
-from kg_memory.contrib.offline.facts import Entity, _Ids, is_same_name, name_key
-from kg_memory.contrib.offline.statements import PERSON, Scene
+from kg_memory.contrib.offline.statements import Scene
 
 DENSE = {
     "ligatures": "\ufdfa",
@@ -137,41 +131,3 @@ def test_marks_and_titles_take_no_longer(server, settings, namespace, text):
         assert memory.add(text, speaker="Ann", namespace=namespace).status in ("done", "skipped")
         memory.search(text, namespace=namespace)
         assert time.process_time() - began < 5
-
-
-NAMES = st.lists(
-    st.sampled_from(["Ann", "Lee", "World", "Health", "of", "the", "A", "cat", "cats"]), min_size=1, max_size=3
-)
-NAME = st.one_of(NAMES.map(" ".join), st.sampled_from(["WHO", "AL", "W.H.O.", "", "user", "王丽", "Ann's cat"]))
-CALLED = st.lists(st.tuples(st.lists(NAME, min_size=1, max_size=2), st.booleans()))
-
-
-@given(CALLED, NAME)
-def test_who_is_meant_is_found_as_by_comparing_with_all(called, name):
-    entities = [Entity(n, each[0], PERSON if person else "T", tuple(each)) for n, (each, person) in enumerate(called)]
-    exact = [one.id for one in entities if name_key(name) in map(name_key, one.called)]
-    alike = [
-        one.id
-        for one in entities
-        if any(is_same_name(name, each, PERSON if one.type == PERSON else "") for each in one.called)
-    ]
-
-    assert _Ids(entities).of(name) == (exact or (alike if len(alike) == 1 else []) or [None])[0]
-
-
-MANY = {
-    "Latin": [f"N{a}{b} Smith" for a, b in product(string.ascii_lowercase, repeat=2)],
-    "one word": [f"M{a}{b}" for a, b in product(string.ascii_lowercase, repeat=2)],
-    "Chinese": [f"王{a}{b}" for a, b in product("一丁七万丈三上下不与丐丑专且世丘丙业丛东丝丞", repeat=2)],
-}
-
-
-@pytest.mark.parametrize("names", MANY.values(), ids=MANY.keys())
-def test_many_names_are_not_compared_with_each_other(monkeypatch, names):
-    compared = []
-    monkeypatch.setattr(facts, "is_same_name", lambda *names: compared.append(names) or is_same_name(*names))
-    ids = _Ids([Entity(number, name, PERSON, (name,)) for number, name in enumerate(names)])
-
-    assert [ids.of(name.split()[0]) for name in names] == list(range(len(names)))
-    assert [ids.of(name[:-1]) for name in names] == [None] * len(names)
-    assert len(compared) < len(names) ** 2 / 10

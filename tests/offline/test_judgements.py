@@ -73,22 +73,6 @@ def test_names_are_joined_only_when_they_are_sure_to_be_one(name, type_, candida
     assert answer[2].casefold() in (expected[2].casefold(), candidates[expected[1] or 0].casefold())
 
 
-def test_the_same_relation_to_the_same_thing_is_the_same_fact():
-    assert (
-        same_as(
-            fact(0, "LIVES_IN", "Oslo", sentence="Ann: I live in Oslo."),
-            fact(7, "LIVES_IN", "Oslo", sentence="Ann: Oslo is home."),
-        )
-        == 7
-    )
-
-
-def test_the_end_of_a_fact_is_the_same_fact():
-    new = fact(0, "LIVES_IN", "Oslo", sentence="Ann: I left Oslo.", invalid_at="2023-05-01T00:00:00Z")
-
-    assert same_as(new, fact(7, "LIVES_IN", "Oslo", sentence="Ann: I live in Oslo.")) == 7
-
-
 def test_a_general_fact_is_the_same_only_in_nearly_the_same_words():
     known = fact(7, "SAYS_ABOUT", "pottery", sentence="Ann: Pottery calms me after a long day at work.")
 
@@ -103,35 +87,6 @@ def test_two_visits_on_two_days_are_two_facts():
     known = fact(7, "VISITED", "Rome", valid_at="2023-01-01T00:00:00Z")
 
     assert same_as(fact(0, "VISITED", "Rome", valid_at="2023-05-01T00:00:00Z"), known) is None
-
-
-def test_other_objects_are_another_fact():
-    assert same_as(fact(0, "LIVES_IN", "Oslo"), fact(7, "LIVES_IN", "Rome")) is None
-
-
-def test_a_new_home_ends_the_old_one():
-    assert superseded(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome"), fact(5, "LIKES", "Rome")) == [4]
-
-
-def test_a_second_job_ends_nothing():
-    new = fact(0, "WORKS_AT", "Nordlys", sentence="Ann: I also work at Nordlys.")
-
-    assert superseded(new, fact(4, "WORKS_AT", "Brightwave")) == []
-
-
-def test_another_persons_home_ends_nothing():
-    assert superseded(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome", subject="Bo")) == []
-
-
-def test_what_is_no_longer_liked_is_not_liked():
-    assert superseded(fact(0, "DISLIKES", "mushrooms"), fact(4, "LIKES", "mushrooms"), fact(5, "LIKES", "tea")) == [4]
-
-
-def test_a_former_home_is_of_the_same_history_as_the_next_whichever_arrives_first():
-    former = fact(0, "LIVES_IN", "Oslo", invalid_at="2023-05-01T00:00:00Z")
-
-    assert superseded(former, fact(4, "LIVES_IN", "Rome")) == [4]
-    assert superseded(fact(4, "LIVES_IN", "Rome"), former) == [0]
 
 
 def test_a_field_with_one_value_replaces_the_old_one_and_a_list_does_not():

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.offline.embeddings import MOST_AHEAD, LocalEmbeddings, _split
+from kg_memory.contrib.offline.embeddings import MOST_AHEAD, LocalEmbeddings
 from kg_memory.errors import MissingExtra
 from tests.children import ends_well_in_a_child
 
@@ -59,10 +59,6 @@ def test_what_follows_nul_counts():
     assert one != other
 
 
-def test_no_texts_give_no_vectors():
-    assert EMBEDDINGS.embed_documents([]) == []
-
-
 def test_a_text_embeds_the_same_alone_and_among_others():
     together = EMBEDDINGS.embed_documents(["Ann moved to Oslo.", "Bo likes tea.", "Ann moved to Oslo."])
     (alone,) = LocalEmbeddings().embed_documents(["Ann moved to Oslo."])
@@ -87,16 +83,6 @@ def test_a_text_of_a_megabyte_embeds_as_fast_as_a_message():
     assert time.process_time() - began < 2
 
 
-def test_no_vector_is_kept_as_the_driver_keeps_them():
-    embeddings = LocalEmbeddings()
-    embeddings.embed_query("load")
-    embeddings.embed_ahead(["tea", "milk"])
-    embeddings.embed_documents(["tea", "milk"])
-    held = [value for value in vars(embeddings).values() if isinstance(value, (dict, list, tuple))]
-
-    assert not any(held)
-
-
 def test_what_is_embedded_ahead_is_the_same_whether_it_was_begun_or_not():
     texts = [f"Ann moved to Oslo in {year}." for year in range(2000, 2100)]
     ahead, shuffled = LocalEmbeddings(), [*texts[50:], *texts[:50], texts[0]]
@@ -116,16 +102,6 @@ def test_no_more_than_the_latest_texts_wait_to_be_embedded():
     ahead.embed_ahead([f"message number {number}" for number in range(3 * MOST_AHEAD)])
 
     assert len(ahead._ahead) == MOST_AHEAD
-
-
-@pytest.mark.parametrize("sizes", [[], [5], [300] * 7, [5] * 9, [300, 5, 5, 5], [5, 5, 300], [1000, 1000]])
-def test_texts_are_split_evenly_and_in_order(sizes):
-    texts = [str(place) + "x" * size for place, size in enumerate(sizes)]
-    parts = list(_split(texts, 2)) if texts else []
-
-    assert [text for part in parts for text in part] == texts
-    assert len(parts) <= 3
-    assert all(parts)
 
 
 def test_threads_may_share_one_model():

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
 from types import ModuleType
 
-from kg_memory.contrib.offline.clause_spans import find_clause
-from kg_memory.contrib.offline.clauses import NEVER, PASSING, find_denials, is_denied_chinese, is_unreal_chinese, passes
-from kg_memory.contrib.offline.courtesies import says_something
+from kg_memory.contrib.offline.clauses import NEVER, PASSING, find_clause, is_denied_chinese, is_unreal_chinese, passes
 from kg_memory.contrib.offline.statements import (
     CHINESE,
     DENIABLE,
@@ -39,6 +37,7 @@ from kg_memory.contrib.offline.statements import (
     drop_overlaps,
     group_by_sentence,
     object_names,
+    says_something,
 )
 from kg_memory.text.sentences import Sentence, split_sentences
 
@@ -235,9 +234,6 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
             if statement is not None:
                 spans.append(match.span())
                 statements.append(statement)
-    never = set[str]().union(*(object_names(one) for one in statements if one.predicate.startswith(NEVER)))
-    denials = _read_denials(sentence, inside, speaker)
-    statements += [denial for denial in denials if never.isdisjoint(object_names(denial))]
     statements = _with_clauses(statements, sentence)
     if statements:
         return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
@@ -246,20 +242,13 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
 
 def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
     """Return *statements* with the clauses that state them."""
-    verbs = [_within(one.verb, sentence) for one in statements if one.verb]
-    return [_with_clause(statement, sentence, verbs) for statement in statements]
-
-
-def _with_clause(statement: Statement, sentence: Sentence, verbs: Sequence[Span]) -> Statement:
-    if statement.verb is None:
-        return statement
-    start, end = find_clause(sentence.text, _within(statement.verb, sentence), verbs)
-    end = max(end + sentence.start, statement.objects[0].end)
-    return replace(statement, clause=(start + sentence.start, end))
-
-
-def _within(span: Span, sentence: Sentence) -> Span:
-    return span[0] - sentence.start, span[1] - sentence.start
+    start = sentence.start
+    verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
+    placed = []
+    for statement, verb in zip(statements, verbs, strict=True):
+        begin, end = find_clause(sentence.text, verb, verbs)
+        placed.append(replace(statement, clause=(begin + start, max(end + start, statement.objects[0].end))))
+    return placed
 
 
 def _read_general(
@@ -332,15 +321,6 @@ def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> 
     """Return *predicate* and *change*; a plain 不 without 了 or 已经 ends nothing, but does not hold now."""
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
-
-
-def _read_denials(sentence: Sentence, inside: list[Mention], speaker: Mention | None) -> Iterator[Statement]:
-    """Read 我从来没有部署过它, where no pattern knows the verb."""
-    for predicate, (start, end) in find_denials(sentence.text):
-        verb = (sentence.start + start, sentence.start + end)
-        objects = tuple(mention for mention in inside if verb[0] <= mention.start < verb[1])[:MOST_OBJECTS]
-        if speaker and objects:
-            yield Statement(speaker, predicate, objects, sentence.start, sentence.end, "never", 0.75, verb=verb)
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:

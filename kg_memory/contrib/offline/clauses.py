@@ -1,16 +1,16 @@
-"""Read the clause around a verb: whether it is denied, planned or imagined, and whether it passes."""
+"""Read the clause around a verb: its words and dates, and whether it is denied, planned, imagined or passing."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kg_memory.contrib.offline import lexicon
-from kg_memory.contrib.offline.statements import DENIABLE, NOT, WORDS, Change, Span
+from kg_memory.contrib.offline.statements import DENIABLE, NOT, WORDS, Change, Span, is_chinese
+from kg_memory.text.dates import DateMention
 
 NEVER = "NEVER_"
 """The prefix of a predicate that never held."""
-NEVER_DID = "NEVER_DID"
-"""The predicate of a denial whose verb no pattern knows."""
 
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|wish(?:es|ed)?|imagin(?:e|ed|ing)|suppos(?:e|ing)|pretend(?:ed|ing)?|dreamt|what if|as though)\b",
@@ -25,15 +25,10 @@ _NOT_DONE = re.compile(
 )
 """A verb after words by which it did not come to that, or perhaps not: "almost moved", "could have moved"."""
 _SAYS_OF_SPEAKER = re.compile(
-    r"\b(?:thinks?|thought|believes?|believed|says?|said|claims?|claimed|assumes?|assumed|reckons?|suspects?|swears?|"
-    r"insists?|insisted|suggests?|suggested|recommends?|recommended|(?:tells?|told) (?:everyone|everybody|people|them|"
-    r"him|her))(?: that)?\s(?:I|we)\b",
+    r"\b(?:thinks?|thought|believes?|believed|says?|said|claims?|claimed|suggests?|suggested)(?: that)?\s(?:I|we)\b",
     re.IGNORECASE,
 )
-_SPEAKER = re.compile(r"\b(?:I|we)\b", re.IGNORECASE)
-_SUBJECT = re.compile(r"\b(?:I|we|you|he|she|they|it|who)\b", re.IGNORECASE)
-_KNOWS = re.compile(r"\b(?:doctors?|doc|gp|dentist|physician|allergist|therapist|nutritionist|vet)\s", re.IGNORECASE)
-"""Those who say what is so, where they say it of their patient."""
+_SPEAKER = re.compile(r"\b(?:I|we|doctor)\b", re.IGNORECASE)
 _SAYS_OF_SPEAKER_CHINESE = re.compile(
     r"(?<![跟和对向给与])(?<![跟和对向给与]我)(?<![跟和对向给与]我的)(?:爸爸?|妈妈?|父亲|母亲|朋友|同事|老板|家人|姐姐?|哥哥?|妹妹|弟弟|"
     r"[他她]们?|大家|别人|有人)(?:一直|也|都|总)?(?:以为|觉得|认为|说)我们?[^，。]{0,6}$"
@@ -46,12 +41,6 @@ _NEVER_PAST = re.compile(r"\bnever\s(?:\w+ly\s|ever\s|once\s|even\s)*$", re.IGNO
 _NOT_THEN = re.compile(r"(?:\bdid|\bhave|\bhas|\bhad)(?:n't| not)\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _STATE_OF_PAST = re.compile(r"(?:lived|worked)\b", re.IGNORECASE)
 _NEVER_CHINESE = re.compile(r"(?:从来没有?|从没有?|从未|未曾|从来不|根本没有?|压根没有?)(?:再|曾)?$")
-_DENIED = re.compile(
-    r"\b(?:I|we)(?:['’]ve|['’]d| have| had)? (?:\w+ly )?never (?:\w+ly |ever |once |"
-    r"even )*(?P<verb>[a-z'-]+)\b(?P<what>[^,;:.!?()\n–—]*)",
-    re.IGNORECASE,
-)
-_DENIED_CHINESE = re.compile(r"(?:从来没有?|从没有?|从未|未曾|根本没有?|压根没有?)(?P<what>[^，,；;。！!？?\n]+)")
 _FEELS = frozenset({"THINKS", "PLANS", "LIKES", "DISLIKES", "PREFERS", "ENJOYED", "IS_A", "IS_FROM", "LOST", "STARTED"})
 
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bno longer|\bwithout)\s(?:\w+\s){0,2}$", re.IGNORECASE)
@@ -81,11 +70,6 @@ _CLAUSE_END = re.compile(
     r"then)\b",
     re.IGNORECASE,
 )
-_NO_DEEDS = frozenset(
-    "thought felt knew known liked enjoyed loved imagined expected realized realised been left quit stopped forgot "
-    "forgotten failed missed regretted looked minded wanted needed dreamed dreamt stop".split()
-)
-"""Verbs that are no deed, or whose denial means that something goes on: "I never left Oslo"."""
 _WISHES = frozenset({"PLANS", "LIKES", "PREFERS", "DISLIKES"})
 PASSING = {
     "LIVES_IN": "STAYS_IN",
@@ -111,6 +95,31 @@ _IF_NOTHING_BEGINS = re.compile(
     rf"今晚|这个?(?:夏天|暑假|寒假|冬天)",
     re.IGNORECASE,
 )
+# A clause may begin after these; the words that follow decide.
+_BORDER = re.compile(
+    r"[,;:()\n]|(?<![.!?…])[.!?…]+(?=\s)|\s[-–—]+\s|--|—|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|"
+    r"whereas|after|before|who|which|that(?=\s(?:was|were|is|are|has|had)\b))\b",
+    re.IGNORECASE,
+)
+_CHINESE_BORDER = re.compile(r"[，,；;。！!？?：:\n]")
+_JOINS = re.compile(r"and|but|or|so|then|yet|[;\n]", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’-]*")
+_NAMES_SUBJECT = frozenset("i we you he she they it there".split())
+_SUBJECT_WORDS = 5
+"""The most words between a border and the verb of the clause after it."""
+_LAST_WORDS = re.compile(
+    r"(?:[\s,;:，；：(（–—-]|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|whereas|after|before|who|"
+    r"which|that))+$",
+    re.IGNORECASE,
+)
+"""The words that join a clause to the next one."""
+_LONGEST_JOIN = 80
+_FIRST_WORDS = re.compile(r"(?:[\s,;:，；：)）–—-]|(?:and|but|so|then|yet)\b)+", re.IGNORECASE)
+"""The words that join a clause to the one before."""
+_LEAD = 30
+"""The most characters before the first clause that are quoted with it: "Sorry, I live in Bergen"."""
+_CHINESE_LEAD = 6
+_NO_VERB_AFTER = lexicon.DETERMINERS | frozenset("of for in on at with from by his her like".split())
 
 
 def is_disclaimed(text: str, at: int) -> bool:
@@ -165,9 +174,9 @@ def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Cha
 def _clause_around(text: str, verb: Span) -> str:
     """Return the clause of *verb* in *text*, with up to three words and a comma before it."""
     cuts = [0, *(cut.end() for cut in CLAUSE_START.finditer(text, 0, verb[0]))]
-    start = next((cut for cut in reversed(cuts) if verb[0] - cut > 0), 0)
-    if cuts.index(start) > 0 and len(text[cuts[cuts.index(start) - 1] : start].split()) <= 3:
-        start = cuts[cuts.index(start) - 1]
+    start = cuts[-1]
+    if len(cuts) > 1 and len(text[cuts[-2] : start].split()) <= 3:
+        start = cuts[-2]
     end = _CLAUSE_END.search(text, verb[1])
     return text[start : end.start() if end else len(text)]
 
@@ -185,14 +194,8 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 def _is_said_by_another(before: str) -> bool:
     """Return whether the verb after *before* is what others say or think of the speaker: "he says I live in"."""
-    said = list(_SAYS_OF_SPEAKER.finditer(before))
-    if not said or _SUBJECT.search(before, said[-1].end()):
-        return False
-    lead = before[: said[-1].start()]
-    clause = CLAUSE_START.split(lead)[-1]
-    # "I called and said I live in Oslo"
-    who = clause if clause.strip() else lead
-    return _SPEAKER.search(who) is None and _KNOWS.search(who) is None
+    said = _SAYS_OF_SPEAKER.search(before)
+    return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
 
 def is_unreal_chinese(text: str, verb: Span) -> bool:
@@ -216,19 +219,6 @@ def is_denied_chinese(before: str) -> bool:
     return _NEVER_CHINESE.search(before) is not None
 
 
-def find_denials(text: str) -> list[tuple[str, Span]]:
-    """Return each thing in *text* that the speaker never did: its predicate, and the characters of its object."""
-    denials = []
-    for match in _DENIED.finditer(text):
-        verb = match["verb"].casefold()
-        if is_past(verb) and verb not in _NO_DEEDS:
-            denials.append((f"{NEVER}USES" if verb == "used" else NEVER_DID, match.span("what")))
-    for match in _DENIED_CHINESE.finditer(text):
-        uses = match["what"].startswith(("用", "使用"))
-        denials.append((f"{NEVER}USES" if uses else NEVER_DID, match.span("what")))
-    return denials
-
-
 def is_past(verb: str) -> bool:
     """Return whether *verb* is in the past tense."""
     first = "".join(verb.casefold().split()[:1])
@@ -242,3 +232,137 @@ def passes(words: str) -> bool:
     if WORDS["passes"].search(plain):
         return True
     return _IF_NOTHING_BEGINS.search(plain) is not None and WORDS["begins"].search(plain) is None
+
+
+# The clause of a verb, and its dates.
+
+
+def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
+    """Return those of the *dates* in *text* that date *verb*; *verbs* are all verbs that were read in it.
+
+    "I was born in Rome in 1990 and I work at Acme": 1990 does not date the work.
+    """
+    own = [clause for clause in _clauses(text, verbs, dates) if _overlaps(clause, verb)]
+    return [date for date in dates if any(start <= date.start < end for start, end in own)]
+
+
+def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention] = ()) -> Span:
+    """Return the characters of *text* that state what *verb* says; *verbs* are all verbs that were read in it."""
+    clauses = _clauses(text, verbs, dates)
+    start, end = next(((start, end) for start, end in clauses if start <= verb[0] < end), clauses[0])
+    short = start <= (_CHINESE_LEAD if is_chinese(text) else _LEAD)
+    if short and not any(begin < start for begin, _ in verbs) and _is_lead(text[:start]):
+        start = 0
+    if end < len(text):
+        ending = text[max(end - _LONGEST_JOIN, 0) : end]
+        end -= len(ending) - len(_LAST_WORDS.sub("", ending))
+    joins = _FIRST_WORDS.match(text, start, end)
+    start = joins.end() if joins and joins.end() <= verb[0] else start
+    return start, max(end, verb[1])
+
+
+def _is_lead(words: str) -> bool:
+    """Return whether *words* before a clause belong to it: they have no verb, or take something back."""
+    if WORDS["corrects"].search(words):
+        return True
+    lows = {word.replace("’", "'") for word in _WORD.findall(words)}
+    return lows.isdisjoint(lexicon.AUXILIARIES | lexicon.VERB_FORMS)
+
+
+def _overlaps(first: Span, second: Span) -> bool:
+    return first[0] < second[1] and second[0] < first[1]
+
+
+def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
+    """Split *text* where a clause with a verb of its own begins; a date between commas goes to its neighbour."""
+    chinese = is_chinese(text)
+    border = _CHINESE_BORDER if chinese else _BORDER
+    outside = (token for token in border.finditer(text) if not _is_in_date(dates, token.start()))
+    tokens = [token for token in outside if not _is_in_verb(verbs, token.start())]
+    cuts: list[tuple[int, bool]] = [(0, True)]
+    joins = chinese
+    for place, token in enumerate(tokens):
+        stop = tokens[place + 1].start() if place + 1 < len(tokens) else len(text)
+        joins = joins or _JOINS.fullmatch(token[0]) is not None
+        if stop - token.end() < 2 and not chinese:
+            continue  # ", and" is one border
+        after = (token.end(), stop)
+        dated = _has_date(dates, *after) and _is_bare(text, after, dates)
+        if chinese or dated or token[0] in ";\n" or _opens(text, after, verbs, dates):
+            cuts.append((token.end(), joins))
+        joins = chinese
+    return _join_dates(text, cuts, dates)
+
+
+def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
+    """Join a clause that is only a date to the next one if it opens the text or follows "and", else to the last."""
+    clauses: list[Span] = []
+    opening: int | None = None
+    for place, (start, joins) in enumerate(cuts):
+        end = cuts[place + 1][0] if place + 1 < len(cuts) else len(text)
+        if _has_date(dates, start, end) and _is_bare(text, (start, end), dates):
+            if joins and end < len(text):
+                opening = start if opening is None else opening
+            elif clauses:
+                clauses[-1] = (clauses[-1][0], end)
+            continue
+        clauses.append((start if opening is None else opening, end))
+        opening = None
+    return clauses
+
+
+def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
+    """Return whether *span* begins a clause: with a subject and a verb, or a verb at once."""
+    place, previous = 0, ""
+    for match in _WORD.finditer(text, *span):
+        if _is_in_date(dates, match.start()):
+            continue
+        word = match[0].casefold().replace("’", "'")
+        if word.split("'")[0] in _NAMES_SUBJECT or any(start <= match.start() < end for start, end in verbs):
+            return True
+        if word in lexicon.BE or word in ("has", "have", "had", "born"):
+            return True
+        if word == "to":
+            break  # "to push" has no subject of its own
+        if _is_verb(word, previous if place else "") and previous not in _NO_VERB_AFTER:
+            return True
+        place, previous = place + 1, word if match[0].islower() else f"{word}s"
+        if place > _SUBJECT_WORDS:
+            break
+    return False
+
+
+def _is_verb(word: str, noun: str) -> bool:
+    """Return whether *word*, after *noun* if any, is a verb that a clause begins with."""
+    if word not in lexicon.VERB_FORMS or word.endswith("ing"):
+        return False
+    return word.endswith("ed") or word in lexicon.IRREGULAR or (bool(noun) and _agrees(noun, word))
+
+
+def _agrees(noun: str, verb: str) -> bool:
+    """Return whether *verb* may have *noun* as its subject: "friends help" and "a friend helps", not "cultural fit"."""
+    return noun.endswith("s") != (verb.endswith("s") and not verb.endswith("ss"))
+
+
+def _is_bare(text: str, span: Span, dates: Sequence[DateMention]) -> bool:
+    """Return whether *span* has only dates and small words."""
+    kept = list(text[span[0] : span[1]])
+    for date in dates:
+        for at in range(max(date.start, span[0]), min(date.end, span[1])):
+            kept[at - span[0]] = " "
+    rest = "".join(kept)
+    words = [word.casefold().replace("’", "'") for word in _WORD.findall(rest)]
+    light = all(word in lexicon.FUNCTION or word in lexicon.AUXILIARIES or word.endswith("ly") for word in words)
+    return light and not re.search(r"[\u4e00-\u9fff]", rest)
+
+
+def _has_date(dates: Sequence[DateMention], start: int, end: int) -> bool:
+    return any(start <= date.start < end for date in dates)
+
+
+def _is_in_date(dates: Sequence[DateMention], at: int) -> bool:
+    return any(date.start <= at < date.end for date in dates)
+
+
+def _is_in_verb(verbs: Sequence[Span], at: int) -> bool:
+    return any(start < at < end for start, end in verbs)

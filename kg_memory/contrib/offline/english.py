@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from kg_memory.contrib.offline import lexicon
-from kg_memory.contrib.offline.clause_spans import find_clause
-from kg_memory.contrib.offline.clauses import CLAUSE_START, find_denials, interpret_verb, is_disclaimed, is_past
-from kg_memory.contrib.offline.courtesies import says_something
-from kg_memory.contrib.offline.giving_up import HABIT, read_former_habit
-from kg_memory.contrib.offline.kinship import read_couple, read_kinship
-from kg_memory.contrib.offline.name_words import PEOPLE
-from kg_memory.contrib.offline.names import find_mentions
-from kg_memory.contrib.offline.objects import JOINS_GROUP, find_joined, find_objects, fits, is_group, widen
+from kg_memory.contrib.offline.clauses import CLAUSE_START, find_clause, interpret_verb, is_disclaimed, is_past
+from kg_memory.contrib.offline.names import PEOPLE, find_mentions
+from kg_memory.contrib.offline.objects import JOINS_GROUP, find_habit, find_joined, find_objects, fits, is_group, widen
 from kg_memory.contrib.offline.statements import (
     BASED,
     ENGLISH,
@@ -38,7 +33,7 @@ from kg_memory.contrib.offline.statements import (
     Statement,
     choose_statements,
     group_by_sentence,
-    read_as_tools,
+    says_something,
 )
 from kg_memory.text.dates import find_dates
 from kg_memory.text.sentences import Sentence, split_sentences
@@ -49,7 +44,6 @@ _GOES_ON = re.compile(
     r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE
 )
 _SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
-_EMPLOYED = re.compile(r"\s(?:at|for|with)\s(?:the )?", re.IGNORECASE)
 _WORDS = re.compile(r"[\w']+")
 _PRONOUN = frozenset("i we you he she they it who that which this there".split())
 _TOWARDS = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE)
@@ -71,6 +65,8 @@ _CAUSE = re.compile(
 _PERFECT = re.compile(
     r"(?:\b(?:have|has|had|be|is|are|am|was|were|been)|['’](?:ve|s|m|re))\s(?:\w+\s){0,2}$", re.IGNORECASE
 )
+_IS_MINE = re.compile(r"\s(?:is|was)\s(?:my|our)\s(?P<kin>[\w-]+)", re.IGNORECASE)
+_OWNER = re.compile(r"\b(?:my|our)\b[^,.;!?]{0,30}$", re.IGNORECASE)
 _OWN = re.compile(r"(?:my|our)\b", re.IGNORECASE)
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\s(?:\w+ly\s)?$", re.IGNORECASE)
 _MAY_DATE = re.compile(
@@ -160,13 +156,10 @@ class _SentenceReader:
         for pattern, start, end in self._matches():
             statements += self._read_match(pattern, start, end)
         told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
-        if told_by:
-            statements += read_couple(self.sentence, told_by, self.mentions, self.person)
-        statements += self._read_denials(statements)
-        statements = self._with_clauses(read_as_tools(statements))
+        statements = self._with_clauses(statements)
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
         left = [mention for mention in self.mentions if mention.name not in used]
-        kinship = read_kinship(self.sentence, told_by, self.mentions) if told_by else []
+        kinship = list(self._read_kinship(told_by)) if told_by else []
         # An age tells nothing of the rest: "I'm worried about my resume, I'm 60".
         if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(left) <= 2):
             statements += self._read_general(left)
@@ -239,9 +232,10 @@ class _SentenceReader:
             subject = self._subject(before, of_things=_is_of_things(pattern, self.text[start:end]))
         if subject is None:
             return []
-        objects = find_objects(pattern, end, subject, self.text, self.start, self.mentions)
-        if pattern.predicate == HABIT:
-            pattern, objects = read_former_habit(pattern, self.text, self.start, (start, end), objects)
+        if pattern.predicate == "DOES":
+            objects = find_habit(end, self.text, self.start)
+        else:
+            objects = find_objects(pattern, end, subject, self.text, self.start, self.mentions)
         meaning = self._interpret(pattern, (start, end), objects[0]) if objects else None
         if meaning is None:
             return []
@@ -250,10 +244,8 @@ class _SentenceReader:
             subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7
         )
         statements = self._list_objects(statement)
-        if predicate == "WORKS_AS":
-            statements += self._read_employer(subject, objects[0], change)
         if change == "ends" and verb.endswith("from"):
-            statements += self._read_towards(pattern, subject, objects[0])
+            statements += self._read_towards(pattern, predicate, subject, objects[0])
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
@@ -262,6 +254,8 @@ class _SentenceReader:
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
         predicate, change = meaning
+        if predicate == "LIVES_IN" and thing.name.casefold() in lexicon.PRODUCTS:
+            return "USES", change  # "we moved to Linear"
         verb = self.text[slice(*span)].casefold()
         if change == "is" and predicate in DEEDS and _is_deed(self.text[: span[0]], verb):
             return DEEDS[predicate], "happens"
@@ -273,7 +267,7 @@ class _SentenceReader:
         return None if no_employer else meaning  # "I left the meeting"
 
     def _list_objects(self, statement: Statement) -> list[Statement]:
-        """Return *statement*, or one for each of the things that it lists: "I use React and Solid"."""
+        """Return a statement for each thing that *statement* lists: "I use React and Solid"."""
         if statement.predicate not in LISTING or statement.change not in ("is", "ends"):
             return [statement]
         first, *others = statement.objects
@@ -281,38 +275,28 @@ class _SentenceReader:
         beside = {mention.name for mention in listed}
         if not listed or any(mention.name not in beside for mention in others):
             return [statement]
-        statements = []
-        for thing in (first, *listed):
-            rest = tuple(one for one in (first, *listed) if one is not thing)
-            statements.append(replace(statement, objects=(thing,), listed=rest))
-        return statements
+        return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
-    def _read_towards(self, pattern: Pattern, subject: Mention, left: Mention) -> list[Statement]:
+    def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, left: Mention) -> list[Statement]:
         """Read the second half of "moved from X to Y"."""
         end = left.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
         objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
-        return [self._statement(subject, pattern.predicate, objects, "is", 0.8)] if objects else []
+        return [self._statement(subject, predicate, objects, "is", 0.8)] if objects else []
 
-    def _read_employer(self, subject: Mention, role: Mention, change: Change) -> list[Statement]:
-        """Read the second half of "work as a nurse at Acme"."""
-        employer = next((one for one in self.mentions if one.start >= role.end), None)
-        if employer is None or not employer.named or employer.type == PERSON:
-            return []
-        if not _EMPLOYED.fullmatch(self.text, role.end - self.start, employer.start - self.start):
-            return []
-        return [self._statement(subject, "WORKS_AT", (employer,), change, 0.8)]
-
-    def _read_denials(self, statements: Sequence[Statement]) -> list[Statement]:
-        """Read "I've never deployed it to Heroku", where no pattern knows the verb."""
-        denials = []
-        for predicate, (start, end) in find_denials(self.text):
-            objects = tuple(one for one in self.mentions if start <= one.start - self.start < end)[:MOST_OBJECTS]
-            read = any(one.verb and one.verb[0] <= start + self.start <= one.verb[1] for one in statements)
-            if self.speaker and objects and not read:
-                denial = self._statement(self.speaker, predicate, objects, "never", 0.8)
-                denials.append(self._with_verb(denial, start, end))
-        return denials
+    def _read_kinship(self, speaker: Mention) -> Iterator[Statement]:
+        """Read "my sister Lily" and "Lily is my sister" as that Lily is the sister of *speaker*."""
+        for mention in self.mentions:
+            place = mention.start - self.start, mention.end - self.start
+            match = _IS_MINE.match(self.text, place[1]) if mention.type == PERSON and not mention.kin else None
+            if match is not None and match["kin"].casefold() in lexicon.KIN:
+                kin, clause = match["kin"], (mention.start, self.start + match.end())
+            elif mention.kin in lexicon.KIN and "'" not in mention.name:
+                owner = _OWNER.search(self.text, 0, place[0])
+                kin, clause = str(mention.kin), (self.start + (owner.start() if owner else place[0]), mention.end)
+            else:
+                continue
+            yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
         """Return one statement that links the mentions, if the sentence is about somebody or something."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from kg_memory.contrib.offline.clause_spans import find_clause_dates
+from kg_memory.contrib.offline.clauses import find_clause_dates
 from kg_memory.contrib.offline.lexicon import list_words, singular
 from kg_memory.contrib.offline.records import Field
 from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, Reading, Span, Statement
@@ -31,14 +31,9 @@ _DENIED = re.compile(
     r"(?:\bnot|\brather than|\binstead of|而?不是|并非)\s?(?:in |on |at |from |since |during )?(?:the )?$",
     re.IGNORECASE,
 )
-_WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
+_WEEK = timedelta(days=7)
 _MINUTES = re.compile(r"\b(?:seconds?|minutes?|mins?|hours?|hrs?)\b|分钟|小时", re.IGNORECASE)
 """Words of a length of time that dates nothing: "for 10 minutes"."""
-_FOR = re.compile(
-    r"\bfor (?P<number>the|this|a few|a couple of|a|one|two|three|four|five|six|\d{1,2}) (?:next |rest of the |whole )?"
-    r"(?P<unit>days?|nights?|weeks?|weekends?|months?|spring|summer|fall|autumn|winter)\b",
-    re.IGNORECASE,
-)
 _BEFORE = re.compile(r"\bbefore\s(?:the\s)?$", re.IGNORECASE)
 _BY = re.compile(r"\b(?:before|by)\s(?:the\s)?$", re.IGNORECASE)
 _AFTER = re.compile(r"\bafter\s(?:the\s)?$", re.IGNORECASE)
@@ -91,57 +86,28 @@ def is_same_name(first: str, second: str, type_: str = "") -> bool:
     if type_ == PERSON:
         short, long = sorted((key.split() for key in keys), key=len)
         return bool(short) and len(short) < len(long) and (long[: len(short)] == short)
-    return _is_acronym(first, second) or _is_acronym(second, first)
-
-
-def _is_acronym(short: str, long: str) -> bool:
-    letters = _letters(short)
-    return letters != "" and _initials(long) == letters
-
-
-def _letters(name: str) -> str:
-    """Return the letters of *name* if it may be an acronym."""
-    letters = "".join(filter(str.isalpha, name))
-    return letters if 2 <= len(letters) <= 8 and letters.isupper() else ""
+    return _initials(first) == second or _initials(second) == first
 
 
 def _initials(name: str) -> str:
+    """Return the acronym of *name*, if it has more than one word."""
     words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS]
-    return "".join(word[0].upper()[0] for word in words)
-
-
-def _clues(name: str) -> list[tuple[str, str]]:
-    """Return the parts of a name by which it may be found to mean the same as another."""
-    key = name_key(name)
-    words = key.split()
-    beginnings = (" ".join(words[:number]) for number in range(1, len(words)))
-    parts = {"whole": [key], "letters": [_letters(name)], "initials": [_initials(name)], "beginning": beginnings}
-    return [(part, text) for part, texts in parts.items() for text in texts if text]
-
-
-_MATCHING = {"whole": "beginning", "beginning": "whole", "letters": "initials", "initials": "letters"}
-"""The part of the other name that must equal one of a name for both to mean one thing, where they differ."""
+    return "".join(word[0].upper()[0] for word in words) if len(words) > 1 else ""
 
 
 class _Ids:
     """Finds the entity that a name in the text means."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
+        self._entities = entities
         self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
-        self._near: dict[tuple[str, str], dict[int, Entity]] = {}
-        for entity in entities:
-            for clue in (clue for name in entity.called for clue in _clues(name)):
-                self._near.setdefault(clue, {})[entity.id] = entity
 
     def of(self, name: str) -> int | None:
         """Return the id of the entity called *name*, also where it is called by its full name elsewhere."""
         exact = self._exact.get(name_key(name))
         if exact is not None:
             return exact
-        near: dict[int, Entity] = {}
-        for part, text in _clues(name):
-            near.update(self._near.get((_MATCHING[part], text), {}))
-        alike = [id_ for id_, entity in near.items() if self._may_be(entity, name)]
+        alike = [entity.id for entity in self._entities if self._may_be(entity, name)]
         return alike[0] if len(alike) == 1 else None
 
     @staticmethod
@@ -193,39 +159,26 @@ def _write_fact(
     words = content[statement.start : statement.end]
     dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
-    if statement.change == "plans":
-        dates = [_plan_ahead(date, words, at) for date in dates]
     own = _own_dates(statement, reading.statements, words, dates)
     begin, end = _period(statement, own, content, at)
     was = statement.verb is not None and _WAS.match(content, *statement.verb) is not None
     by = "by " if own and not was and _BY.search(words[: own[0].start]) else ""
     start, stop = statement.quote
-    inside = [date for date in dates if start <= date.start + statement.start and date.end + statement.start <= stop]
-    spans = [(date.start + statement.start, date.end + statement.start) for date in inside]
-    planned = dict(zip(spans, inside, strict=True)) if statement.change == "plans" else {}
+    spans = [(date.start + statement.start, date.end + statement.start) for date in dates]
     over = end is not None and end <= at
-    is_former = statement.kind == "state" and (over or (statement.tense == "past" and begin is None))
+    is_former = statement.kind == "state" and (over or (statement.change == "ends" and begin is None))
     is_general = statement.predicate == GENERAL
     kind = "state" if is_general and begin is None else statement.kind
     edge_type = "co_occurrence" if is_general else "semantic"
     return {
         "kind": "former" if is_former else kind,
-        "sentence": write_sentence(statement, content, speaker, over=over, dates=spans, planned=planned)[:2000],
+        "sentence": write_sentence(statement, content, speaker, over=over, dates=spans)[:2000],
         "quote": content[start:stop][:4000],
         "valid_at": begin and f"{by}{_write_date(begin, dates, at)}",
         "invalid_at": end and f"{by}{_write_date(end, dates, at)}",
         "edge_type": "causal" if statement.causal else edge_type,
         "confidence": statement.confidence,
     }
-
-
-def _plan_ahead(date: DateMention, words: str, at: datetime) -> DateMention:
-    """Return *date* of a plan in the year to come, where it would be past: "on May 10", said in June."""
-    end = date.interval.end
-    if end is None or end > at or re.search(r"\d{4}|\b(?:last|ago|past)\b|去|上", words[date.start : date.end]):
-        return date
-    later = (one for one in find_dates(words, at + _YEAR) if (one.start, one.end) == (date.start, date.end))
-    return next((one for one in later if one.interval.end is not None and one.interval.end > at), date)
 
 
 def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
@@ -304,7 +257,9 @@ def _period(statement: Statement, dates: Sequence[DateMention], content: str, at
     lasts until the end of it. A denial has no date.
     """
     if statement.change == "passes":
-        return _period_while_passing(dates, content[statement.start : statement.end], at)
+        words = content[statement.start : statement.end]
+        dates = [date for date in dates if not words.startswith("for ", date.start)]  # how long, not since when
+        return _period_while_passing(dates, at)
     if not dates or statement.change in ("plans", "never"):
         return None, at if statement.change == "ends" else None
     start, end = dates[0].interval.start, dates[0].interval.end
@@ -318,16 +273,8 @@ def _period(statement: Statement, dates: Sequence[DateMention], content: str, at
     return (start if start <= at or statement.predicate in STATES else None), None
 
 
-def _period_while_passing(dates: Sequence[DateMention], words: str, at: datetime) -> Period:
-    """Return since when and until when a passing state holds: for the length in *words*, or during its dates."""
-    length = _FOR.search(words)
-    if length is not None:
-        number, unit = length["number"].casefold(), length["unit"].casefold()
-        fixed = number in ("the", "this")
-        until = None
-        for date in find_dates(f"this {unit}" if fixed else f"in {number} {unit}", at)[:1]:
-            until = date.interval.end if fixed else date.interval.start
-        return None, until if until is not None and until > at else None
+def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
+    """Return since when and until when a passing state holds: during the first of its *dates* that is not over."""
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:

@@ -3,79 +3,89 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kg_memory.contrib.offline.clauses import PASSING, passes
-from kg_memory.contrib.offline.comparing import JudgedFact, denies, find_new_number
+from kg_memory.contrib.offline.clauses import NEVER, PASSING, passes
+from kg_memory.contrib.offline.facts import name_key
 from kg_memory.contrib.offline.lexicon import words_without_speaker
 from kg_memory.contrib.offline.records import has_one_value
-from kg_memory.contrib.offline.statements import FUNCTIONAL, NOT
-from kg_memory.temporal.interval import parse_instant
+from kg_memory.contrib.offline.statements import FUNCTIONAL, NOT, WORDS
+from kg_memory.temporal.interval import parse_instant, parse_period
 from kg_memory.text import predicates
 
 SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
 """The confidence of a rule; where it is open which of two facts is right, a person is to decide."""
 
 _OPPOSITES = {frozenset((like, dislike)) for like in ("LIKES", "LOVES", "PREFERS") for dislike in ("DISLIKES", "HATES")}
-_CORRECTS = re.compile(
-    r"\bcorrection\b|\bI (?:meant|misspoke|mistyped|was (?:wrong|mistaken)|made a mistake|got (?:it|that) wrong)\b|"
-    r"\b(?:sorry|oops|wait|actually|apologies)\b[^.!?]{0,80}[,;—–-]\s?(?:and )?not\b|"
-    r"\b(?:sorry|oops|wait)\b[^.!?]{0,80}\bnot\b[^.!?]{1,60}\bbut\b|\bmy mistake\b|"
-    r"\b(?:that|it)(?:'s| is| was) (?:wrong|not (?:true|right|correct)|incorrect)\b|"
-    r"说错了|更正|纠正|搞错了|记错了|弄错了|写错了|不对[，,]",
-    re.IGNORECASE,
-)
-"""Words of a correction."""
-_PERHAPS_CORRECTS = re.compile(
-    r"(?:(?:no|oh|well|wait|hmm|sorry|oops)[,.]? )*(?:actually|in fact)\b|(?:oops|wait|sorry)[,.]|其实|事实上|"
-    r"不是(?!很)",
-    re.IGNORECASE,
-)
-"""The first words of a sentence that may correct something, unless it states a change."""
 _CHANGES = re.compile(
     r"\b(?:moved|moving|relocated|switched|joined|left|quit|changed|started|began|became|promoted|hired|married|"
     r"since|now|just|recently|no longer|anymore)\b|搬|换|改|加入|入职|跳槽|离职|现在|最近|刚",
     re.IGNORECASE,
 )
-_MOVES = re.compile(r"\b(?:moved|relocated|switched|instead|emigrated)\b|搬|换|跳槽", re.IGNORECASE)
-_TOO = re.compile(
-    r"\b(?:also|as well(?! as)|both|another|besides|in addition|additionally|part[- ]time|on the side|side (?:job|gig|"
-    r"project|hustle)|a second|(?:my|our) (?:second|other))\b|\btoo(?=\s*(?:[.,;!)]|$))|"
-    r"也(?!许)|还(?![是在没有要]|可以)|另外|同时|兼职|兼任|第二[份个家]|副业",
-    re.IGNORECASE,
-)
-_ENDS_IN_TOO = re.compile(r",\s?(?:too|as well|also)[.!\s]*$", re.IGNORECASE)
-_BORN = re.compile(r"\b(?:was|were) born\b|出生", re.IGNORECASE)
 _RETURNS = re.compile(r"\b(?:again|back|rejoined|returned)\b|再次|又|重新|回", re.IGNORECASE)
-_NOT_THEN = re.compile(
-    r"[,;—–-]\s?(?:and )?not (?:in |on |since )?(?:\d|last\b|"
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)|"
-    r"(?:而?不是|并非)[^，。]{0,6}[年月日号]",
+_HAS_NOT = re.compile(r"[,;—–-]\s?(?:and )?not\b|而?不是|并非", re.IGNORECASE)
+_TOO = re.compile(
+    r"\b(?:also|as well(?! as)|both|another|besides|in addition|part[- ]time|on the side|a second)\b|"
+    r"\btoo(?=\s*(?:[.,;!)]|$))|也(?!许)|还(?![是在没有要]|可以)|另外|同时|兼职|兼任|副业",
     re.IGNORECASE,
 )
-"""Words that deny a date."""
-_HAS_NOT = re.compile(r"[,;—–-]\s?(?:and )?not\b|而?不是|并非", re.IGNORECASE)
+_MOVES = re.compile(r"\b(?:moved|relocated|switched|instead|emigrated)\b|搬|换|跳槽", re.IGNORECASE)
 _NO = re.compile(r"(?:no|nope)[,.!]|不[，,。]|不是[，,]", re.IGNORECASE)
-_RATHER_THAN = r"(?:\b(?:to|over|than|instead of|not|from|replaced)\s|不是|比起?|代替|取代)\s?(?:the |my |an? )?"
-"""Words before the one of two that is preferred less."""
-_GENERIC = frozenset("SAYS_ABOUT RELATES_TO MENTIONS THINKS PLANS HAS HELPS MADE WORKS_ON RECEIVED NEVER_DID".split())
+_GENERIC = frozenset("SAYS_ABOUT RELATES_TO MENTIONS THINKS PLANS HELPS MADE WORKS_ON RECEIVED NEVER_DID".split())
 """Predicates that two facts may share and yet state different things."""
 _EVENTS = frozenset({"VISITED", "ATTENDED", "MET", "BOUGHT", "READ", "WATCHED", "LOST", "SOLD"})
 _SAME_WORDS = 0.75
 """The share of their words that two sentences must have in common to say the same."""
 _NEGATION = re.compile(r"\b(?:not|never|no longer|without|cannot|nobody|nothing)\b|n['’]t\b|[不没未]", re.IGNORECASE)
-_NUMBER = re.compile(
-    r"\d+(?:[.,:/]\d+)*|\b(?:jan|febr|septem|octo|novem|decem)\w{2,5}\b|\b(?:march|april|june|july|august)\b|(?-i:\bMay\b)|"
-    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
-    re.IGNORECASE,
-)
-_CLAUSE_END = re.compile(
-    r"[,;.!?()–—](?=\s|$)|\s(?:and|but|so|because|while|although)\s(?=(?:I|we|he|she|they|it|now|my|our|then)\b)|[，；。！？\n]",
-    re.IGNORECASE,
-)
+_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedFact:
+    """A fact of the prompt `judge`, its times as instants in ISO 8601."""
+
+    subject: str
+    predicate: str
+    objects: tuple[str, ...]
+    sentence: str
+    said_at: str | None
+    valid_at: str | None
+    invalid_at: str | None
+    one_at_a_time: bool
+    quote: str = ""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> JudgedFact:
+        """Return the fact that a prompt shows as *fields*."""
+        return cls(
+            fields["subject"],
+            fields["predicate"],
+            tuple(fields["objects"]),
+            fields["sentence"],
+            fields.get("said_at"),
+            _first_instant(fields.get("valid_at")),
+            _first_instant(fields.get("invalid_at")),
+            bool(fields.get("one_at_a_time")),
+            fields.get("quote") or "",
+        )
+
+    @property
+    def words(self) -> str:
+        """The words that state it; the sentence without its speaker where those are not known."""
+        return self.quote or re.split(": |：", self.sentence, maxsplit=1)[-1]
+
+    @property
+    def object_keys(self) -> set[str]:
+        """The names of the objects as `name_key` writes them."""
+        return {name_key(name) for name in self.objects}
+
+
+def _first_instant(text: str | None) -> str | None:
+    """Return when the period begins that *text* names: "2024-05" is the first of May."""
+    period = parse_period(text)
+    return period.start.isoformat() if period and period.start else None
 
 
 class Judgement(NamedTuple):
@@ -150,16 +160,17 @@ class _Pair:
 
 def _redates(pair: _Pair) -> Judgement | None:
     """Judge the same state with another date."""
-    dates = parse_instant(pair.new.valid_at), parse_instant(pair.existing.valid_at)
-    if dates == (None, None) and parse_instant(pair.later.invalid_at) != parse_instant(pair.later.said_at):
-        # "I left in March. Actually I left in April."
-        dates = parse_instant(pair.new.invalid_at), parse_instant(pair.existing.invalid_at)
-    if not says_the_same(pair.new, pair.existing) or dates[0] is None or dates[1] is None:
+    if not says_the_same(pair.new, pair.existing):
         return None
-    if dates[0] != dates[1] and _redates_back(pair.later):
-        return pair.later_wins("conflicts", "It gives another date, as a correction.")
-    if dates[0].year != dates[1].year and _happens_once(pair):
-        return pair.dispute("It happens once, and each gives another year.")
+    for new, existing in (
+        (pair.new.valid_at, pair.existing.valid_at),
+        (pair.new.invalid_at, pair.existing.invalid_at),
+    ):
+        told = new and existing and pair.later.said_at not in (new, existing)
+        if told and new != existing and _redates_back(pair.later):
+            return pair.later_wins("conflicts", "It gives another date, as a correction.")
+        if new and existing and new[:4] != existing[:4] and _happens_once(pair):
+            return pair.dispute("It happens once, and each gives another year.")
     return None
 
 
@@ -170,40 +181,22 @@ def _opposes(pair: _Pair) -> Judgement | None:
     return pair.later_wins("supersedes", "It is liked or disliked, and that changed.")
 
 
-def _says_not(pair: _Pair) -> Judgement | None:
-    """Judge a state and its plain denial: each ends the other, unless the later one began before the denial."""
+def _denies(pair: _Pair) -> Judgement | None:
+    """Judge a fact and its denial: a "never" refutes the fact before it, else the later one ends the earlier."""
     for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
-        if denial.predicate != NOT + fact.predicate or not pair.shared or pair.ended:
+        is_never = denial.predicate == NEVER + fact.predicate
+        is_not_now = denial.predicate == NOT + fact.predicate and not pair.ended
+        if not pair.shared or not (is_never or is_not_now):
             continue
-        if fact is pair.later and _began_before(fact, denial):
+        if (is_never and denial is pair.later) or (fact is pair.later and _began_before(fact, denial)):
             return pair.later_wins("conflicts", "One denies what the other tells.")
         return pair.later_wins("supersedes", "It is so, or it is not, and that changed.")
-    return None
-
-
-def _denies(pair: _Pair) -> Judgement | None:
-    """Judge a "never" and its contrary: the later one holds; a contrary that began since only ends the "never"."""
-    for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
-        if not denies(denial, fact):
-            continue
-        if denial is pair.later or _began_before(fact, denial):
-            return pair.later_wins("conflicts", "One denies what the other tells.")
-        if pair.shared:
-            return pair.later_wins("supersedes", "It was never so before, and now it is.")
     return None
 
 
 def _repeats(pair: _Pair) -> Judgement | None:
     same = says_the_same(pair.new, pair.existing)
     return Judgement("duplicate", SURE, "new", "Both say the same.") if same else None
-
-
-def _gives_up(pair: _Pair) -> Judgement | None:
-    """Judge that something is had no more, whose sentences are not alike: "I have a dog", "I no longer have a dog"."""
-    same = pair.alike and pair.new.predicate == "HAS" and pair.new.object_keys == pair.existing.object_keys
-    if not same or pair.earlier.invalid_at or not pair.later.invalid_at:
-        return None
-    return Judgement("duplicate", SURE, "new", "It is the same thing, which is had no more.")
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
@@ -251,34 +244,15 @@ def _replaces(pair: _Pair) -> Judgement | None:
     return pair.later_wins("supersedes", "Only one holds at a time, and it changed.")
 
 
-def _prefers(pair: _Pair) -> Judgement | None:
-    if not pair.alike or pair.new.predicate != "PREFERS" or pair.shared or pair.ended or _is_added(pair.later):
-        return None
-    rejected = (rf"{_RATHER_THAN}{re.escape(name)}(?![A-Za-z0-9])" for name in pair.earlier.objects)
-    words = pair.later.words
-    if not any(re.search(pattern, words, re.IGNORECASE) for pattern in rejected):
-        return None
-    return pair.later_wins("supersedes", "It is preferred instead.")
-
-
-def _renumbers(pair: _Pair) -> Judgement | None:
-    number = find_new_number(pair.later, pair.earlier)
-    return pair.later_wins("supersedes", f"It is another number now: {number}.", 0.9) if number else None
-
-
 _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
     _redates,
     _opposes,
-    _says_not,
     _denies,
     _repeats,
-    _gives_up,
     _corrects,
     _adds,
     _passes,
     _replaces,
-    _prefers,
-    _renumbers,
 )
 """The rules, of which the first that applies decides."""
 
@@ -297,23 +271,20 @@ def _happens_once(pair: _Pair) -> bool:
     """Return whether both state what happens once in a life."""
     rule = predicates.canonical_predicate(pair.new.predicate)
     once = rule is not None and rule.family in ("birth", "death")
-    return pair.alike and (once or all(_BORN.search(fact.words) for fact in (pair.new, pair.existing)))
+    return pair.alike and (once or all(re.search(r"\bborn\b|出生", fact.words) for fact in (pair.new, pair.existing)))
 
 
 def _takes_back(fact: JudgedFact) -> bool:
     """Return whether *fact* is stated as a correction."""
     words = fact.words
-    if _CORRECTS.search(words) is not None:
-        return True
-    opens = _PERHAPS_CORRECTS.match(words) is not None
-    return opens and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
+    corrects = WORDS["corrects"].search(words) is not None
+    return corrects and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
 
 
 def _redates_back(fact: JudgedFact) -> bool:
     """Return whether *fact*, which is known with another date, is stated as a correction of it, and no return."""
-    if _takes_back(fact) or _NOT_THEN.search(fact.words) is not None:
-        return True
-    return _PERHAPS_CORRECTS.match(fact.words) is not None and _RETURNS.search(fact.words) is None
+    corrects = WORDS["corrects"].search(fact.words) is not None and _RETURNS.search(fact.words) is None
+    return corrects or _HAS_NOT.search(fact.words) is not None
 
 
 def _denies_name(words: str, name: str) -> bool:
@@ -325,29 +296,12 @@ def _denies_name(words: str, name: str) -> bool:
 
 def _is_added(fact: JudgedFact) -> bool:
     """Return whether *fact* is stated as one more, as in "also"."""
-    clause = _object_clause(fact)
-    added = _TOO.search(clause) is not None or _ENDS_IN_TOO.search(fact.words) is not None
-    return added and _MOVES.search(clause) is None
+    return _TOO.search(fact.words) is not None and _MOVES.search(fact.words) is None
 
 
 def _is_passing(fact: JudgedFact) -> bool:
-    """Return whether *fact* is a passing state, by its predicate or the clause of its object."""
-    return fact.predicate.startswith(("STAYS_IN", "TEMPORARILY_")) or passes(_object_clause(fact))
-
-
-def _object_clause(fact: JudgedFact) -> str:
-    """Return the clause of the first object of *fact*, without the names of its objects."""
-    words = fact.words
-    low = words.casefold()
-    places = (low.find(name.casefold()) for name in fact.objects)
-    at = min(filter(lambda place: place >= 0, places), default=None)
-    if at is not None:
-        cuts = [0, *(cut.end() for cut in _CLAUSE_END.finditer(words)), len(words)]
-        place = bisect_right(cuts, at)
-        words = words[cuts[place - 1] : (*cuts, len(words))[place]]
-    for name in fact.objects:
-        words = re.sub(re.escape(name), " ", words, flags=re.IGNORECASE)
-    return words
+    """Return whether *fact* is a passing state, by its predicate or its words."""
+    return fact.predicate.startswith(("STAYS_IN", "TEMPORARILY_")) or passes(fact.words)
 
 
 def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:

@@ -7,16 +7,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel
 
 from kg_memory.contrib.offline.chinese import read_chinese
-from kg_memory.contrib.offline.comparing import JudgedFact
-from kg_memory.contrib.offline.corrections import apply_corrections, may_correct
 from kg_memory.contrib.offline.english import read_english
 from kg_memory.contrib.offline.facts import (
     Entity,
@@ -26,10 +25,11 @@ from kg_memory.contrib.offline.facts import (
     write_facts,
     write_record_facts,
 )
-from kg_memory.contrib.offline.judging import judge
+from kg_memory.contrib.offline.judging import JudgedFact, judge
 from kg_memory.contrib.offline.names import find_mentions
 from kg_memory.contrib.offline.records import has_one_value, read_record
 from kg_memory.contrib.offline.statements import (
+    MOST_STATEMENTS,
     PERSON,
     Mention,
     Reading,
@@ -38,7 +38,6 @@ from kg_memory.contrib.offline.statements import (
     is_chinese,
 )
 from kg_memory.contrib.offline.summaries import describe_community, summarise
-from kg_memory.contrib.offline.transcript import Turn, read_turns, split_turns
 from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.runtime.effects import Ask
@@ -48,10 +47,13 @@ from kg_memory.text.identity import is_assistant
 from kg_memory.text.tokenise import terms
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_TURN = re.compile(
+    r"^\**(?P<name>[A-ZÀ-Þ\u4e00-\u9fff][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,2})\**[:：](?!//)\**[ \t]*(?=\S)",
+    re.MULTILINE,
+)
+"""The beginning of a turn in a transcript."""
 _MOST_NAMES = 10
 """Names that are kept of an assistant's message."""
-_CORRECTABLE = 4
-"""Messages before a correction that it may correct."""
 _LONGEST = 60_000
 """Characters that are read; the caller splits longer texts."""
 _LONGEST_BEFORE = 2000
@@ -104,50 +106,39 @@ def _answer(prompt: str, fields: Fields) -> Answer:
 # Reading.
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    """An episode of a prompt, or one before it."""
-
-    content: str
-    speaker: str | None
-
-    @classmethod
-    def of(cls, fields: Fields) -> _Message:
-        return cls(fields["content"], fields.get("speaker") or None)
-
-
-def _read_message(message: _Message, previous: Sequence[_Message], names: Sequence[str] = ()) -> Reading:
+def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Reading:
     """Return what *message* mentions and states; *previous* messages tell who is meant, *names* were met before."""
-    content = _CODE.sub(lambda code: " " * len(code[0]), message.content[:_LONGEST])
-    turns = split_turns(content) if message.speaker is None else []
-    if turns:
+    content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
+    speaker = message.get("speaker") or None
+    turns = list(_TURN.finditer(content)) if speaker is None else []
+    # "City: ...", "Size: ...": fields, each once
+    if len({turn["name"] for turn in turns}) < len(turns) and 2 * len(turns) >= len(content.splitlines()):
         return _read_transcript(content, turns, previous, names)
-    return _read_content(content, message, previous, names)
+    return _read_content(content, speaker, previous, names)
 
 
-def _read_transcript(content: str, turns: list[Turn], previous: Sequence[_Message], names: Sequence[str]) -> Reading:
-    """Return what the *turns* of *content* mention and state, each with those before it as earlier messages."""
+def _read_transcript(
+    content: str, turns: Sequence[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]
+) -> Reading:
+    """Return what the *turns* of *content* ("Ann: ...", "Bo: ...") state, each as a message of its speaker."""
+    mentions: list[Mention] = []
+    statements: list[Statement] = []
+    for turn, after in zip_longest(turns, turns[1:]):
+        if len(statements) >= MOST_STATEMENTS:
+            break
+        text = " " * turn.end() + content[turn.end() : after.start() if after else None]
+        reading = _read_content(text, turn["name"], previous, names)
+        mentions.append(Mention(turn.start("name"), turn.end("name"), turn["name"], PERSON, named=True))
+        mentions += reading.mentions
+        statements += (replace(one, said_by=turn["name"]) for one in reading.statements)
+    return Reading(tuple(mentions), tuple(statements))
 
-    def read(text: str, speaker: str, before: list[Turn]) -> Reading:
-        spoken = [_Message(content[turn.start : turn.end].strip(), turn.speaker) for turn in before[-_CORRECTABLE:]]
-        met = [*names, *dict.fromkeys(turn.speaker for turn in turns)]
-        return _read_content(text, _Message(text, speaker), [*previous, *spoken], met)
 
-    return read_turns(content, turns, read)
-
-
-def _read_content(content: str, message: _Message, previous: Sequence[_Message], names: Sequence[str]) -> Reading:
-    if is_assistant(message.speaker):
-        return _read_names(content, message.speaker)
-    scene = _scene(message.speaker, previous, names)
-    reading = _read_text(content, scene)
-    if may_correct(content):
-        own = (before for before in previous[-_CORRECTABLE:] if before.speaker == message.speaker)
-        earlier: list[tuple[str, Sequence[Statement]]] = []
-        for text in (before.content[:_LONGEST_BEFORE] for before in own):
-            earlier.append((text, apply_corrections(text, _read_text(text, scene), earlier).statements))
-        reading = apply_corrections(content, reading, earlier)
-    return reading
+def _read_content(content: str, speaker: str | None, previous: Sequence[Fields], names: Sequence[str]) -> Reading:
+    if speaker and is_assistant(speaker):
+        return _read_names(content, speaker)
+    scene = _scene(speaker, previous, names)
+    return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
 
 
 @lru_cache(maxsize=4)  # it is asked for entities, and then for facts
@@ -163,25 +154,20 @@ def _read_names(content: str, speaker: str) -> Reading:
     return Reading(mentions[:_MOST_NAMES], ())
 
 
-def _read_text(content: str, scene: Scene) -> Reading:
-    return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
-
-
-def _scene(speaker: str | None, previous: Sequence[_Message], names: Sequence[str]) -> Scene:
-    others = [message.speaker for message in previous if message.speaker and message.speaker != speaker]
+def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]) -> Scene:
+    others = [name for message in previous if (name := message.get("speaker")) and name != speaker]
     listener = others[-1] if others else None
     met = tuple(dict.fromkeys(filter(None, (speaker, *others, *names))))
     return Scene(speaker, listener, met, _last_person(previous, {speaker, listener}))
 
 
-def _last_person(previous: Sequence[_Message], present: set[str | None]) -> Mention | None:
+def _last_person(previous: Sequence[Fields], present: set[str | None]) -> Mention | None:
     """Return whom "he" or "she" means where the message names nobody: the last person named before."""
     for message in reversed(previous[-2:]):
-        if is_chinese(message.content):
+        content = message["content"][:_LONGEST_BEFORE]
+        if is_chinese(content):
             return None
-        people = [
-            name for name in _people(message.content[:_LONGEST_BEFORE], message.speaker) if name.name not in present
-        ]
+        people = [name for name in _people(content, message.get("speaker")) if name.name not in present]
         if people:
             return people[-1]
     return None
@@ -190,10 +176,6 @@ def _last_person(previous: Sequence[_Message], present: set[str | None]) -> Ment
 @lru_cache(maxsize=16)
 def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
     return tuple(mention for mention in find_mentions(content, speaker) if mention.type == PERSON)
-
-
-def _previous(fields: Fields) -> list[_Message]:
-    return [_Message.of(message) for message in fields.get("previous") or ()]
 
 
 # Entities and facts.
@@ -205,7 +187,7 @@ def _extract(fields: Fields) -> Answer:
         things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
         names = [(thing.name, thing.type) for thing in things]
     else:
-        reading = _read_message(_Message.of(episode), _previous(fields))
+        reading = _read_message(episode, fields.get("previous") or ())
         names = list_entities(reading, episode.get("speaker"))
     distinct: dict[str, tuple[str, str]] = {}
     for name, kind in names:
@@ -234,7 +216,7 @@ def _facts(fields: Fields) -> Answer:
     if episode["kind"] == "json":
         return {"facts": write_record_facts(read_record(episode["content"]), entities)}
     names = [name for entity in entities for name in entity.called]
-    reading = _read_message(_Message.of(episode), _previous(fields), names)
+    reading = _read_message(episode, fields.get("previous") or (), names)
     predicates = [type_["name"] for type_ in fields.get("fact_types") or ()]
     at = parse_instant(episode.get("at")) or datetime.now(UTC)
     return {"facts": write_facts(reading, episode["content"], episode.get("speaker"), at, entities, predicates)}

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from kg_memory.contrib.offline import lexicon
-from kg_memory.contrib.offline.acts import PERSON_ACTS, match_act
-from kg_memory.contrib.offline.name_words import PEOPLE, find_user, is_acronym, is_person, is_word_of_calendar
 from kg_memory.contrib.offline.statements import (
     EVENT,
     ORGANISATION,
@@ -21,7 +19,7 @@ from kg_memory.contrib.offline.statements import (
     drop_overlaps,
     split_words,
 )
-from kg_memory.contrib.offline.topics import EVENT_WORDS, find_topics
+from kg_memory.contrib.offline.topics import EVENT_WORDS, PERSON_ACTS, find_topics, match_act
 
 _TITLE = re.compile(r"[\"“]([A-Z][^\"“”\n]{1,60})[\"”]")
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
@@ -43,6 +41,17 @@ _NO_KIND = lexicon.STOP.union(lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.K
 _WITH_PERSON = frozenset("with and met called named meet asked told".split())
 _NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose april june august".split())
 
+PEOPLE = frozenset("will may hope april june august".split())
+"""Words with a capital that may name a person."""
+_MONTHS = PEOPLE - {"will", "hope"}
+_ACRONYMS = frozenset("us who it".split())
+"""Pronouns that are names where they are written in capitals."""
+_BEFORE_ACRONYM = frozenset("the in at for from to with of by our an joined left near".split())
+_CALENDAR = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december mondays tuesdays wednesdays thursdays fridays saturdays sundays christmas "
+    "easter mr mrs ms dr god ok okay omg lol btw fyi asap tbh imo lmk".split()
+)
 _ABSTRACT = ("ing", "tion", "sion", "ness", "ment", "ity", "ism", "ship", "ware", "ology", "ly")
 _ORDINARY = EVENT_WORDS.union(
     lexicon.BARE_NOUNS,
@@ -58,8 +67,8 @@ _ORDINARY = EVENT_WORDS.union(
 def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -> list[Mention]:
     """Return the mentions in *text*, in order and without overlaps; *names* were met before."""
     words = split_words(text)
-    user = find_user(words, speaker, lambda at: _opens(words, at))
-    mentions = [*_titles(text), *user, *_relatives(words, speaker), *_names(words, names), *find_topics(words)]
+    people = [*_user(words, speaker), *_relatives(words, speaker)]
+    mentions = [*_titles(text), *people, *_names(words, names), *find_topics(words)]
     return _complete_names(drop_overlaps(mentions))
 
 
@@ -89,6 +98,20 @@ def _titles(text: str) -> Iterator[Mention]:
 
 def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
     return Mention(run[0].start, run[-1].end, " ".join(word.text for word in run), kind, named=True, kin=kin)
+
+
+def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
+    """Find the user of a note about them ("User prefers dark mode"): the *speaker*, where the note has one."""
+    for at, word in enumerate(words[:-1]):
+        first = at - 1 if at and words[at - 1].low == "the" else at
+        if word.low == "user" and _opens(words, first) and _is_verb(words[at + 1]):
+            yield Mention(words[first].start, word.end, speaker or "User", PERSON, named=True)
+
+
+def _is_verb(word: Token) -> bool:
+    """Return whether *word* may follow the subject of a sentence."""
+    is_form = word.low in lexicon.VERB_FORMS and word.low.endswith(("s", "ed"))
+    return not word.capital and (is_form or word.low in lexicon.AUXILIARIES or word.low in ("no", "now", "also"))
 
 
 # Relatives.
@@ -132,7 +155,7 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
             break
         name.append(word)
     after = words[position + len(name)].low if position + len(name) < len(words) else ""
-    is_title = bool(naming and name) and (after == "of" or name[0].text.isupper() or is_word_of_calendar(name[0]))
+    is_title = bool(naming and name) and (after == "of" or name[0].text.isupper() or name[0].low in _CALENDAR)
     return [] if is_title else name  # "was called Director of Sales"
 
 
@@ -170,15 +193,28 @@ def _may_name(words: list[Token], at: int) -> bool:
         return False
     opens = _opens(words, at)
     if word.low in PEOPLE:
-        return is_person(words, at, opens=opens)
-    if is_acronym(words, at):
-        return True
+        return _names_person(words, at, opens=opens)
+    if word.low in _ACRONYMS:
+        # "in the US", "at WHO"; not where all is in capitals
+        before = words[at - 1].text
+        return word.text.isupper() and not opens and before in _BEFORE_ACRONYM
     if word.low.split("'")[0] in lexicon.PRONOUNS or word.low in lexicon.AUXILIARIES or "'" in word.low[:-2]:
         return False
     if opens or word.text.isupper():
         return word.low not in lexicon.STOP and word.low not in lexicon.STARTERS
     # Within a sentence a capital tells "We use Solid" from "a solid plan".
-    return not is_word_of_calendar(word) and (word.low not in lexicon.STOP or _is_title(words, at))
+    return word.low not in _CALENDAR and (word.low not in lexicon.STOP or _is_title(words, at))
+
+
+def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
+    """Return whether the word at *at*, one of `PEOPLE`, names a person: "May likes tea", but not "in May"."""
+    if not words[at].text.istitle():
+        return False
+    if opens:
+        following = [word.low for word in words[at + 1 : at + 3]]
+        is_subject = match_act(words, at + 1) is not None or following in (["is", "my"], ["is", "our"])
+        return is_subject or (words[at].low == "will" and following[:1] in (["is"], ["and"], ["says"]))
+    return words[at].low not in _MONTHS or words[at - 1].low in _WITH_PERSON - {"and", "called"}
 
 
 def _is_title(words: list[Token], at: int) -> bool:

@@ -15,6 +15,7 @@ from kg_memory.contrib.offline.statements import (
     PERSON,
     PLACE,
     SINGLE,
+    TOPIC,
     Mention,
     Pattern,
     Statement,
@@ -35,6 +36,16 @@ _CLAUSE_END = re.compile(
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/)\s?(?:the |my |our |an? )?", re.IGNORECASE)
+_HABIT = re.compile(
+    r"\s(?P<verb>[A-Za-z]+)(?P<rest>(?:\s(?!(?:and|but|or|so|because|when|while|until|till|before|after|since|with|"
+    r"every|all|any ?more|any longer|a lot|as|back|last|this|two|three|a few|yesterday|today|recently|for|during)\b|"
+    r"in (?:19|20)\d\d|in [A-Z])[\w'’-]+){0,4})"
+)
+_THIRD = re.compile(r"(?:(?<=[sxzo])es|(?<=[sc]h)es|(?<![su'’])s)$")
+"""The ending of "plays"."""
+_DOUBLING = frozenset(
+    "begin blog chat drop get grab hug jog knit let nap plan put run shop sit skip stop swap swim trim win".split()
+)
 _YEAR = re.compile(r"\d{4}s?")
 _VAGUE = lexicon.STOP | lexicon.VAGUE_NOUNS
 _GROUPS = frozenset("club group team gym church class course choir band community league program".split())
@@ -121,3 +132,27 @@ def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
     if pattern.predicate != "STAYS_IN":
         return True
     return mention.named and (mention.type == PLACE or words[0] in ("staying", "crashing", "couchsurfing"))
+
+
+def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
+    """Return what somebody did who "used to", or "stopped", as an object: "playing chess"."""
+    match = _HABIT.match(text, end)
+    verb = match["verb"].casefold() if match else ""
+    if match is None or not (verb.endswith("ing") or verb in lexicon.VERB_FORMS):
+        return ()
+    rest = match["rest"].split()
+    while rest and rest[-1].casefold() in lexicon.STOP:
+        rest.pop()
+    name = " ".join([match["verb"] if verb.endswith("ing") else _to_gerund(verb), *rest])
+    stop = match.end("rest") if rest else match.end("verb")
+    return (Mention(offset + match.start("verb"), offset + stop, name, TOPIC),)
+
+
+def _to_gerund(verb: str) -> str:
+    """Return the form in "-ing" of *verb*, which may be in the third person."""
+    base = _THIRD.sub("", verb)
+    if base in _DOUBLING:
+        return f"{base}{base[-1]}ing"
+    if base.endswith("ie"):
+        return f"{base[:-2]}ying"
+    return f"{base[:-1]}ing" if base.endswith("e") and not base.endswith(("ee", "oe", "ye")) else f"{base}ing"

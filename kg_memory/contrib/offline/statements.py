@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Literal
 
-from kg_memory.contrib.offline import lexicon
+from kg_memory.contrib.offline.lexicon import STARTERS
 from kg_memory.text.sentences import Sentence
 
 Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
 Kind = Literal["state", "event", "plan"]
-Tense = Literal["past", "present", "future"]
 Span = tuple[int, int]
 
 PERSON, ORGANISATION, PLACE, EVENT, PRODUCT, TOPIC = "Person", "Organization", "Place", "Event", "Product", "Topic"
@@ -52,14 +51,6 @@ _KINDS: dict[Change, Kind] = {
     "ends": "state",
     "happens": "event",
     "plans": "plan",
-}
-_TENSES: dict[Change, Tense] = {
-    "is": "present",
-    "passes": "present",
-    "never": "present",
-    "ends": "past",
-    "happens": "past",
-    "plans": "future",
 }
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9+#-]*(?:['’](?!s\b)[A-Za-zÀ-ɏ]+)*|\d+|['’]s\b|\n|[^\sA-Za-z0-9À-ɏ]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -134,8 +125,6 @@ class Statement:
     """The characters that state it and nothing else; ``None`` where those are all of it."""
     said_by: str | None = None
     """The speaker of its turn in a transcript; ``None`` for the speaker of the message."""
-    listed: tuple[Mention, ...] = ()
-    """The things that are listed with its object and have statements of their own: "tea and coffee"."""
 
     @property
     def quote(self) -> Span:
@@ -146,11 +135,6 @@ class Statement:
     def kind(self) -> Kind:
         """Whether it states what is or was so, what happened at a time, or what is meant to be."""
         return _KINDS[self.change]
-
-    @property
-    def tense(self) -> Tense:
-        """The tense of the statement: of a state, whether it is over; of a plan, the future."""
-        return _TENSES[self.change]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,33 +216,56 @@ STATES: dict[str, tuple[str, str, str]] = {name: tuple(words) for name, words in
 """The predicates that last until something else is said: in English as they are and as they were, and in Chinese."""
 FORMER: dict[str, str] = _TABLE["former"]
 """Other predicates that may be over, as they were."""
-GIVEN_UP: dict[str, str] = {word: name for name, words in _TABLE["given_up"].items() for word in words.split()}
-"""The predicate of a thing that is given up, while it lasted."""
 WORDS = {name: re.compile(words, re.IGNORECASE | re.VERBOSE) for name, words in _TABLE["words"].items()}
 """The words by which `kg_memory.contrib.offline.clauses` knows how a statement is meant."""
 ENGLISH = _read_patterns(_TABLE["english"], r"\b(?:{})(?=\s)", re.IGNORECASE)
 CHINESE = _read_patterns(_TABLE["chinese"], "{}", re.NOFLAG)
 
 
+# Sentences that state nothing: greetings, thanks, wishes, praise and advice.
+
+_ADDRESSED = re.compile(
+    r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep\b|"
+    r"please\b|(?:can|could|would|will) you|if you|feel free|"
+    r"don['’]t|hope you|good luck|best of luck|thank(?:s| you)|"
+    r"sorry(?!, ?(?:I (?:live|lived|work|worked|moved|meant|use|used|was|am|joined)|not|it['’]s|that['’]s|"
+    r"actually)\b)|congrat\w*|wish you|take care|"
+    r"enjoy\b|talk to you|see you|catch you|(?:so |i['’]m |i am |really |super )*(?:glad|happy|proud|sorry|excited|"
+    r"rooting|stoked|thrilled|pumped) (?:you|for you|of you|to hear|that you|to see)|can['’]t wait to (?:hear|"
+    r"see)|"
+    r"i(?:['’]m| am) (?:always )?here for you|(?:that|it)(?:['’]s| is| sounds| looks|['’]d be| must) (?:so |"
+    r"really |such |very |be |have been )*(?:great|awesome|amazing|cool|nice|lovely|wonderful|"
+    r"fantastic)\b[^.]{0,12}$|"
+    r"(?:i )?appreciate (?:it|you|your|the)|you(?:['’]re|['’]ve| are| have| got)?\b|your\b|take a look|"
+    r"check (?:it|this|out)|no (?:problem|worries|prob)|of course|way to go|look(?:s|ing) forward to (?:hearing|"
+    r"seeing))",
+    re.IGNORECASE,
+)
+# "I'm vegetarian.", "I am 34.", "Likes hiking"
+_SHORT = re.compile(
+    r"(?:I|he|she)(?:['’](?:m|s)| am| is) (?:[a-z]{5,}|\d{2,3})\b"
+    r"|I turned \d{2,3}\b|(?:likes|loves|enjoys|dislikes|hates|prefers|plays|drinks|uses) \w{3,}",
+    re.IGNORECASE,
+)
+_CHINESE_ADDRESSED = re.compile(
+    r"(?:太好了|好的|嗯|哇)?[，,！!]?(?:谢谢|感谢|多谢|不客气|没关系|你好|您好|加油|祝你|祝您|恭喜|再见|晚安|早上好)"
+)
+_LETTERS = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
+
+
+def says_something(text: str) -> bool:
+    """Return whether a sentence is more than a greeting, thanks or an exclamation."""
+    if _ADDRESSED.match(text) or _CHINESE_ADDRESSED.match(text) or text.endswith((":", "：")):
+        return False
+    words = _LETTERS.findall(text)
+    han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")
+    latin = [word for word in words if word.casefold() not in STARTERS]
+    if han and len(words) > han:
+        return han >= 2  # 我用React
+    return han >= 4 or (len(latin) - han >= 2 and len(words) - han >= 3) or _SHORT.match(text) is not None
+
+
 # The choice among the statements of one sentence.
-
-
-def read_as_tools(statements: list[Statement]) -> list[Statement]:
-    """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
-    return [_as_tool(statement) for statement in statements] if any(map(_is_about_tools, statements)) else statements
-
-
-def _is_about_tools(statement: Statement) -> bool:
-    if statement.predicate == "LIVES_IN":
-        return statement.objects[0].name.casefold() in lexicon.PRODUCTS
-    return statement.predicate == f"{NOT}USES" or (statement.predicate == "USES" and statement.change == "ends")
-
-
-def _as_tool(statement: Statement) -> Statement:
-    if statement.predicate != "LIVES_IN" or statement.objects[0].name.casefold() in lexicon.PLACES:
-        return statement
-    tools = tuple(replace(mention, type=PRODUCT) for mention in statement.objects)
-    return replace(statement, predicate="USES", objects=tools)
 
 
 def choose_statements(statements: Sequence[Statement]) -> list[Statement]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.statements import BASED, FORMER, PERSON, STATES, Mention, Span, Statement
-from kg_memory.text.dates import DateMention
 from kg_memory.text.identity import spoken_line
 
 _CHINESE = re.compile("[\u3400-\u9fff]")
-_PRECISIONS = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'-]*|\d[\w.,%-]*|[\u4e00-\u9fff]")
 _ADDS_NOTHING = frozenset(
     "i i'm i've i'd we we're we've he he's she she's they a an the am is are was were be been being have has had 'm "
@@ -25,27 +23,9 @@ _HOW = re.compile(r"\b(?:part|full)[- ]time|\bremotely|\balone|\bwith\b|\bnever\
 """Words in a verb that say how it is so."""
 _WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
 """The first words of a verb that says what was so, not that it ended."""
-_IRREGULAR = dict(
-    pair.split("/")
-    for pair in (
-        "be/was become/became begin/began bite/bit bring/brought build/built buy/bought catch/caught come/came do/did "
-        "draw/drew drink/drank drive/drove eat/ate fall/fell feel/felt fight/fought fly/flew get/got give/gave go/went "
-        "grow/grew have/had hold/held keep/kept lead/led leave/left let/let lie/lay lose/lost make/made meet/met "
-        "pay/paid put/put read/read ride/rode run/ran say/said see/saw sell/sold send/sent sing/sang sit/sat "
-        "sleep/slept speak/spoke spend/spent swim/swam take/took teach/taught tell/told think/thought wear/wore "
-        "win/won write/wrote"
-    ).split()
-)
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/|、|和|跟)\s?(?:the |my |our |an? )?", re.IGNORECASE)
 _COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
 """Predicates whose object is one of its kind."""
-_DOUBLING = frozenset("blog chat drop grab hug jog knit nap plan shop skip stop swap trim trip vlog".split())
-_BASES = {
-    form: verb
-    for verb in (*lexicon.VERBS, *_IRREGULAR, "smoke", "vape", "skate", "knit", "jog", "ski", "fast", "code", "bike")
-    for form in (verb + "ing", verb.removesuffix("e") + "ing", verb + verb[-1] + "ing")
-}
-"""The base of a form in "-ing"."""
 
 
 def write_sentence(
@@ -55,14 +35,12 @@ def write_sentence(
     *,
     over: bool,
     dates: Sequence[Span] = (),
-    planned: Mapping[Span, DateMention] | None = None,
 ) -> str:
     """Return *statement*, which *speaker* made in *content*, as a sentence; in the past where it is *over*.
 
-    What the words add to the state itself is kept after it, but not the *dates* in them. Dates that are *planned* are
-    spelled out.
+    What the words add to the state itself is kept after it, but not the *dates* in them.
     """
-    clause = _spell_out(content, statement.quote, planned or {})
+    clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)
     kin = statement.predicate.removeprefix("HAS_").lower()
     if kin in lexicon.KIN:
@@ -81,18 +59,6 @@ def write_sentence(
     return f"{state}{'：' if _CHINESE.search(clause) else ': '}{own}"
 
 
-def _spell_out(content: str, quote: Span, planned: Mapping[Span, DateMention]) -> str:
-    """Return the *quote* of *content* with its *planned* dates in numbers."""
-    parts, place = [], quote[0]
-    for (start, end), date in sorted(planned.items()):
-        interval = date.interval
-        parts.append(content[place:end])
-        place = end
-        if interval.start is not None and interval.end is not None and not content[start:end].strip()[:4].isdigit():
-            parts.append(f" ({interval.start:{_PRECISIONS.get(interval.precision, '%Y-%m-%d')}})")
-    return " ".join("".join([*parts, content[place : quote[1]]]).split())
-
-
 def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool) -> str | None:
     """Return the state that *statement* implies: "I moved to Oslo" implies where somebody lives."""
     subject, predicate = statement.subject.name, statement.predicate
@@ -106,7 +72,7 @@ def _name_state(statement: Statement, content: str, *, chinese: bool, over: bool
     if chinese and predicate == "DOES":
         return f"{subject}{'以前' if over else ''}{'、'.join(objects)}"
     if predicate == "DOES" and over:
-        return f"{subject} {_past_of(objects[0])}"
+        return f"{subject} was {objects[0]}"
     if over and predicate in FORMER:
         return f"{subject} {FORMER[predicate]} {' and '.join(objects)}"
     if predicate == "LIVES_IN" and statement.subject.type != PERSON and verb.casefold().startswith(BASED):
@@ -139,49 +105,13 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
     return name if plural else f"{'an' if name[0].casefold() in 'aeiou' else 'a'} {name}"
 
 
-def _past_of(activity: str) -> str:
-    """Return an *activity* ("drinking coffee") as what was done ("drank coffee")."""
-    first, _, rest = activity.partition(" ")
-    low = first.casefold()
-    base = _BASES.get(low)
-    if base is None:
-        if not low.endswith("ing") or len(low) < 6:
-            return f"did {activity}"
-        stem = low.removesuffix("ing")
-        base = stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
-    return f"{past_tense(base)} {rest}".rstrip()
-
-
-def past_tense(base: str) -> str:
-    """Return the past tense of the verb *base*."""
-    if base in _IRREGULAR:
-        return _IRREGULAR[base]
-    if base.endswith("e"):
-        return f"{base}d"
-    if base.endswith("y") and base[-2:-1] not in ("a", "e", "o", "u"):
-        return f"{base[:-1]}ied"
-    return f"{base}{base[-1]}ed" if base in _DOUBLING else f"{base}ed"
-
-
-def to_gerund(verb: str) -> str:
-    """Return the form of the verb *verb* in "-ing"."""
-    base = verb.casefold()
-    if base in _DOUBLING or base in ("run", "swim", "get", "sit", "put", "win", "let", "begin"):
-        return f"{base}{base[-1]}ing"
-    if base.endswith("ie"):
-        return f"{base[:-2]}ying"
-    if base.endswith("e") and not base.endswith(("ee", "oe", "ye")) and base != "be":
-        return f"{base[:-1]}ing"
-    return f"{base}ing"
-
-
 def _adds_to_state(statement: Statement, content: str, dates: Sequence[Span]) -> bool:
     """Return whether the quoted words say more than the state, its dates left out: how, why, with whom."""
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))
     if statement.verb and _HOW.search(content, *statement.verb):
         return True
-    named = (statement.subject, *_list_named(statement.objects, content), *statement.listed)
+    named = (statement.subject, *_list_named(statement.objects, content))
     mentions = ((one.start, one.end) for one in named)
     verb = [statement.verb] if statement.verb else []
     for begin, stop in (*mentions, *verb, *dates):
