@@ -239,18 +239,18 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
     told stands. Of two that begin together the one stated later holds. An undated one has an unknown start where
     nothing came before it, else it began by the time when it was stated; one that only ends held before all others.
     """
-    lasting = sorted((rival.rank, rival.width, _start_precision(rival)) for rival in against if not rival.only_ends)
+    lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
         (*_end_key(rival), -rival.end_width, rival.end_precision)
         for rival in against
         if rival.only_ends or rival.end_stands
     ]
     for statement in own:
-        ends = [(statement.invalid_at, statement.end_width, statement.end_precision)]
+        ends = [(statement.invalid_at, _vagueness(statement.end_precision))]
         if not statement.end_stands:
             place = bisect(lasting, statement.rank, key=itemgetter(0))
-            ends += [(rank[0], width, finest) for rank, width, finest in lasting[place : place + 1]]
-        end, _, end_precision = min(ends, key=_end_order)
+            ends += [(rank[0], vagueness) for rank, vagueness in lasting[place : place + 1]]
+        end, (*_, end_precision) = min(ends)
         start, known_from, precision = statement.begin, statement.begin, _start_precision(statement)
         if statement.only_ends:
             own_key = _end_key(statement)
@@ -271,12 +271,6 @@ def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
 def _start_precision(statement: Statement) -> Precision:
     """Return how exactly the start is known: of an undated statement, that it had begun when it was made."""
     return "by" if statement.undated and not statement.only_ends else statement.precision
-
-
-def _end_order(end: tuple[int, int, Precision]) -> tuple[int, bool, int, Precision]:
-    """Return the key by which ends are ordered: the earliest first, and of one time the one that is known best."""
-    time, width, precision = end
-    return (time, precision == "by", width, precision)
 
 
 def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
