@@ -18,20 +18,7 @@ from kg_memory.llm import embeddings
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import Said
-from tests.faults.conftest import (
-    AT,
-    FACT,
-    FAILED,
-    PATIENT,
-    SAID,
-    TIMEOUT,
-    WAITING,
-    Model,
-    Outcome,
-    gone,
-    refusing,
-    slow,
-)
+from tests.faults.failing import AT, FACT, FAILED, PATIENT, SAID, TIMEOUT, WAITING, Model, Outcome, gone, refusing, slow
 from tests.scripted import HashEmbeddings, Scripted
 
 

@@ -29,7 +29,7 @@ from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.memory.open import without_models
 from kg_memory.models.graph import EpisodeStatus
-from tests.faults.conftest import TIMEOUT, Model, gone, refusing
+from tests.faults.failing import TIMEOUT, Model, gone, refusing
 from tests.faults.nursery import Nursery, served, tell
 from tests.scripted import HashEmbeddings, Scripted
 from tests.server.conftest import Serving

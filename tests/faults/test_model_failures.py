@@ -41,20 +41,7 @@ from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.operations import AddResult
 from tests.chat_server import Said, chat_server, completion
-from tests.faults.conftest import (
-    AT,
-    FACT,
-    FAILED,
-    PATIENT,
-    SAID,
-    TIMEOUT,
-    WAITING,
-    Model,
-    Outcome,
-    gone,
-    refusing,
-    slow,
-)
+from tests.faults.failing import AT, FACT, FAILED, PATIENT, SAID, TIMEOUT, WAITING, Model, Outcome, gone, refusing, slow
 from tests.llm.samples import ASK
 from tests.scripted import HashEmbeddings
 
