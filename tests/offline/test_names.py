@@ -161,7 +161,25 @@ def test_a_transcript_has_the_facts_of_each_speaker(kind):
     assert {("Ann", "Person"), ("Bo", "Person"), ("Paris", "Place")} <= set(entities(TRANSCRIPT, None, kind))
 
 
-def test_fields_are_no_transcript():
-    text = "Name: Ann\nCity: Oslo\nJob: nurse"
+def test_a_chinese_transcript_has_the_facts_of_each_speaker():
+    stated = facts("张伟：我住在上海。\n李娜：我在腾讯工作。", None)
+    assert [tuple(fact)[:3] for fact in stated] == [("张伟", "LIVES_IN", ["上海"]), ("李娜", "WORKS_AT", ["腾讯"])]
+
+
+def test_a_transcript_with_times_is_read_to_its_end():
+    text = "\n".join(f"[10:{n}] {'Ann' if n % 2 else 'Bo'}: I moved to City{n}." for n in range(10, 80))
+    assert len({fact.raw.quote for fact in facts(text, None, "text")}) > 60
+
+
+FIELDS = [
+    "Name: Ann\nCity: Oslo\nJob: nurse",
+    "Note: call Bo.\nTodo: buy milk.",
+    "City: Oslo\nSize: big",
+    "http://x.y: z",
+]
+
+
+@pytest.mark.parametrize("text", FIELDS)
+def test_fields_are_no_transcript(text):
     assert ("City", "Person") not in entities(text, None)
     assert {fact.predicate for fact in facts(text, None)} <= {"RELATES_TO"}

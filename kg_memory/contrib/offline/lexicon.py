@@ -30,6 +30,7 @@ PLACES = _WORDS["places"]
 NATIONALITIES = _WORDS["nationalities"]
 PRODUCTS = _WORDS["products"]
 GIVEN_NAMES = _WORDS["given_names"]
+FIELDS = _WORDS["fields"]
 
 
 def _forms(verb: str) -> set[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.chinese import read_chinese
 from kg_memory.contrib.offline.english import read_english
 from kg_memory.contrib.offline.facts import (
@@ -29,7 +30,6 @@ from kg_memory.contrib.offline.judging import JudgedFact, judge
 from kg_memory.contrib.offline.names import find_mentions
 from kg_memory.contrib.offline.records import has_one_value, read_record
 from kg_memory.contrib.offline.statements import (
-    MOST_STATEMENTS,
     PERSON,
     Mention,
     Reading,
@@ -48,7 +48,8 @@ from kg_memory.text.tokenise import terms
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _TURN = re.compile(
-    r"^\**(?P<name>[A-ZÀ-Þ\u4e00-\u9fff][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,2})\**[:：](?!//)\**[ \t]*(?=\S)",
+    r"^[ \t>*-]*(?:\[[^\]\n]{1,30}\][ \t]*)?\**(?P<name>[A-ZÀ-Þ\u4e00-\u9fff][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,2})\**"
+    r"[ \t]*(?:[(\[][^)\]\n]{1,30}[)\]])?\**[:：](?!//)\**[ \t]*(?=\S)",
     re.MULTILINE,
 )
 """The beginning of a turn in a transcript."""
@@ -110,26 +111,29 @@ def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[s
     """Return what *message* mentions and states; *previous* messages tell who is meant, *names* were met before."""
     content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
     speaker = message.get("speaker") or None
-    turns = list(_TURN.finditer(content)) if speaker is None else []
-    # "City: ...", "Size: ...": fields, each once
-    if len({turn["name"] for turn in turns}) < len(turns) and 2 * len(turns) >= len(content.splitlines()):
-        return _read_transcript(content, turns, previous, names)
+    if speaker is None and (turns := _find_turns(content)):
+        return _read_turns(content, turns, previous, names)
     return _read_content(content, speaker, previous, names)
 
 
-def _read_transcript(
-    content: str, turns: Sequence[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]
-) -> Reading:
+def _find_turns(content: str) -> list[re.Match[str]]:
+    """Return the beginnings of the turns of the transcript *content*; none where it is no transcript."""
+    turns = list(_TURN.finditer(content))
+    names, lines = {turn["name"] for turn in turns}, sum(1 for line in content.splitlines() if line.strip())
+    spoken = len(content) - sum(len(turn[0]) for turn in turns)
+    named = (name.split(maxsplit=1)[0].casefold() for name in names)
+    are_fields = len(names) == len(turns) > 2 or not lexicon.FIELDS.isdisjoint(named)  # "City: ...", "Size: ..."
+    return turns if 1 < len(turns) >= lines / 2 and spoken >= 6 * len(turns) and not are_fields else []
+
+
+def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Reading:
     """Return what the *turns* of *content* ("Ann: ...", "Bo: ...") state, each as a message of its speaker."""
     mentions: list[Mention] = []
     statements: list[Statement] = []
     for turn, after in zip_longest(turns, turns[1:]):
-        if len(statements) >= MOST_STATEMENTS:
-            break
         text = " " * turn.end() + content[turn.end() : after.start() if after else None]
         reading = _read_content(text, turn["name"], previous, names)
-        mentions.append(Mention(turn.start("name"), turn.end("name"), turn["name"], PERSON, named=True))
-        mentions += reading.mentions
+        mentions += Mention(turn.start("name"), turn.end("name"), turn["name"], PERSON, named=True), *reading.mentions
         statements += (replace(one, said_by=turn["name"]) for one in reading.statements)
     return Reading(tuple(mentions), tuple(statements))
 
