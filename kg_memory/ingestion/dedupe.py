@@ -18,7 +18,17 @@ from operator import attrgetter
 
 from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.records import JSON, CandidateFact, Comparison, Grounds, PairVerdict, Span, StatedFact, pick
+from kg_memory.ingestion.records import (
+    JSON,
+    MOST_AT_ONCE,
+    CandidateFact,
+    Comparison,
+    Grounds,
+    PairVerdict,
+    Span,
+    StatedFact,
+    pick,
+)
 from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.runtime.effects import Vector, embed, read
@@ -55,6 +65,13 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
+    """Compare the next `MOST_AT_ONCE` facts with stored ones; the later ones wait until these are saved."""
+    facts = (*draft.facts, *draft.later)
+    compared = yield from compare(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
+    return {**compared, "later": facts[MOST_AT_ONCE:]}
+
+
+def compare(draft: Draft, settings: Settings) -> Flow[Update]:
     """Mark the facts that are known, and ask what the others have to do with known ones.
 
     It asks only about pairs that were not judged before another writer came first.

@@ -58,7 +58,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     if settings.admission and not episode.is_declared and not settings.read_all:
         draft, waiting = yield from load_plugin("admission", settings.admission)(draft, settings)
     facts = apply_corrections(draft.facts, draft.comparisons, policy)
-    verdicts = find_verdicts(facts, draft.comparisons, draft.namespace, policy) + waiting
+    verdicts = find_verdicts(facts, draft.comparisons, draft.namespace, policy, draft.earlier) + waiting
     rejudged = find_rejudged(facts, draft.comparisons, verdicts, draft.namespace)
     linked = {id_ for verdict in verdicts for id_ in (verdict.new, verdict.existing)}
     new = {fact.id for fact in facts if not fact.same_as}
@@ -71,6 +71,8 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
         history.set_verdict(verdict.id, to_verdict(verdict.row()))
     reopened = _reopen(history, stored, episode)
     revision = revise_beliefs(history, policy, draft.namespace, episode.id)
+    if draft.part:
+        revision = _with_earlier(revision, draft)
     losses = _find_unused_starts(facts, history, revision) if episode.is_declared else ()
     return {
         "facts": facts,
@@ -85,12 +87,22 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
     """Put the statements of the episode in the place of those that it was read to make before."""
-    for fact in facts:
-        history.remove_statements(fact.stored_id, draft.episode.id)
+    for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
+        history.remove_statements(id_, draft.episode.id)
     for fact in facts:
         history.sentences.setdefault(fact.stored_id, fact.sentence)
         if not fact.refuted:
             history.add_statement(_statement(fact, draft))
+
+
+def _with_earlier(revision: Revision, draft: Draft) -> Revision:
+    """Return *revision* with the sentences that earlier parts ended or put into review, without those they stated."""
+    own = {fact.sentence for fact in draft.earlier if not fact.same_as}
+    ended = [sentence for sentence in revision.ended if sentence not in own]
+    waiting = (*draft.revision.waiting, *revision.waiting)
+    return replace(
+        revision, ended=list(dict.fromkeys((*draft.revision.ended, *ended))), waiting=list(dict.fromkeys(waiting))
+    )
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
@@ -148,14 +160,18 @@ def apply_corrections(
 
 
 def find_verdicts(
-    facts: Sequence[StatedFact], comparisons: Sequence[Comparison], namespace: str, policy: ConflictPolicy
+    facts: Sequence[StatedFact],
+    comparisons: Sequence[Comparison],
+    namespace: str,
+    policy: ConflictPolicy,
+    earlier: Sequence[StatedFact] = (),
 ) -> tuple[NewVerdict, ...]:
     """Return which facts end or refute which, one a pair; an episode does not contradict what it says of one time.
 
-    What it says has ended is of another time: "I moved from Oslo to Kyoto".
+    What it says has ended is of another time: "I moved from Oslo to Kyoto". *earlier* are its facts that are saved.
     """
     noted = [row for row in comparisons if row.verdict and policy.is_noted(row.verdict.confidence)]
-    stated = {(fact.stored_id, fact.begin) for fact in facts if not fact.only_ends}
+    stated = {(fact.stored_id, fact.begin) for fact in (*earlier, *facts) if not fact.only_ends}
     stored = {fact.id: fact.stored_id for fact in facts}
     verdicts: dict[str, NewVerdict] = {}
     for new, candidate, given in surest_first([*noted, *_exclusions(facts, comparisons, noted, policy)]):

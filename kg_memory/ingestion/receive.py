@@ -119,7 +119,10 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         "previous": _previous_messages(before[: settings.previous_messages]),
         "pieces": _pieces_to_read(episode, settings),
         "entities": (),
+        "earlier": (),
         "facts": (),
+        "later": (),
+        "part": 0,
     }
 
 

@@ -20,7 +20,9 @@ JSON = dict[str, Any]
 DECLARED = "fact"
 """The kind of an episode in which an application states facts itself."""
 MOST_IN_EPISODE = 5000
-"""The most entities, and the most facts, of one episode in all its pieces: one query writes them."""
+"""The most entities, and the most facts, of one episode in all its pieces."""
+MOST_AT_ONCE = 250
+"""The most facts of an episode that one query writes: meanwhile the database answers nobody else."""
 LIMIT_OF_EPISODE = "over the limit of one episode: split the episode to keep more"
 LONG_CONTENT = 20_000
 """Characters from which a content is read in a thread, where an event loop runs."""

@@ -1,10 +1,10 @@
-"""Step 9, save: everything derived from the episode in one atomic query, which also marks it done."""
+"""Step 9, save: everything derived from the episode in one atomic query, or a few, of which the last marks it done."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
@@ -17,6 +17,7 @@ from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import (
     JSON,
+    MOST_AT_ONCE,
     EpisodeRecord,
     NewPredicate,
     NewVerdict,
@@ -50,6 +51,8 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
     """Write entities, facts, evidence, beliefs and words; none of it is ever seen without the rest.
 
+    Of over `MOST_AT_ONCE` facts or entities one part is written; then the graph goes back to `dedupe` for the next.
+
     Nothing is written where anything changed meanwhile that it was based on: then the graph goes back to `dedupe`, to
     judge what other writers added. Where something was forgotten it goes back to `receive`, as what the episode was
     read with may be gone.
@@ -57,6 +60,9 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
     """
     saved_at, stale = yield from _write(draft, settings)
     written = stale is not None
+    facts = (*draft.earlier, *draft.facts)
+    if written and not _is_last(draft):
+        return {"retry_from": "dedupe", "earlier": facts, "facts": (), "part": draft.part + 1}
     stored = {"status": _status(draft)} if written else (yield from _read_status(draft))
     if stored["status"] in FINISHED:
         if written:
@@ -67,7 +73,8 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
             "status": stored["status"],
             "saved_at": saved_at,
             "stale": stale or [],
-            **({} if written else NOTHING_READ),
+            "earlier": (),
+            **({"facts": facts} if written else NOTHING_READ),
         }
     if stored["forgotten"] != draft.forgotten:
         return {"retry_from": "receive"}
@@ -94,6 +101,16 @@ def _status(draft: Draft) -> str:
     return "skipped" if draft.skipped else "done"
 
 
+def _is_last(draft: Draft) -> bool:
+    return not draft.later and len(draft.entities) <= MOST_AT_ONCE * (draft.part + 1)
+
+
+def _end(draft: Draft, settings: Settings) -> JSON:
+    """Return the columns of the episode that are set when all of it is saved."""
+    done = {"status": _status(draft), "reason": draft.skipped, "plan": _plan(draft, settings), "took": _usage(draft)}
+    return {**done, **dict.fromkeys(("answers", "reader", "reading_since", "interrupted"))}
+
+
 def _read_status(draft: Draft) -> Flow[JSON]:
     """Return how far the stored episode is, and how often something was forgotten."""
     rows = yield from read(episodes.STATUS, id=draft.episode.id)
@@ -106,7 +123,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
     """Write, and return when, and the rows of stale summaries; ``None`` where anything it is based on changed."""
     episode = draft.episode
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
-    named = [entity for entity in draft.entities if entity.is_new or entity.renamed]
+    named = [entity for _, entity in _entities_of_part(draft) if entity.is_new or entity.renamed]
     texts = [episode.line]
     texts += [entity.name for entity in named]
     texts += [fact.sentence for fact in worded]
@@ -115,10 +132,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
     rows = yield from write(
         ingestion.SAVE,
         episode=episode.id,
-        status=_status(draft),
-        reason=draft.skipped,
-        plan=_plan(draft, settings),
-        took=_usage(draft),
+        end=_end(draft, settings) if _is_last(draft) else {},
         forgotten=draft.forgotten,
         based_on=[{"id": id_, "revision": revision} for id_, revision in sorted(draft.grounds.revisions.items())],
         embedding=vectors[episode.line],
@@ -131,9 +145,9 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         ],
         entities=_entity_rows(draft, vectors),
         **_fact_rows(worded, draft.entities, vectors),
-        premises=premise_rows(draft.facts),
+        premises=premise_rows((*draft.earlier, *draft.facts)),
         **rule_rows(draft.facts),
-        statements=[_statement_row(fact, episode) for fact in draft.facts],
+        statements=_statement_rows(draft),
         verdicts=list(map(NewVerdict.row, draft.verdicts)),
         rejudged=list(map(NewVerdict.row, draft.rejudged)),
         reopened=list(draft.reopened),
@@ -175,7 +189,7 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
     stale = {place for fact in changing for place in (fact.subject, *fact.objects)}
     # One row an entity: the vector of a node is indexed anew whatever of it is set.
     rows = []
-    for place, entity in enumerate(draft.entities):
+    for place, entity in _entities_of_part(draft):
         names = (entity.name, *entity.aliases)
         row = pick(entity, "key", "id", "name", "type")
         row |= {"aliases": list(entity.aliases), "alias_keys": sorted(set(map(alias_key, names)))}
@@ -186,11 +200,19 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
     return rows
 
 
+def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
+    """Yield the ends of the facts, and the next `MOST_AT_ONCE` entities, with their places."""
+    ends = {place for fact in draft.facts for place in (fact.subject, *fact.objects)}
+    for place, entity in enumerate(draft.entities):
+        if place in ends or place // MOST_AT_ONCE == draft.part:
+            yield place, entity
+
+
 def _identity_rows(draft: Draft) -> JSON:
     """Return which new entities are kept apart from known ones, and which of them may be one."""
     apart: list[JSON] = []
     doubts: list[JSON] = []
-    for entity in draft.entities:
+    for _, entity in _entities_of_part(draft):
         apart += [{"one": id_, "other": entity.id} for id_ in entity.apart_from if entity.is_new]
         if entity.doubt is not None and entity.is_new:
             one = entity.doubt.same_as
@@ -221,6 +243,12 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
         (restated if fact.same_as else fresh).append(row)
         terms += [{"id": fact.stored_id, "term": term, "f": f} for term, f in counts.items()]
     return {"facts": fresh, "retold": restated, "fact_terms": terms}
+
+
+def _statement_rows(draft: Draft) -> list[JSON]:
+    """Return what the part states; of a fact that an earlier part states there is `more`."""
+    earlier = {fact.stored_id for fact in draft.earlier}
+    return [{**_statement_row(fact, draft.episode), "more": fact.stored_id in earlier} for fact in draft.facts]
 
 
 def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:

@@ -121,11 +121,13 @@ class Draft:
       the episode is not read. `dropped` is what was read and is not taken; facts adds to it.
     - resolve: `entities`, and when a predicate was learned or corrected last (`predicates_at`).
     - facts and date: `facts`, and the `predicates` that are new. dedupe marks the facts that are known.
-    - dedupe: `comparisons` with known facts; `grounds`; `judged` are the verdicts on pairs of facts.
+    - dedupe: `facts` of the part that is saved next, and those of `later` parts; `comparisons` with known facts;
+      `grounds`; `judged` are the verdicts on pairs of facts.
     - invalidate: `verdicts`, those that take the place of earlier ones (`rejudged`), the ids of those that wait for
       review again (`reopened`), and the `revision` of beliefs.
     - save: `retry_from` is the step to go back to, after how many `conflicts` with other writers; else `saved_at`, and
-      the rows of entities whose summaries are `stale`.
+      the rows of entities whose summaries are `stale`. Of many facts `part` counts the parts that are saved, and
+      `earlier` are their facts; in the end all are `facts` again.
     """
 
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -145,7 +147,10 @@ class Draft:
     dropped: tuple[Loss, ...] = ()
     entities: tuple[ResolvedEntity, ...] = ()
     predicates_at: int | None = None
+    earlier: tuple[StatedFact, ...] = ()
     facts: tuple[StatedFact, ...] = ()
+    later: tuple[StatedFact, ...] = ()
+    part: int = 0
     predicates: tuple[NewPredicate, ...] = ()
     judged: dict[str, PairVerdict | None] = field(default_factory=dict)
     comparisons: tuple[Comparison, ...] = ()

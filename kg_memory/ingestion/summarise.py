@@ -46,6 +46,9 @@ _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 
 def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Refresh the summaries of the entities whose facts the episode changed, and those that a crash left old."""
+    if draft.part:  # each part made summaries stale at a time of its own
+        yield from refresh(0, draft.saved_at + 1)
+        return {}
     yield from _refresh_rows(draft.stale)
     if len(draft.stale) == STALE["most"]:
         yield from refresh(draft.saved_at, draft.saved_at - LEFT)

@@ -102,7 +102,7 @@ TYPED = {"unreviewed": False, "reading": False, "identity": {"id": ID}, "id": ID
 EPISODE = {"id": ID, "thread_key": "k", "at": 1, "created_at": 1, "status": "new", "content": "x"}
 OF_ONE = {"episodes.SAVE_EPISODE": {"episode": EPISODE}, "facts.TELL_FACTS": {"past": True}}
 SAVED: dict[str, Any] = {
-    "episode": ID, "status": "done", "reason": None, "plan": "standard", "took": [1.0] * 7, "embedding": VECTOR,
+    "episode": ID, "end": {"status": "done", "plan": "standard", "took": [1.0] * 7}, "embedding": VECTOR,
     "based_on": [{"id": ID, "revision": 0}], "forgotten": 0, "at": 1_700_000_000_000_000, "now": 1_700_000_000_000_000,
     "entities": [{"key": "k", "id": ID, "name": "n", "type": "t", "aliases": [], "alias_keys": ["k"]}],
     "predicates": [{"name": ID, "canonical": ID, "single_valued": True, "origin": "learned"}],

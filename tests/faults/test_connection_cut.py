@@ -9,6 +9,7 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import Database
+from kg_memory.ingestion import dedupe, save
 from tests.faults.cutting import Open, add_at_every_command
 from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import Tenant
@@ -38,6 +39,9 @@ def opened(proxy: Proxy) -> Open:
     return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
 
 
+@pytest.mark.parametrize("most", [250, 1])
 @pytest.mark.parametrize("how", ["unsent", "half sent", "half answered"])
-def test_cut_while_a_message_is_added(proxy: Proxy, tenant: Tenant, opened: Open, how: How) -> None:
+def test_cut_while_a_message_is_added(proxy: Proxy, tenant: Tenant, opened: Open, how: How, most, monkeypatch) -> None:
+    monkeypatch.setattr(dedupe, "MOST_AT_ONCE", most)
+    monkeypatch.setattr(save, "MOST_AT_ONCE", most)
     add_at_every_command(proxy.plan, tenant, opened, how)

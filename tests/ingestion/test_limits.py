@@ -58,6 +58,28 @@ def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, na
     assert "left out of the reading, entity: 2, over the limit of one episode: split the episode" in caplog.text
 
 
+def test_facts_saved_in_parts_are_those_saved_at_once(memory, namespace, monkeypatch) -> None:
+    facts = [
+        {"subject": f"Person {n % 3}", "predicate": "KNOWS", "object": f"Friend {n}", "valid_at": f"20{n:02}"}
+        for n in range(1, 9)
+    ]
+    facts += [{**facts[1], "valid_at": "1999"}, {"subject": "Ann", "predicate": "LIVES_IN", "object": "Rome"}]
+    graphs = []
+    for most in (250, 3, 1):
+        monkeypatch.setattr(dedupe, "MOST_AT_ONCE", most)
+        monkeypatch.setattr(save, "MOST_AT_ONCE", most)
+        where = f"{namespace} {most}"
+        memory.add("I live in Oslo.", speaker="Ann", at="2000-01-01", namespace=where)
+        added = memory.add(json.dumps({"facts": facts}), kind="fact", at="2024-05-01", namespace=where)
+        found = memory.facts.list(namespace=where, during=(None, None))
+        times = sorted((fact.sentence, str(fact.valid_at), str(fact.invalid_at)) for fact in found)
+        entities = sorted((each.name, sorted(each.summary.split())) for each in memory.entities.list(namespace=where))
+        graphs.append((added.status, added.facts, added.entities, added.ended, times, entities))
+    assert graphs[0] == graphs[1] == graphs[2]
+    assert graphs[0][3] == ("Ann lives in Oslo",)
+    assert len(graphs[0][4]) == 10
+
+
 def test_an_entity_has_no_more_than_so_many_names(memory, model, namespace, monkeypatch, caplog) -> None:
     monkeypatch.setattr(resolve, "MOST_ALIASES", 3)
     model.rules["resolve"] = lambda fields: {

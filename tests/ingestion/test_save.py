@@ -51,7 +51,7 @@ def saving(*answers: object, conflicts: int = 0) -> tuple[dict[str, Any], list[A
 
 
 VECTORS = [[0.0], [1.0]]
-DONE = {"retry_from": None, "done": True, "status": "done", "saved_at": NOW, "stale": []}
+DONE = {"retry_from": None, "done": True, "status": "done", "saved_at": NOW, "stale": [], "earlier": []}
 
 
 def test_where_another_wrote_about_the_same_entities_it_is_judged_and_written_again():

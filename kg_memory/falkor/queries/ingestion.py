@@ -61,9 +61,7 @@ WITH changed, sum(CASE WHEN id IS NULL OR b.expired_at > $now THEN 0 ELSE 1 END)
 MATCH (m:Meta {id: 'schema'})
 MATCH (e:Episode {id: $episode})
 WHERE NOT e.status IN ['done', 'skipped'] AND changed + revised = 0 AND coalesce(m.forgotten, 0) = $forgotten
-SET e.status = $status, e.reason = $reason, e.plan = $plan, e.took = $took, e.answers = NULL,
-  e.reader = NULL, e.reading_since = NULL, e.interrupted = NULL,
-  e.embedding = vecf32($embedding)
+SET e.embedding = vecf32($embedding), e += $end
 WITH e"""
     + part.for_each(
         entities=(
@@ -130,6 +128,7 @@ WITH e"""
         statements=(
             """
   MATCH (e)-[old:STATES]->(f:Fact {id: row.fact})
+  WHERE NOT row.more
   WITH DISTINCT old
   DELETE old""",
             """
@@ -178,9 +177,10 @@ WHERE e.stale > 0 AND (e.stale = $now OR e.stale < $before)
 RETURN id, evicted, collect({_STALE_MAP}) AS stale
 """
 )
-"""Write all that is derived from an episode, and return it with the entities whose summaries became stale.
+"""Write what is derived from an episode, or a part of it, and return the entities whose summaries became stale.
 
-An episode about nothing has one stale entity without a key. There is no row if it must not be written.
+The last part sets the columns of the episode in `end`. An episode about nothing has one stale entity without a key.
+There is no row if it must not be written.
 """
 
 STALE_ENTITIES = f"""
