@@ -1,8 +1,9 @@
-"""Whether the memory holds an answer: by the hits of a search, without a model, and with a reason where it does not.
+"""Estimate whether the memory holds an answer, from the hits of a search and without a model, with a reason for doubt.
 
-Two things are missing in different ways. Of an unknown subject nothing is near: few of the question's rare words are
-in one text, words and meaning disagree, and the best are hardly nearer to the question than any two texts are to each
-other. Of a known subject a detail may be missing: then the texts near the question are those of somebody else.
+An answer can be missing in two ways. If the subject is unknown, no stored text is near the question: few of its rare
+words occur in one text, the search by words and the search by meaning rank different texts first, and the best texts
+are hardly nearer to the question than any two texts are to each other. If the subject is known but the detail is
+missing, the texts near the question come from other speakers.
 """
 
 from __future__ import annotations
@@ -26,20 +27,21 @@ from kg_memory.text.tokenise import terms
 
 EVIDENCE: tuple[Kind, ...] = ("episodes", "facts")
 SAMPLE = 16
-"""The episodes that are compared with each other, to know how near two of them usually are."""
+"""The number of episodes that are compared with each other to measure how near two episodes usually are."""
 LEAST_SPREAD = 0.05
-"""The least distance of two episodes that is taken for usual: a memory may begin with repeats."""
+"""The lowest usual distance between two episodes. Repeats of one text have distance 0."""
 NEAREST, NEAREST_SHARE = 10, 20
-"""The hits whose mean nearness counts: at most so many, and one in so many of all that is stored."""
+"""Settings of `nearness`: it averages one hit in `NEAREST_SHARE` stored nodes, and at most `NEAREST` hits."""
 STATED = 40
-"""The facts whose speakers count."""
+"""The number of best facts whose speakers are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question: its *terms*, how many nodes have each, and of how many in all.
+    """A question for the estimate: its search terms, how many nodes contain each term, and its subjects.
 
-    `subjects` are the keys of whom it is about: those *named* in it that are known, and who asks.
+    `counts` is the number of stored nodes of each kind. `subjects` are the alias keys of the people and things that the
+    question is about: known entities that it names, and the asker. `named` says whether it names a known entity.
     """
 
     terms: Sequence[str]
@@ -49,18 +51,20 @@ class Asked:
     named: bool = False
 
     def is_known(self, term: str) -> bool:
-        """Return whether anything stored has *term*."""
+        """Return whether any stored node contains *term*."""
         return any(often.get(term) for often in self.frequencies.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The signs of an answer; each means the same for every embedding model, and where it is unknown is the usual.
+    """The features from which the probability of an answer is computed, with typical values as defaults.
 
-    Of the subject: `known` is the share of the question's words that anything stored has, `covered` how much of their
-    rarity the best hit has, `agreed` how far words and meaning agree on the best, `nearest` how near the nearest hit
-    is. Of the detail: `lines` is how near the nearest ten episodes are, and `told` how much better the best fact that
-    those named told is than the best that others told, -1 to 1. Of nearness, 0.5 is that of any two episodes.
+    The values mean the same for every embedding model. A nearness of 0.5 is that of two random episodes. For the
+    subject: `known` is the share of the question's words that occur in any stored node, `covered` the share of their
+    rarity that the best hit contains, `agreed` how far the rankings by words and by meaning agree on the best hit, and
+    `nearest` the nearness of the nearest hit. For the detail: `lines` is the mean nearness of the nearest ten episodes,
+    and `told` the score of the best fact stated by a subject of the question, minus that of the best fact stated by
+    others, from -1 to 1.
     """
 
     known: float = 0.0
@@ -73,17 +77,18 @@ class Evidence:
 
 SUBJECT = ("known", "covered", "agreed", "nearest")
 DETAIL = ("lines", "told")
-# By logistic regression: `benchmarks/abstention.py` prints these.
+# Fitted by logistic regression; `benchmarks/abstention.py` prints these numbers.
 BIASES = {"subject": -15.9, "detail": -3.9}
 WEIGHTS = Evidence(known=2.5, covered=3.6, agreed=7.0, nearest=12.7, lines=6.9, told=1.9)
 UNLIKELY, NO = 0.2, 0.1
-"""Below these, an answer is unlikely, and there is none: of 1000 questions that have one, 32 and 6 are below."""
+"""Probabilities below which an answer is unlikely, or absent: of 1000 answerable questions, 32 and 6 are below."""
 
 
 def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return how far apart two of *count* episodes usually are, by an embedding *model*, and who spoke some of them.
+    """Return the usual distance between two episodes, and some speakers, as the row `{distance, speakers}`.
 
-    It is cached until there are more, once they are *all_read*: before that, few of them have a vector.
+    *model* is the name of the embedding model, *count* the number of episodes. The row is cached until the namespace
+    grows, but only if *all_read*: before that, few of the episodes have a vector.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
@@ -97,10 +102,10 @@ def weigh(
     near: Mapping[str, float] | None = None,
     usual: Row | None = None,
 ) -> Evidence:
-    """Return what speaks for an answer in the *hits* of a search by words.
+    """Return the evidence for an answer in *hits*, the results of a search by kind.
 
-    *tellers* are the speakers who state each fact; *near* is how near the nearest episodes are to the question, and
-    *usual* the row of `read_usual`.
+    *tellers* are the speakers who state each fact, by fact id. *near* is the cosine similarity of the nearest episodes
+    to the question, by episode id. *usual* is the row of `read_usual`.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -119,13 +124,13 @@ def weigh(
     facts = hits["facts"].meaning
     if distance is not None and (lines or facts):
         values["nearest"] = max(nearness(scores, distance) for scores in (lines, facts) if scores)
-        count = asked.counts["episodes" if lines else "facts"]  # facts only where episodes are not searched
+        count = asked.counts["episodes" if lines else "facts"]  # facts count only if episodes are not searched
         values["lines"] = nearness(lines or facts, distance, count)
     return Evidence(**values, told=_lead(shares["facts"], tellers or {}, usual["speakers"], asked))
 
 
 def _shares(hits: Hits) -> dict[str, float]:
-    """Return the scores of *hits* by words and by meaning together: 1 for the first by both."""
+    """Return a score per id that combines the rankings of *hits* by words and by meaning; first in both gives 1."""
     return relative_shares([hits.words, hits.meaning], [1.0, 1.0])
 
 
@@ -135,9 +140,10 @@ def _lead(
     speakers: Iterable[str | None],
     asked: Asked,
 ) -> float:
-    """Return how much better the best fact is that somebody named told than the best of the others.
+    """Return the lead of the best fact stated by a subject of the question over the best one stated by others.
 
-    Who asks is nobody named where the memory does not know them: not one of *speakers*.
+    The result is a difference of scores, -1 to 1. *shares* are scores by fact id, *tellers* the speakers of each fact,
+    *speakers* some speakers of the namespace. Return 0 if the only subject is an asker who never spoke here.
     """
     if not asked.subjects:
         return 0.0
@@ -151,9 +157,10 @@ def _lead(
 
 
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
-    """Return how near the first of *hits* are, 0 to 1: 0.5 where they are *distance* away, as two episodes are.
+    """Return the mean nearness of the first of *hits*, 0 to 1, where 0.5 means as far apart as two random episodes.
 
-    Of *count* nodes in all, one in `NEAREST_SHARE` is taken, `NEAREST` at most.
+    *distance* is the usual distance of two episodes. Of *count* stored nodes, one hit in `NEAREST_SHARE` is averaged,
+    and at most `NEAREST` hits.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)
@@ -162,7 +169,10 @@ def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
 
 
 def likelihood(evidence: Evidence) -> tuple[float, float]:
-    """Return how likely the memory knows the subject, and then the detail, each 0 to 1: a logistic of *evidence*."""
+    """Return the probabilities, 0 to 1, that the memory knows the subject and that it knows the detail.
+
+    Each is a logistic function of *evidence*.
+    """
     subject, detail = (
         BIASES[level] + sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names)
         for level, names in (("subject", SUBJECT), ("detail", DETAIL))
@@ -171,15 +181,20 @@ def likelihood(evidence: Evidence) -> tuple[float, float]:
 
 
 def probability(evidence: Evidence) -> float:
-    """Return how likely there is an answer, 0 to 1, if half of all questions have one.
+    """Return the probability that the memory holds an answer, 0 to 1, if half of all questions have one.
 
-    It is the geometric mean of both likelihoods: their product is too low, as they go by much the same.
+    The result is the geometric mean of both probabilities of `likelihood`. Their product would be too low, because they
+    depend on much the same evidence.
     """
     return round(math.sqrt(math.prod(likelihood(evidence))), 4)
 
 
 def judge(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
-    """Return whether there is an answer, by a search's relevance and doubt; None where it has no relevance."""
+    """Return the verdict whether the memory holds an answer: ``yes``, ``unlikely`` or ``no``.
+
+    *relevance* is the probability of an answer; return None if it is None. *doubt* becomes the reason of the verdict
+    unless it is ``yes``. The verdict abstains if *relevance* is less than *abstain_below*.
+    """
     if relevance is None:
         return None
     abstains = relevance < abstain_below
@@ -188,7 +203,7 @@ def judge(relevance: float | None, doubt: str, abstain_below: float) -> Answerab
     return Answerable(value="no" if relevance < NO else "unlikely", reason=doubt, abstains=abstains)
 
 
-# The reason
+# The reason for doubt
 
 EMPTY = "nothing is stored here yet"
 WORDLESS = "the question has no words to look for"
@@ -199,7 +214,11 @@ LONGEST_WORD = 40
 
 
 def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
-    """Return why there may be no answer: a name that is unknown, else what is not told, in a few plain words."""
+    """Return in a few plain words why the memory may hold no answer.
+
+    An unknown name in the question comes first ("nothing here is about Lily"), then an unknown word, then facts that
+    only other speakers state.
+    """
     if not asked.terms:
         return WORDLESS
     unknown = list(_unknown_words(question, asked))
@@ -214,7 +233,10 @@ def explain_doubt(question: str, asked: Asked, evidence: Evidence) -> str:
 
 
 def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
-    """Yield the words of *question* of which nothing stored has any term, and whether each is written as a name."""
+    """Yield ``(is_name, word)`` for each word of *question* that occurs in no stored node.
+
+    A word counts as a name if it has a capital and does not begin a sentence.
+    """
     for start, word in _words(question):
         if len(word) <= LONGEST_WORD and not any(map(asked.is_known, terms(word))):
             before = question[:start].rstrip()
@@ -222,12 +244,12 @@ def _unknown_words(question: str, asked: Asked) -> Iterator[tuple[bool, str]]:
 
 
 def _find_subject(question: str, subjects: Collection[str]) -> str:
-    """Return the first word of *question* that is a name of *subjects*; "" if there is none."""
+    """Return the first word of *question* whose alias key is among *subjects*, or ""."""
     return next((word for _, word in _words(question) if alias_key(word) in subjects), "")
 
 
 def _words(question: str) -> Iterator[tuple[int, str]]:
-    """Yield the words of *question* that are more than stop words, with their places."""
+    """Yield ``(offset, word)`` for each word of *question* that is not a stop word, without its possessive ending."""
     for match in _WORD.finditer(question):
         word = without_possessive(match[0])
         if terms(word):

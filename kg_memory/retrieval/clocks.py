@@ -1,7 +1,9 @@
-"""The two clocks of a question: the time that it is about, and how facts stand at that point of both.
+"""The time that a question is about, and which facts are doubtful or ended at that time.
 
-The time is that of its parameters, else of its words (C30); in microseconds. Parameters filter. Words only give a
-preference: see `recipe.ByTime`. Of the facts some are doubtful there, or ended with nothing in their place.
+A question has two times, both in microseconds since the epoch: valid time (when facts are true) and transaction time
+(when the memory believed them). Both come from parameters of the search, which filter facts. Without `as_of` and
+`during`, time words of the question give the valid time; they only change the ranking: see `recipe.ByTime`. At that
+time, a fact may be doubtful, or have ended without a replacement.
 """
 
 from __future__ import annotations
@@ -34,17 +36,18 @@ from kg_memory.text.predicates import canonical_predicate, canonical_predicates,
 from kg_memory.text.tokenise import terms
 
 UserTime = date | str | None
-"""A time as users give it: a datetime, ISO 8601 text or plain words."""
+"""A time as users give it: a date or datetime, ISO 8601 text or plain words such as "last March"; None means now."""
 Window = tuple[int, int]
-"""``[since, until)`` in microseconds."""
+"""A period of valid time, ``[since, until)``, in microseconds since the epoch."""
 WORDS = 2000
-"""The characters of a question in which time words are looked for."""
+"""The number of characters of a question in which time words are looked for."""
 
 
 def find_time(question: Question) -> Flow[QuestionTime]:
-    """Return the window of valid time and the instant of the system's clock that the question is about.
+    """Return the period of valid time and the transaction time that *question* is about.
 
-    Errors: `InputError` when `as_of`, `believed_at` or `during` is no time, or two of them contradict.
+    Without time parameters and time words, both are now. Errors: `InputError` if `as_of`, `believed_at` or `during`
+    cannot be read as a time, or if both `as_of` and `during` are given.
     """
     time = yield from now()
     believed_at = parse_moment("believed_at", question.believed_at, time)
@@ -59,9 +62,9 @@ def find_time(question: Question) -> Flow[QuestionTime]:
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:
-    """Return the first instant of *value* in microseconds; *time*, which is now, for ``None``.
+    """Return the first instant of *value* in microseconds since the epoch, or *time*, which is now, if *value* is None.
 
-    Errors: `InputError` that calls the value *name*.
+    Errors: `InputError` if *value* is not a time or has no start; the message calls it *name*.
     """
     if value is None:
         return time
@@ -72,9 +75,10 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
 
 
 def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
-    """Return the window of the parameters; ``None`` without any.
+    """Return the period of valid time that `as_of` or `during` gives, or None if both are None.
 
-    Errors: `InputError` when there are both, or one is no time.
+    `as_of` gives one instant. `during` is a period in words ("2019") or a pair of times, of which None is open. *time*
+    is now. Errors: `InputError` if both are given, one is not a time, or the period is empty.
     """
     if during is None:
         if as_of is None:
@@ -97,6 +101,7 @@ def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
 
 
 def _parse_interval(name: str, value: object, time: int) -> Interval:
+    """Return the interval that *value* means at *time*, which is now; `InputError` calls the value *name*."""
     if isinstance(value, date | str):
         try:
             return parse_when(value, instant(time) or EPOCH)
@@ -108,7 +113,11 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Return the time words of the question, the window that they mean, and its vagueness; what several share."""
+    """Return the time words of *question*, the period that they mean, and its vagueness; three times None without any.
+
+    Several time words are joined, and their periods are intersected; one that does not overlap the others is ignored.
+    The vagueness is the width of the most exact one in microseconds, such as a day for "on 4 May".
+    """
     words: list[str] = []
     vagueness: list[int] = []
     since, until = OPEN_START, OPEN_END + 1
@@ -128,14 +137,21 @@ def _find_in_words(
 
 
 def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
-    """Return the alias keys of those whom *event* may be about; without a subject, that may be who asks."""
+    """Return the alias keys of the entities that *event*, an event named in the question, may be about.
+
+    They are all possible names in the question, and the asker if the question says "I" or *event* has no subject.
+    """
     about = replace_unstorable(f"{event.subject or ''} {question}")
     who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
     return [*name_keys(about), *who]
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the window that an event of the graph opens or closes: "before she moved", "while he worked at Acme"."""
+    """Return the period that a stored fact opens or closes: "before she moved", "while he worked at Acme".
+
+    *subjects* are alias keys of the entities that *event* may be about, *time* is now. Return None if no matching fact
+    has the needed start or end.
+    """
     rows = yield from read(
         EVENTS,
         subjects=subjects,
@@ -145,23 +161,23 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
     )
     if event.object:
         rows = [row for row in rows if row["meant"]]
-        if not rows and event.predicate == "WORKS_AT":  # "before she left Paris"
+        if not rows and event.predicate == "WORKS_AT":  # "before she left Paris" is about LIVES_IN
             window = yield from _find_around(replace(event, predicate="LIVES_IN"), subjects, time, believed_at)
             return window
     if event.relation == "while":
         return (rows[-1]["known_from"], rows[-1]["invalid_at"]) if rows else None
     at = _edge(rows, event.edge)
     if at is None and event.edge == "start" and event.relation == "before":
-        at = _edge(rows, "end") if event.object is None else None  # what was before has ended
+        at = _edge(rows, "end") if event.object is None else None  # the end of the former state
     elif at is None and event.edge == "start" and rows:
-        at = max(row["known_from"] for row in rows)  # since then at the latest
+        at = max(row["known_from"] for row in rows)  # an unknown start is no later than this
     if at is None:
         return None
     return (at - 1, at) if event.relation == "before" else (at, max(time, at) + 1)
 
 
 def _edge(rows: Sequence[Row], edge: str) -> int | None:
-    """Return the start of the latest period, or the end of the latest closed one."""
+    """Return the latest known start of the periods in *rows*, or with *edge* "end" the latest known end; else None."""
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
     starts = [row["valid_at"] for row in rows if row["valid_at"] != OPEN_START]
@@ -169,6 +185,7 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
+    """Return the time of a question as users see it, with a sentence such as "what is so now"; *time* is now."""
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
@@ -189,29 +206,33 @@ def _in_words(moment: datetime | None) -> str:
     return day_in_figures(moment) if moment else "ever"
 
 
-# The standing of facts at a point of both clocks
+# Doubtful and ended facts at a point of valid time and transaction time
 
 MOST_GROUNDS = 20_000
-"""The most facts that are read to find what is doubtful; those beyond them count as holding."""
+"""The most facts that are read to find doubtful ones; facts beyond this number count as not doubtful."""
 PAGE = 2000
 BEST = 5
-"""The number of best episodes whose facts are looked at for what is absent."""
+"""The number of best episodes whose facts are checked for ended facts without a replacement."""
 MOST_ENDED, MOST_ABSENT = 20, 2
 Grounds = dict[str, Grounded]
 Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the point at which facts of *window* stand: its last instant, or where it is open when they are believed.
+    """Return the point of valid and transaction time at which facts of *window* are checked for doubt and end.
 
-    That is the present of what was believed then.
+    Its valid time is the last instant of *window*, or *believed_at* if *window* is None or open, since the present of
+    that belief is meant.
     """
     until = OPEN_END if window is None else window[1]
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
 
 
 def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Return the *rows* of facts with their doubt, and whether they are absent; without premises no query is made."""
+    """Return the *rows* of facts, with `doubt` or `absent` added if a fact is doubtful or ended at *point*.
+
+    `doubt` says since when and why; only facts with premises are checked. `absent` means ended without a replacement.
+    """
     premised = [row["fact"]["id"] for row in rows if row["fact"].get("premises")]
     sentences: Sentences = {}
     doubts: Doubts = {}
@@ -225,7 +246,10 @@ def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
 
 
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of `Fact` that tell of *doubt*."""
+    """Return *doubt* as the row from which `Fact.doubtful_since` and `Fact.doubtful_because` are filled.
+
+    *sentences* are those of the facts on the path of the doubt, by fact id.
+    """
     *way, last = doubt.path
     path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
     path.append({"id": last, "sentence": sentences[last], "refuted": doubt.refuted})
@@ -233,7 +257,10 @@ def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]
 
 
 def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
-    """Return the facts of *ids* with all that they rest on, over any number of steps, and the sentences of all."""
+    """Return the facts *ids* and all their premises, over any number of steps, and the sentences of all of these facts.
+
+    It stops after about `MOST_GROUNDS` facts.
+    """
     grounds: Grounds = {}
     sentences: Sentences = {}
     edge = list(dict.fromkeys(ids))
@@ -248,9 +275,9 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return the facts that rest on *ids*, over any number of steps, each with the fact before it on the way.
+    """Return the facts that rest on the facts *ids*, directly or over several steps, each with its premise on the way.
 
-    The nearest come first, and at most so many.
+    The nearest facts come first, and at most *most* are returned.
     """
     before: dict[str, str] = {}
     edge = sorted(ids)
@@ -263,6 +290,7 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 
 def _to_grounded(row: Row) -> Grounded:
+    """Return *row* of the query `premises.GROUNDS` as a `Grounded`: a fact with beliefs, statements and premises."""
     fact = row["fact"]
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
@@ -280,7 +308,10 @@ def _to_grounded(row: Row) -> Grounded:
 
 
 def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
-    """Return the tellings of *rows*, with their reasons of *stated*, which are pairs of an episode and a premise."""
+    """Return the statements of a fact in *rows*; rows without `saved_at` (no episode) are skipped.
+
+    *stated* has the pairs ``(episode id, premise id)`` of premises that an episode gives as a reason for the fact.
+    """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
     for episode, premise in stated:
@@ -290,6 +321,10 @@ def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) 
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
+    """Return *row*, a fact with a belief, with `absent` or `doubt` added if *absent* or *doubts* has the fact.
+
+    *absent* has pairs ``(fact id, end)``. A doubt is only added to a belief that has not ended by *point*.
+    """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
         return {**row, "absent": True}
@@ -298,13 +333,12 @@ def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[t
     return row
 
 
-# Absence
-
-
+# Ended facts without a replacement
 def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
-    """Return what the *episodes* that answer *question* best state that has ended with nothing in its place.
+    """Return facts that the best *episodes* state and that have ended without a replacement, such as "Ann has a car".
 
-    It has a word of the question besides the subject, or its quote has.
+    *episodes* are ids, best first. At most `MOST_ABSENT` facts are returned, and only facts whose sentence, predicate
+    or quote shares a word with *question*, apart from the words of their subject.
     """
     if not episodes:
         return []
@@ -317,14 +351,15 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
 
 
 def _find_words(fact: Fact) -> set[str]:
+    """Return the search terms of the sentence, predicate and quotes of *fact*, without those of its subject."""
     texts = (fact.sentence, fact.predicate.replace("_", " "), *(source.quote for source in fact.sources))
     return set(terms(" ".join(texts))) - set(terms(fact.subject))
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return the states that have ended with nothing in their place, as ids with the ends.
+    """Return ``(fact id, end)`` of the states in *rows* that have ended at *point* without a replacement.
 
-    Of a predicate with one value at a time its next value is in its place, of another one what superseded it.
+    The replacement is a fact that superseded it, or the next value if the predicate is single-valued ("lives in").
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
@@ -341,6 +376,10 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
+    """Return whether *row*, a fact with a belief, is a reviewed state that has ended by *point*.
+
+    Its predicate must be in the present tense, such as LIVES_IN, or single-valued.
+    """
     fact, belief = row["fact"], row["belief"]
     if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":
         return False
@@ -348,11 +387,12 @@ def _has_ended(row: Row, point: Point) -> bool:
 
 
 def _is_single(name: str) -> bool:
+    """Return whether the predicate *name* is known to be single-valued."""
     predicate = canonical_predicate(name)
     return predicate is not None and predicate.single_valued is True
 
 
 @cache
 def _single_valued() -> list[str]:
-    """Return the predicates of the vocabulary that have one value at a time and tell of the present."""
+    """Return the single-valued predicates of the built-in vocabulary that describe the present."""
     return [name for name in canonical_predicates() if is_present(name) and _is_single(name)]

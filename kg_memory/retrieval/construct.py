@@ -1,6 +1,7 @@
-"""Step 3, construct: read the winners, the best candidates, as values, and write them as a text for a prompt.
+"""Step 3, construct: read the best candidates from the database and write them as a text for a prompt.
 
-Facts are read with their periods, episodes with remarks and their answers.
+Facts are read with their periods, episodes with remarks (such as "no longer so") and with the question that they
+answer.
 """
 
 from __future__ import annotations
@@ -32,11 +33,16 @@ from kg_memory.text.small_talk import is_filler
 from kg_memory.text.tokenise import has_words
 
 BEFORE_ABSENT = 3
-"""The facts that come before those that have ended with nothing in their place."""
+"""The number of best facts that come before ended facts without a replacement."""
 
 
 def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Context]]:
-    """Read the winners by id, and write the best of them within `max_tokens`, or that the memory does not know."""
+    """Read the best candidates, build the search results, and write them as a context of at most `max_tokens`.
+
+    Input: `question`, `found` and `ranked`, from the steps before. Output: `context`, with the results in it, explained
+    if the question asks for that. If the memory abstains, the context only says that it does not know. Rerankers that
+    count use are told which facts were returned.
+    """
     question, found, ranked = values["question"], values["found"], values["ranked"]
     winners = yield from read_winners(question, found, ranked)
     results = _make_results(question, found, winners, settings)
@@ -54,6 +60,7 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
 
 
 def _make_results(question: Question, found: Found, winners: Winners, settings: Settings) -> SearchResults:
+    """Return the search results of the values in *winners*, with the verdict whether the memory holds an answer."""
     results = SearchResults(
         question=question.text,
         time=found.time,
@@ -69,30 +76,40 @@ def _make_results(question: Question, found: Found, winners: Winners, settings: 
 
 
 def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
+    """Return *results* with the *absent* facts behind the first `BEFORE_ABSENT` facts."""
     facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
     return results.model_copy(update={"facts": facts}) if absent else results
 
 
 def _filters_episodes_or_facts(question: Question) -> bool:
-    """Return whether the filter is about more than kinds of entities: a summary also tells what other episodes say."""
+    """Return whether the filter of *question* concerns episodes or facts, not only entities.
+
+    Summaries are left out then, because they also describe episodes that do not pass the filter.
+    """
     if question.where is None:
         return False
     return any(filters.field_of(comparison).of != "entity" for comparison in filters.comparisons(question.where))
 
 
 def _without_summaries(results: SearchResults) -> SearchResults:
-    """Leave the summaries out: they describe the present, by all that was ever said."""
+    """Return *results* without the summaries of entities and communities.
+
+    Summaries describe the present, from all episodes, so they do not fit a question about the past or with a filter.
+    """
     entities = tuple(entity.model_copy(update={"summary": ""}) for entity in results.entities)
     communities = tuple(community.model_copy(update={"summary": ""}) for community in results.communities)
     return results.model_copy(update={"entities": entities, "communities": communities})
 
 
-# Winners
+# Winners: the best candidates of each kind, read as values
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the values of one kind: by a *query*, whose column *name* has the properties."""
+    """How to read results of one kind: *query* returns them by id, with the properties of a node in the column *name*.
+
+    *value* makes a result of such a row and a score.
+    """
 
     query: str
     name: str
@@ -108,19 +125,19 @@ READERS: Mapping[Kind, Reader] = {
 HAVE_SAVE_TIME: tuple[Kind, ...] = ("entities", "episodes")
 """The kinds whose nodes have the time when they were saved."""
 FURTHER = 50
-"""The candidates of each kind behind the results that are explained, at most."""
+"""The most candidates of each kind beyond the results that are explained."""
 LONGEST_TURN, LONGEST_QUESTION = 2000, 160
-"""The characters of a turn whose question is looked for, and of a question that its answer carries, at most."""
+"""Limits in characters: of a turn in which a question is looked for, and of a question shown with its answer."""
 RowsById = dict[str, list[Row]]
-"""Rows by id: of a fact one for each of its periods that fit, the latest first."""
+"""Result rows by id. A fact has one row for each of its periods that fits the time, the latest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Winners:
-    """The values of the winners by kind, best first, and the facts that are `absent`: ended, with nothing after them.
+    """The results of a search as values by kind, best first; `absent` are ended facts without a replacement.
 
-    `texts` are those of all candidates that were read, by kind and id, for explanations; `fillers` are the ids of the
-    messages among them that say nothing.
+    `texts` are the texts of all candidates that were read, by kind and id, if the search explains itself. `fillers` are
+    the ids of messages without content, such as "Noted.", which are left out.
     """
 
     values: Mapping[Kind, Sequence[Any]]
@@ -130,7 +147,10 @@ class Winners:
 
 
 def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winners]:
-    """Return the winners; for an explanation, with the texts of the candidates behind them."""
+    """Read the best candidates of each kind and return them as values.
+
+    If the question asks for explanations, up to `FURTHER` more candidates are read for their texts.
+    """
     most = question.limit + (FURTHER if question.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
     if not question.explain:
@@ -141,7 +161,7 @@ def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winne
     stored: dict[Kind, RowsById] = dict(zip(KINDS, answers, strict=True))
     episodes = {id_: row for id_, [row] in stored["episodes"].items()}
     chosen = {id_: episodes[id_] for id_ in ids["episodes"] if id_ in episodes}
-    # An emoji may be all of a message.
+    # A question without words, such as an emoji, may look for messages without words.
     fillers = find_fillers(chosen) if has_words(question.text) else set()
     values: dict[Kind, Sequence[Any]] = {}
     for kind in KINDS:
@@ -152,11 +172,12 @@ def read_winners(question: Question, found: Found, ranked: Ranked) -> Flow[Winne
 
 
 def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
+    """Return the texts of results by kind and id, from their database rows *stored*."""
     return {kind: {id_: text_of(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
-    """Return the rows of *ids*; a node that is deleted by now, or was not yet known then, has none."""
+    """Return the database rows of *ids*, by id, without deleted nodes and nodes saved after the transaction time."""
     if not ids:
         return {}
     reader, instants = READERS[kind], found.instants
@@ -184,7 +205,10 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
 
 
 def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> Flow[list[Fact]]:
-    """Return the ended facts with nothing in their place, if the question is about one instant, such as the present."""
+    """Return facts that *episodes* state and that have ended without a replacement, such as "Ann has a car".
+
+    They are only read for a context, without a filter, and for a question about one instant such as the present.
+    """
     instants = found.instants
     if not question.max_tokens or question.where or instants.until - instants.since > 1:
         return []
@@ -193,11 +217,12 @@ def _read_absent(episodes: Sequence[str], question: Question, found: Found) -> F
 
 
 def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
-    """Return the values of the *best*; a fact once for each of its periods that fit."""
+    """Return the values of the candidates *best*, in their order; a fact once for each of its periods that fits."""
     return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
 
 
 def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
+    """Return the result of *kind* that *row* describes, with its *score*."""
     reader = READERS[kind]
     return reader.value(row if kind == "facts" else row[reader.name], score)
 
@@ -205,11 +230,12 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _complete(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: Question, found: Found
 ) -> Flow[list[Episode]]:
-    """Return *episodes* with remarks and questions, each followed by those that its remarks refer to, and its answer.
+    """Return *episodes* with their remarks and questions, each followed by episodes that explain it, as many as before.
 
-    They are as many as before.
+    These are the episodes that its remarks refer to, and the one that answers it. They take the place of the last ones.
+    With a filter, only episodes are added that the search itself found.
     """
-    # A question joins its answer in a context; and only the hits of the search itself are known to pass a filter.
+    # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
     answers = {pair.episode: id_ for id_, pair in asked.items()}
     remarks = (remark for episode in episodes for remark in stored[episode.id]["remarks"])
@@ -229,17 +255,18 @@ def _complete(
 
 
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
+    """Return *episode* with the remarks of its row in *known*, and the question that it answers."""
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
 
 
-# Questions and their answers: in a conversation, a turn that answers the one just before it is shown with it
+# Questions and answers: a turn that answers the turn just before it is shown with that question
 
 
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
-    """Return which *episodes* say nothing: "Noted.", and "Sure!" where nothing was asked or proposed.
+    """Return the ids of messages without content: "Noted.", or "Sure!" if the turn before asked or proposed nothing.
 
-    They are rows of `queries.episodes` by id.
+    *episodes* are rows of `queries.episodes.EPISODES_WITH_REMARKS`, by id.
     """
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()
@@ -251,7 +278,11 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return the questions that turns answer, by the ids of these: *episodes*, and the turns that answer them."""
+    """Return the questions that turns of a conversation answer, by the episode id of the answer.
+
+    The answers are *episodes* themselves, or turns that follow a question among them. *beside* has the turns before and
+    after each episode, by its id.
+    """
     pairs: dict[str, Asked] = {}
     for episode in episodes:
         row = beside.get(episode.id, {})
@@ -266,7 +297,10 @@ def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[s
 
 
 def find_question(content: str) -> str:
-    """Return the last question of a turn that ends with one, if it asks about something; else ""."""
+    """Return the question with which the text of a turn ends, or "".
+
+    It must have content words and at most `LONGEST_QUESTION` characters, and be among the last two sentences.
+    """
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
     if not asking or not content_words(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:
         return ""

@@ -1,6 +1,7 @@
-"""The retrieval graph: a question passes search, rerank and construct, and ends as a context.
+"""The LangGraph graph of retrieval: search, rerank and construct turn a question into a context.
 
-The steps hand over the values of `question`. Only LangGraph sees them as JSON, by the states at the end of this file.
+The steps exchange the values of `kg_memory.retrieval.question`. LangGraph sees them as JSON: `encode` and `decode`
+convert them to and from the states at the end of this file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE
 
-# Imported with this module, in a thread: a step must not read files on an event loop.
+# Load these plug-ins at import time: a step must not read files on an event loop.
 load_plugins("stages")
 
 STEPS = (search, rerank, construct)
@@ -37,12 +38,12 @@ STEPS = (search, rerank, construct)
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
-    """Return the graph, to be compiled; its nodes run sync and async."""
+    """Return the retrieval graph, not yet compiled; its nodes run sync and async."""
     return make_pipeline(driver, settings).graph
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
-    """Return the steps in their order."""
+    """Return the retrieval graph with its steps search, rerank and construct, and the converters of its state."""
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in STEPS:
         graph.add_node(step.__name__, make_node(step, driver, settings, decode=decode, encode=encode))
@@ -55,58 +56,60 @@ def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
 # States
 
 Plain = dict[str, Any]
-"""JSON."""
+"""An object in JSON."""
 
 
 class RetrievalInput(TypedDict, total=False):
-    """The question, and where to look; only `question` is needed.
+    """The input of the retrieval graph: a question, and where and how to search; only `question` is required.
 
-    `as_of` asks what was true at that instant, `during` what was at some time between two, or in a period in words;
-    `believed_at` what was believed then. All are ISO 8601 or plain words such as "last March". Where neither `as_of`
-    nor `during` is given, what fits time words in the question comes first. `unreviewed` takes in what waits for
-    review. `thread` is the conversation in which the question is asked: what it last spoke of is found more easily.
+    Times are ISO 8601 or plain words such as "last March". `as_of` asks for facts that were true at that instant,
+    `during` for facts that were true at some time in a period (in words, or a pair of times), and `believed_at` for
+    what the memory believed at that time. Without `as_of` and `during`, results that fit time words in the question
+    come first. `unreviewed` includes facts that wait for review. `thread` is the conversation in which the question is
+    asked: entities that it mentioned last are found more easily.
+
     `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, `where` a filter of `kg_memory.models.filters`,
-    `center` the name of an entity near which to look, or several, `asker` the name of who asks, whom "I" and "my" mean,
-    and `template` how the context is written.
+    `center` the names of one or more entities near which to search, `asker` the name of the person whom "I" and "my" in
+    the question mean, and `template` the format of the context.
     """
 
-    question: Required[Annotated[str, describe_key("What is to be found out.", examples=["Where does Ann live?"])]]
-    namespace: Annotated[str, describe_key("Whose memory is asked.", DEFAULT_NAMESPACE)]
-    limit: Annotated[int | None, describe_key("How many of each kind, at most.", DEFAULT_LIMIT, minimum=1)]
-    max_tokens: Annotated[int | None, describe_key("How long the context may be.", DEFAULT_TOKENS, minimum=1)]
+    question: Required[Annotated[str, describe_key("The question to answer.", examples=["Where does Ann live?"])]]
+    namespace: Annotated[str, describe_key("The namespace to search.", DEFAULT_NAMESPACE)]
+    limit: Annotated[int | None, describe_key("The most results of each kind.", DEFAULT_LIMIT, minimum=1)]
+    max_tokens: Annotated[int | None, describe_key("The most tokens of the context.", DEFAULT_TOKENS, minimum=1)]
     as_of: Annotated[
-        str | None, describe_key("What was true then; a date, or words.", None, examples=["2023", "last March"])
+        str | None, describe_key("Facts that were true then: a date or words.", None, examples=["2023", "last March"])
     ]
-    believed_at: Annotated[str | None, describe_key("What was believed then; a date, or words.", None)]
+    believed_at: Annotated[str | None, describe_key("Facts that were believed then: a date or words.", None)]
     during: Annotated[
         str | list[str | None] | None,
         describe_key(
-            "What was true at some time then; words, or two dates.", None, examples=["2023", ["2022-01-01", None]]
+            "Facts that were true in this period: words or dates.", None, examples=["2023", ["2022-01-01", None]]
         ),
     ]
-    unreviewed: Annotated[bool, describe_key("Take in what waits for review.", False)]
-    thread: Annotated[str | None, describe_key("The conversation in which it is asked.", None)]
-    recipe: Annotated[str | Plain, describe_key("How it searches and ranks: a recipe's name or fields.", "default")]
-    where: Annotated[Plain | None, describe_key("What else must be so of what is found.", None)]
-    center: Annotated[str | list[str] | None, describe_key("An entity near which to look, by name; or several.", None)]
-    asker: Annotated[str | None, describe_key("Who asks: whom 'I' in the question means.", None, examples=["Ann"])]
-    template: Annotated[str, describe_key("How the context is written.", "plain")]
-    explain: Annotated[bool, describe_key("Explain why each line is there, and what was left out.", False)]
+    unreviewed: Annotated[bool, describe_key("Include facts that wait for review.", False)]
+    thread: Annotated[str | None, describe_key("The conversation in which the question is asked.", None)]
+    recipe: Annotated[str | Plain, describe_key("How to search and rank: a recipe's name or fields.", "default")]
+    where: Annotated[Plain | None, describe_key("A filter that all results must pass.", None)]
+    center: Annotated[str | list[str] | None, describe_key("An entity to search near, by name; or several.", None)]
+    asker: Annotated[str | None, describe_key("Who asks: the name that 'I' stands for.", None, examples=["Ann"])]
+    template: Annotated[str, describe_key("The format of the context.", "plain")]
+    explain: Annotated[bool, describe_key("Explain the rank of each result, and why others were left out.", False)]
 
 
 class RetrievalContext(RunConfig):
-    """Settings of this run, where they are to differ from those of the memory."""
+    """Settings that differ from those of the memory for this run."""
 
     temporal_decay_rate: float = setting_field(
         "temporal_decay_rate",
-        "How much newer facts and episodes are preferred; 0 is not at all.",
+        "How strongly newer facts and episodes are preferred; 0 means not at all.",
         "rerank",
         ge=0,
         le=10,
     )
     abstain_below: float = setting_field(
         "abstain_below",
-        "The context only says that the memory does not know, where it is less likely to hold an answer.",
+        "If an answer is less probable than this, the context only says that the memory does not know.",
         "construct",
         ge=0,
         le=1,
@@ -114,16 +117,19 @@ class RetrievalContext(RunConfig):
 
 
 class RetrievalState(RetrievalInput, total=False):
-    """The input, and the results of each step.
+    """The state of the retrieval graph: the input, and the results of each step.
 
-    search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.results.QueryTime`; `past`,
-    whether it is over, so that summaries, which describe the present, do not answer; `hits` as ``[id, score]``;
-    `named`, the ids of the entities that the question names; `centers`, those of its center; `unread`, those of
-    episodes that are not read yet; `relevance`, by the `evidence`, with the `doubt`; `degraded`, why there was no
-    search by meaning where the embedding model failed.
-    rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
-    each stage in `stages` as ``[stage, score]``.
-    construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
+    Set by search: `instants`, the time for database queries; `time`, the same as a
+    `kg_memory.models.results.QueryTime`; `past`, whether that time is over, so that summaries, which describe the
+    present, are left out; `hits` as ``[id, score]``; `named` and `centers`, the ids of entities that the question and
+    `center` name; `unread`, the ids of found episodes that are not read by a model yet; `relevance`, the probability of
+    an answer, with its `evidence` and the `doubt`, a reason why there may be none; `degraded`, why the search by
+    meaning was skipped if the embedding model failed.
+
+    Set by rerank: `ranked`, the best candidates as ``[id, score]``; with `explain`, all candidates, and in `stages`
+    their scores after each stage as ``[stage, score]``.
+
+    Set by construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
     """
 
     instants: Plain
@@ -148,7 +154,7 @@ _FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
 
 
 def encode(values: Mapping[str, Any]) -> Plain:
-    """Return the *values* of the steps as the keys of a `RetrievalState`."""
+    """Return *values*, the results of steps, as keys of a `RetrievalState`."""
     state: Plain = {}
     for key, value in values.items():
         match value:
@@ -167,7 +173,10 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Return the values of the steps in a `RetrievalState`. Errors: `InputError` for a question that is not valid."""
+    """Return the results of the steps that *state*, a `RetrievalState`, holds as JSON.
+
+    Errors: `InputError` if the question in it is not valid.
+    """
     values: Plain = {"question": Question.parse(state)}
     if "namespace" in state:
         values["namespace"] = state["namespace"]
@@ -181,6 +190,7 @@ def decode(state: Mapping[str, Any]) -> Plain:
 
 
 def _decode_context(state: Mapping[str, Any]) -> Context:
+    """Return the context that *state* holds as JSON."""
     results = SearchResults.model_validate(state["results"])
     lines = [Line(**line) for line in state["lines"] if "tokens" in line]
     left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]
@@ -189,5 +199,6 @@ def _decode_context(state: Mapping[str, Any]) -> Context:
 
 
 def _plain_lines(context: Context) -> list[Plain]:
+    """Return the lines of *context*, and the results that were left out, as JSON."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)

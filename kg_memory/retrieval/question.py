@@ -1,4 +1,4 @@
-"""A question with its options, validated once, the names in its text, and the results of the steps of retrieval."""
+"""A question with its options, the names in its text, and the results of the steps of retrieval."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ from kg_memory.validation import validate_count, validate_name, validate_names, 
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 2000
 SPARE = 5
-"""The episodes behind the best that are read, in the place of those that say nothing."""
+"""The number of episodes beyond the limit that are read, to replace messages without content."""
 MIN_LINES = 10
 TOKENS_A_LINE = 40
-"""Tokens that a line of one kind takes of a context, with its share of the lines of the others."""
+"""The average number of tokens in a context per line of one kind, including lines of the other kinds."""
 _TYPES = {"question": str, "thread": str, "asker": str, "limit": int, "max_tokens": int}
 _NOUNS = {str: "a string", int: "a whole number"}
 
 Stage = tuple[str, float]
-"""The name of a stage of ranking, and the score after it."""
+"""The name of a stage of ranking, and the score of a candidate after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and how to answer it. Times are unparsed; `limit` is the most results of each kind.
+    """A question, and how to answer it: the validated options of a search.
 
-    Without `max_tokens`, no text is written.
+    `limit` is the most results of each kind. `max_tokens` is the length of the context; 0 means that none is written.
+    `as_of`, `during` and `believed_at` are times as the user gave them, not parsed yet.
     """
 
     text: str
@@ -64,9 +65,9 @@ class Question:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
-        """Return the question that *options* describe; options that are None have their defaults.
+        """Return the question that *options* describe; an option that is None gets its default.
 
-        Errors: `InputError`.
+        Errors: `InputError` if an option has a wrong type, or names an unknown recipe, filter or template.
         """
         given = {name: options[name] for name in (*_NAMES, "question") if options.get(name) is not None}
         if "question" not in given:
@@ -87,7 +88,7 @@ class Question:
         return cls(given.pop("question"), **given)
 
     def as_state(self) -> dict[str, Any]:
-        """Return the question as the input of the LangGraph graph: plain JSON, without options at their defaults."""
+        """Return the question as input of the retrieval graph: JSON, without options at their defaults."""
         changed = {name: value for name in _NAMES if (value := getattr(self, name)) != _DEFAULTS[name]}
         plain: dict[str, Any] = {"where": to_plain(self.where) if self.where else None, "center": list(self.center)}
         plain |= {"recipe": self.recipe.as_state(), "during": _plain_period(self.during)}
@@ -100,6 +101,7 @@ _NAMES = tuple(_DEFAULTS)
 
 
 def _plain_period(during: Any) -> Any:
+    """Return `during` as JSON: a pair of times as two ISO 8601 texts, text as it is."""
     is_pair = isinstance(during, Iterable) and not isinstance(during, str)
     return list(map(iso_or_text, during)) if is_pair else during
 
@@ -108,9 +110,10 @@ def ask(
     text: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None = None,
     how: Mapping[str, Any] = MappingProxyType({}),
 ) -> Question:  # fmt: skip
-    """Return the question of a verb: its text must have words, and its *limits* must be counts.
+    """Return the question that a method such as `GraphMemory.search` was called with.
 
-    Errors: `InputError`.
+    *limits* are counts by option name, such as `limit` and `max_tokens`; *times* are `as_of`, `during` and
+    `believed_at`; *how* has all other options. Errors: `InputError` if *text* has no words, or an option is not valid.
     """
     validate_name("question", text, "some words to look for")
     if thread is not None:
@@ -122,13 +125,16 @@ def ask(
 
 
 def lines_within(max_tokens: Any) -> int:
-    """Return how many lines of each kind there may be room for."""
+    """Return how many lines of each kind a context of *max_tokens* may have room for, at least `MIN_LINES`."""
     return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: for queries, and for the user; `past` says that it is over, and filters."""
+    """The time that a question is about: `instants` for database queries, and `time` for the user.
+
+    `past` says that this time is over, in valid or transaction time.
+    """
 
     instants: Instants
     time: QueryTime
@@ -137,12 +143,13 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True)
 class Found(QuestionTime):
-    """The results of the step search: the time, and the hits of each kind.
+    """The result of the step search: the time of the question, and the hits of each kind.
 
-    `named` are the ids of the entities that the question names, and `centers` those of its center. `unread` are those
-    of episodes that are saved and not read yet, which are found by their words alone. `relevance` is how likely the
-    memory holds an answer, by the `evidence`, which a search without words does not know, and `doubt` is why it may
-    hold none. `degraded` is why it did not search by meaning, where the embedding model failed.
+    `named` and `centers` are the ids of the entities that the question and its `center` name. `unread` are the ids of
+    found episodes that are saved but not read by a model yet; only the search by words can find them. `relevance` is
+    the probability that the memory holds an answer, computed from `evidence` (None for a search without words), and
+    `doubt` a reason why there may be none. `degraded` says why the search by meaning was skipped if the embedding model
+    failed.
     """
 
     hits: Mapping[Kind, Hits]
@@ -157,27 +164,33 @@ class Found(QuestionTime):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The candidates of each kind in one order, and, for an explanation, their scores after each stage."""
+    """The result of the step rerank: the candidates of each kind, best first.
+
+    `stages` has the scores of each id after each stage of ranking, if the search explains itself.
+    """
 
     ranked: Mapping[Kind, list[Scored]]
     stages: Mapping[Kind, Mapping[str, list[Stage]]] = field(default_factory=dict)
 
 
-# The names that a question may contain, and those of the person who asks it
+# The names that a question may contain, and the name of the asker
 
 LONGEST_NAME = 5
-"""The words of a name."""
+"""The most words of a name."""
 HYPHENS = range(1, 3)
-"""The hyphens that a name may have where a question has spaces: "billing service" for billing-service."""
+"""The numbers of spaces in a question that may stand for hyphens in a name: "billing service" for billing-service."""
 LONGEST_UNSPACED = 8
-"""The characters of a name in a script without spaces."""
+"""The most characters of a name in a script without spaces, such as Chinese."""
 MOST_WORDS = 200
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:
-    """Return the key of the name of who asks, else of `USER`, where the question is about them: "I", "the user", 我."""
+    """Return the alias key of *asker*, or of `USER` if it is None, if *question* is about the asker; otherwise ``[]``.
+
+    A question is about the asker if it says "I", "my", "the user" or 我.
+    """
     return [alias_key(replace_unstorable(asker or USER))] if is_first_person(question) else []
 
 
@@ -187,7 +200,7 @@ def name_keys(text: str) -> list[str]:
 
 
 def without_names(text: str, keys: AbstractSet[str]) -> str:
-    """Return *text* without the names of those *keys*; as it is if nothing else is in it."""
+    """Return *text* without the names whose alias keys are in *keys*; unchanged if only stop words would be left."""
     words = text.split()
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):
         for start in range(len(words) - length, -1, -1):
@@ -198,6 +211,7 @@ def without_names(text: str, keys: AbstractSet[str]) -> str:
 
 
 def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
+    """Return *run*, a text in a script without spaces, without the names whose alias keys are in *keys*."""
     for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
         for start in range(len(run) - length, -1, -1):
             if alias_key(run[start : start + length]) in keys:
@@ -206,9 +220,13 @@ def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
 
 
 def _possible_names(text: str) -> list[str]:
+    """Return all stretches of up to `LONGEST_NAME` words of *text* that could be a name, as different spellings.
+
+    In scripts without spaces, a stretch has up to `LONGEST_UNSPACED` characters.
+    """
     words = text.split()
     if _UNSPACED.search(text):
-        words += _UNSPACED.sub(" ", text).split()  # a name in letters need not have spaces beside it: "Ann住在哪里"
+        words += _UNSPACED.sub(" ", text).split()  # find "Ann" in "Ann住在哪里", without a space
     words = words[:MOST_WORDS]
     stretches: list[str] = []
     for length in range(1, LONGEST_NAME + 1):
@@ -222,12 +240,15 @@ def _possible_names(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _has_terms(word: str) -> bool:
-    """Return whether *word* is more than a stop word."""
+    """Return whether *word* is not a stop word."""
     return bool(terms(word))
 
 
 def _forms(stretch: str) -> list[str]:
-    """Return *stretch* without the punctuation around it, without a possessive ending, and with or without hyphens."""
+    """Return the spellings in which *stretch* may be a known name.
+
+    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``; spaces and hyphens also replace each other.
+    """
     bare = _EDGES.sub("", stretch)
     plain = without_possessive(bare)
     forms = [stretch, bare, plain, plain.replace("-", " ")]

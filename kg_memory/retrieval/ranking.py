@@ -1,7 +1,7 @@
-"""Rankings: candidates with scores, how they are fused, and the plug-ins that find them or change their order.
+"""Rankings of candidates, functions to fuse and rescore them, and the protocols of rerankers and walks.
 
-A reranker changes the order of candidates, and a walk finds them in the graph. A user's own one is any object of the
-protocol, in a recipe:
+A reranker changes the order of candidates, and a walk finds candidates in the graph. Any object that follows the
+protocol can be used in a recipe:
 
     class TwoSources:
         by = "two_sources"
@@ -12,8 +12,8 @@ protocol, in a recipe:
 
     memory.search("Where does Ann live?", recipe=DEFAULT.with_(rerankers=[TwoSources()]))
 
-A plug-in that has a name is a `Part`; it is found as `kg_memory.plugins` tells, by the kind ``rerankers`` or ``walks``.
-All functions are pure, and return ids with scores, best first, ties in order of id (Zep 3.2); NaN counts as 0.
+A plug-in that recipes can name is a `Part`, registered as `kg_memory.plugins` describes, with the kind ``rerankers`` or
+``walks``. All functions here are pure. They return ids with scores, best first, ties in order of id; NaN counts as 0.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Hops = Annotated[int, Field(ge=1, le=5)]
 Scored = tuple[str, float]
-"""An id and its score."""
+"""The id of a candidate, and its score."""
 Ranking = Sequence[Scored]
 Rankings = dict[Kind, list[Scored]]
 """The candidates of each kind with their scores from 0 to 1, best first."""
 Retriever = Literal["words", "meaning", "graph"]
-"""By words (BM25), by meaning (cosine similarity), along the graph."""
+"""A way to find candidates: by words (BM25), by meaning (cosine similarity) or along the graph."""
 RETRIEVERS: tuple[Retriever, ...] = ("words", "meaning", "graph")
 
 DIGITS = 6
-"""The digits of a score: a smaller difference is a tie."""
+"""The digits to which scores are rounded: a smaller difference is a tie."""
 LAST = 0.01
-"""The share of the last hit of a retriever, whose best has 1: more than that of an id it did not return."""
+"""The relative score of the last hit of a retriever, whose best hit has 1. An id that was not found has 0."""
 BELOW = 0.01
-"""The highest score below a part that was ranked anew."""
+"""The highest score of candidates that a reranker did not score, below all that it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ class Hits:
     graph: list[Scored]
 
     def of(self, retriever: Retriever) -> list[Scored]:
-        """Return the results of *retriever*."""
+        """Return the results of *retriever*, best first."""
         scores: list[Scored] = getattr(self, retriever)
         return scores
 
     @property
     def searched(self) -> list[str]:
-        """The ids that were found by words or by meaning, each once."""
+        """The ids found by words or by meaning, without repeats."""
         return list(dict.fromkeys(id_ for id_, _ in (*self.words, *self.meaning)))
 
 
@@ -73,15 +73,16 @@ NO_HITS = Hits([], [], [])
 
 
 class Part(Value, extra="forbid"):
-    """A part of a recipe: a frozen value, checked by pydantic."""
+    """Base class for the parts of a recipe: immutable pydantic models that reject unknown fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """The time of a question: any instant in ``[since, until)``, as believed at `believed_at`; in microseconds.
+    """The time of a question for database queries: any instant in ``[since, until)``, as believed at `believed_at`.
 
-    `unreviewed` takes in facts that wait for review. A time that the caller gives, like the present, filters. One that
-    only the words of the question name does not: it is preferred, and what lies up to `vagueness` beside it a little.
+    All are microseconds since the epoch. `unreviewed` includes facts that wait for review. A time that the caller
+    gives, and the present, filters the results. A time that only the words of the question name is a preference:
+    results at that time come first, and results up to `vagueness` beside it are preferred a little.
     """
 
     since: int
@@ -89,26 +90,26 @@ class Instants:
     believed_at: int
     unreviewed: bool
     vagueness: int | None = None
-    """In microseconds; ``None`` for a time that filters."""
+    """The width of a preferred time in microseconds; None for a time that filters."""
 
     @property
     def params(self) -> dict[str, int]:
-        """The parameters of a query, by which it filters."""
+        """The parameters `since`, `until`, `believed_at` and `unreviewed` with which database queries filter facts."""
         since, until = (self.since, self.until) if self.vagueness is None else EVER
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near ``[since, until)`` is to the time of the question: 1 if they meet, 0 beyond the vagueness."""
+        """Return how near ``[since, until)`` is to the question's time: 1 if both overlap, 0 beyond the vagueness."""
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """A question as plug-ins get it, once its time and its names are looked up.
+    """A question as rerankers see it, with its time and its named entities looked up.
 
-    `named` are the ids of the entities that it names, and `centers` those of the entities that `center` names; `past`
-    says that its time is over.
+    `named` are the ids of entities that the question names, `centers` the ids of entities that `center` names. `past`
+    says that the time of the question is over.
     """
 
     text: str
@@ -121,7 +122,7 @@ class QuestionView:
 
     @property
     def start(self) -> tuple[str, ...]:
-        """The entities near which to look: those of the center, else those that the question names."""
+        """The ids of the entities near which to search: those of `center`, or else those that the question names."""
         return self.centers or self.named
 
 
@@ -147,45 +148,45 @@ Feature = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of one candidate. Those that no reranker of the recipe needs have their defaults."""
+    """The features of one candidate, for rerankers. Features that the recipe does not need have their defaults."""
 
     stated_at: int = 0
-    """The time of the latest statement of a fact, or of the episode, in microseconds."""
+    """The time of an episode, or of the latest statement of a fact, in microseconds since the epoch."""
     periods: Sequence[tuple[int, int, int]] = ()
-    """When the fact may have begun, was known to hold, and ended, for each period; an event ends as soon as it may."""
+    """The periods of a fact as ``(earliest start, known since, end)``; an event ends with the unit of its date."""
     confidence: float = 1.0
     trust: float = 1.0
-    """The trust in the episode, or in the best trusted episode that states the fact."""
+    """The trust in an episode, or in the most trusted episode that states a fact."""
     sources: int = 0
-    """The number of episodes that state the fact; two of one speaker count as two."""
+    """The number of episodes that state a fact; two episodes of one speaker count as two."""
     mentions: int = 0
-    """The number of episodes that state the fact or mention its entities, in the thread if the question has one."""
+    """The number of episodes that state a fact or mention the entities of a candidate, in the thread if given."""
     links: int = 0
-    """The number of facts that an episode states, that rest on a fact or that an entity has; of a fact, with those of
-    the episodes that state it."""
+    """The number of facts that an episode states or an entity has; for a fact, of its statements and dependent facts.
+    """
     used: float = 0.0
-    """The number of searches that returned the fact, faded until `used_at`."""
+    """The number of searches that returned a fact, faded until `used_at`."""
     used_at: int = 0
     hops: int | None = None
-    """The number of facts between it and the center, or the entities that the question names; ``None``: too many."""
+    """The number of facts on the shortest path from the center or the named entities; None if there are too many."""
     entities: str = ""
-    """The ids of the entities of the fact, apart by spaces."""
+    """The ids of the entities of a fact, separated by spaces."""
     names: Sequence[str] = ()
-    """The names of these entities."""
+    """The names of the entities of a fact."""
     predicate: str = ""
     text: str = ""
-    """The sentence of the fact."""
+    """The sentence of a fact."""
     similarity: Mapping[str, float] = field(default_factory=dict)
-    """The cosine similarity to other candidates, by id."""
+    """The cosine similarity to other candidates, by their ids."""
     answer: float | None = None
-    """The score of the cross-encoder."""
+    """The score of the cross-encoder, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The features that a reranker needs of each kind; a kind that is ``None`` keeps its order.
+    """The features that a reranker needs for each kind of candidate; a kind that is None keeps its order.
 
-    `hops` are counted up to `max_hops`; `similarity` and `answer` are computed for the best `depth` candidates only.
+    `hops` are counted up to `max_hops`. `similarity` and `answer` are computed for the best `depth` candidates only.
     """
 
     facts: Sequence[Feature] | None = None
@@ -197,16 +198,16 @@ class Needs:
 
     @classmethod
     def of_all(cls, *features: Feature, max_hops: int = 4, depth: int = 40) -> Self:
-        """Return the need of *features* of all kinds."""
+        """Return needs of the same *features* for all kinds."""
         return cls(features, features, features, features, max_hops=max_hops, depth=depth)
 
     def of(self, kind: Kind) -> Sequence[Feature]:
-        """Return the features of *kind*."""
+        """Return the features that are needed for *kind*."""
         return getattr(self, kind) or ()
 
     @property
     def all(self) -> frozenset[Feature]:
-        """The features that it needs of any kind."""
+        """The features that are needed for any kind."""
         return frozenset(feature for kind in KINDS for feature in self.of(kind))
 
     @property
@@ -217,32 +218,32 @@ class Needs:
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Changes the order of candidates, one kind at a time."""
+    """Protocol of rerankers, which change the order of candidates, one kind at a time."""
 
     @property
     def by(self) -> str:
-        """The name that stands in a recipe and in explanations."""
+        """The name of the reranker in recipes and explanations."""
 
     @property
     def features(self) -> Needs:
-        """The features that it needs."""
+        """The features that the reranker needs."""
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
-        """Return *ranking* in a new order, with scores from 0 to 1; *features* are by id."""
+        """Return the candidates of *ranking* in a new order, with scores from 0 to 1; *features* are by id."""
 
 
 @runtime_checkable
 class ServedReranker(Reranker, Protocol):
-    """Also learns which facts were served."""
+    """Protocol of rerankers that also record which facts a search returned."""
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
-        """Record that the *facts* were served."""
+        """Record that a search returned the facts with the ids *facts*."""
 
 
 class Link(NamedTuple):
-    """A fact as a walk passes it: its edge type, and its entities, once each.
+    """A fact that a walk passes: the type of its edge, and the ids of its entities, without repeats.
 
-    `statements` are the speakers of the episodes that state it, by their ids; None where they were not read.
+    `statements` maps the ids of the episodes that state the fact to their speakers; None if they were not read.
     """
 
     type: str
@@ -251,37 +252,41 @@ class Link(NamedTuple):
 
 
 Links = dict[str, Link]
-"""Facts by id."""
+"""Facts that a walk passes, by id."""
 Activity = dict[str, float]
-"""Entities by id, with how closely each belongs to the entities that a walk started from."""
+"""How closely entities belong to the start of a walk: weights by entity id."""
 
 
 @runtime_checkable
 class Walk(Protocol):
-    """Finds what lies around the entities that a question is about.
+    """Protocol of walks, which find facts and entities around the entities that a question is about.
 
-    With a method `find_starts`, a flow of the hits of the other searches by kind, it also starts from the entities that
-    this returns, with weights.
+    A walk may have a method `find_starts(hits)`, a flow that gets the hits of the other retrievers by kind and returns
+    more entities to start from, with weights.
     """
 
     @property
     def method(self) -> str:
-        """The name that stands in a recipe."""
+        """The name of the walk in recipes."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Return the facts that were walked along, and the entities that were reached, with weights.
+        """Return the facts along which the walk went, and the entities that it reached, with weights.
 
-        *start* are entities with weights. A walk reads once a step, so that it goes in step with other reads.
+        *start* maps the ids of entities to weights. Do one database read at a time, so that the reads of several flows
+        can share a round trip.
         """
 
 
-# Arithmetic: first fusion, then from `blend` on functions for rerankers, which return all of a ranking, scored 0 to 1
+# Arithmetic: fusion first; from `blend` on, functions for rerankers, which return all candidates with scores 0 to 1
 
 
 def fuse(
     rankings: Sequence[Ranking], weights: Sequence[float], method: Literal["scores", "rrf"], rank_constant: float
 ) -> list[Scored]:
-    """Return the ids of all *rankings* with scores from 0 to 1; an id that is first in each of them has 1."""
+    """Return the ids of all *rankings* with fused scores from 0 to 1, best first; an id that is first in each has 1.
+
+    *method* is "scores" (see `relative_shares`) or "rrf" (see `rrf`, with *rank_constant* as k).
+    """
     if method == "scores":
         shares = relative_shares(rankings, weights)
     else:
@@ -293,8 +298,8 @@ def fuse(
 def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) -> list[Scored]:
     """Return the weighted reciprocal rank fusion of *rankings*: ``sum(weight / (k + rank))``, best first.
 
-    A ranking may be in any order. Ids with the same score share the best of their ranks, and NaN is worst. An id gets
-    nothing from a ranking that lacks it.
+    A ranking may be in any order. Ids with the same score share the best of their ranks, and NaN is worst. An id gets 0
+    from a ranking that lacks it.
     """
     fused: dict[str, float] = {}
     for ranking, weight in zip(rankings, weights, strict=True):
@@ -304,9 +309,10 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
 
 
 def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
-    """Return the weighted mean of relative scores: in each of *rankings* the best has 1, and the last has `LAST`.
+    """Return the weighted mean of each id's relative scores: in each ranking the best id has 1 and the last has `LAST`.
 
-    An id gets 0 from a ranking that lacks it or has no finite score for it. Equal scores are all 1.
+    An id gets 0 from a ranking that lacks it or has no finite score for it. If all scores of a ranking are equal, each
+    counts as 1.
     """
     fused = {id_: 0.0 for ranking in rankings for id_, _ in ranking}
     total = sum(weights) or 1.0
@@ -336,7 +342,7 @@ def ranks(ranking: Ranking) -> dict[str, int]:
 
 
 def sort_scores(scores: Iterable[Scored]) -> list[Scored]:
-    """Return *scores* best first, ties in order of id, NaN last."""
+    """Return *scores* best first, ties in order of id; NaN becomes minus infinity."""
     numbers = sorted(scores, key=itemgetter(0))
     if any(map(isnan, map(itemgetter(1), numbers))):
         numbers = [(id_, -inf if isnan(score) else score) for id_, score in numbers]
@@ -345,40 +351,40 @@ def sort_scores(scores: Iterable[Scored]) -> list[Scored]:
 
 
 def positive(scores: Mapping[str, float]) -> list[Scored]:
-    """Return the *scores* above 0, best first, ties in order of id."""
+    """Return the *scores* above 0, rounded, best first, ties in order of id."""
     return [(id_, round(score, DIGITS)) for id_, score in sort_scores(scores.items()) if score > 0]
 
 
 def ids_of(ranking: Ranking) -> list[str]:
-    """Return the ids of *ranking*."""
+    """Return the ids of *ranking*, in its order."""
     return [id_ for id_, _ in ranking]
 
 
 def clamp(number: float) -> float:
-    """Return *number* from 0 to 1, NaN as 0."""
+    """Return *number* limited to the range 0 to 1; NaN becomes 0."""
     return min(max(0.0, number), 1.0)
 
 
 def blend(ranking: Ranking, shares: Mapping[str, float], weight: float) -> list[Scored]:
-    """Return *ranking* by ``(1 - weight) * score + weight * share``; an id without a share has 0."""
+    """Return *ranking* rescored as ``(1 - weight) * score + weight * share``, best first; a missing share is 0."""
     return sort_scores(
         (id_, (1 - weight) * clamp(score) + weight * clamp(shares.get(id_, 0.0))) for id_, score in ranking
     )
 
 
 def scale(ranking: Ranking, factors: Mapping[str, float]) -> list[Scored]:
-    """Return *ranking* by each score times its factor, from 0 to 1; an id without a factor keeps its score."""
+    """Return *ranking* with each score multiplied by its factor, 0 to 1, best first; a missing factor counts as 1."""
     return sort_scores((id_, clamp(score) * clamp(factors.get(id_, 1.0))) for id_, score in ranking)
 
 
 def rescore(ranking: Ranking, scores: Mapping[str, float]) -> list[Scored]:
-    """Return the ids that have new *scores* by these, then the others in their order, with scores below."""
+    """Return the candidates with new *scores* in their order, then the others in their former order, scored below."""
     head = sort_scores((id_, clamp(scores[id_])) for id_, _ in ranking if id_ in scores)
     return stack(head, [(id_, score) for id_, score in sort_scores(ranking) if id_ not in scores])
 
 
 def stack(head: Ranking, tail: Ranking) -> list[Scored]:
-    """Return *head*, then *tail*, both in their order; the scores of the tail end up below those of the head."""
+    """Return the candidates of *head*, then those of *tail*, with scores of *tail* below those of *head*."""
     if not head or not tail:
         return [(id_, clamp(score)) for id_, score in (*head, *tail)]
     raised = [(id_, BELOW + (1 - BELOW) * score) for id_, score in head]
@@ -386,6 +392,6 @@ def stack(head: Ranking, tail: Ranking) -> list[Scored]:
 
 
 def log_shares(counts: Mapping[str, float]) -> dict[str, float]:
-    """Return *counts* as shares of the largest, by their logarithms: ``log(1 + n) / log(1 + largest)``."""
+    """Return *counts* on a logarithmic scale from 0 to 1: ``log(1 + count) / log(1 + largest)``."""
     most = log1p(max(counts.values(), default=0.0)) or 1.0
     return {id_: log1p(count) / most for id_, count in counts.items()}

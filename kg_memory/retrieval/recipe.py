@@ -1,11 +1,12 @@
-"""Recipes: how a question is searched and ranked, as values that can be copied and changed; and the rerankers.
+"""Recipes: how a question is searched and ranked, as values that can be copied and changed.
 
-from kg_memory.retrieval.recipe import DEFAULT
-memory.search("What does Ann do at weekends?", recipe=DEFAULT.with_(rerankers=[{"by": "diversity", "balance": 0.7}]))
-memory.search("What does Ann do at weekends?", recipe="synapse")
+    from kg_memory.retrieval.recipe import DEFAULT
+    recipe = DEFAULT.with_(rerankers=[{"by": "diversity", "balance": 0.7}])
+    memory.search("What does Ann do at weekends?", recipe=recipe)
+    memory.search("What does Ann do at weekends?", recipe="synapse")
 
-A reranker is a value that may stand in a recipe, or be one by its name (`by`). Here are the two that the settings and
-the time words of a question add to any recipe; the others are plug-ins.
+A recipe contains rerankers as values, or by their names (`by`). This module has the two rerankers that settings and
+time words of a question add to any recipe; the others are plug-ins.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from kg_memory.retrieval.traversal import BreadthFirst
 from kg_memory.temporal.interval import DAY
 
 UNSURE = 0.5
-"""The share of what may have been so at that time: its start is unknown."""
+"""The factor on nearness if a fact may have been true at that time, because its start is unknown."""
 SPREAD = 3
-"""The first, second and third without the preference stay among the first 3, 6 and 9."""
+"""The factor by which `hold` limits a lower rank: the first, second and third stay among the first 3, 6 and 9."""
 
 
 class ByRecency(Part):
-    """Prefer recent statements: the score grows by ``1 / (1 + age in days * rate)``, to twice itself at most (C33)."""
+    """Reranker that prefers recent statements: it adds ``1 / (1 + age in days * rate)``, at most the score itself."""
 
     by: Literal["recency"] = "recency"
     rate: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 0.1
@@ -66,9 +67,10 @@ class ByRecency(Part):
 
 
 def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
-    """Return *ranking* by the scores raised by age in days, and halved to stay within 1; no age raises nothing.
+    """Return *ranking* with newer candidates preferred: each score is raised by age, then halved to stay within 1.
 
-    A score is raised by ``1 / (1 + age * rate)``, to twice itself at most; an age below 0 is one of 0.
+    *ages* are in days, by id. A score is raised by ``1 / (1 + age * rate)``, at most to twice itself. A negative age
+    counts as 0, and a candidate without an age is not raised.
     """
     boosts = {id_: 1 / (1 + max(age, 0.0) * rate) for id_, age in ages.items()}
     scores = {id_: clamp(score) for id_, score in ranking}
@@ -76,17 +78,18 @@ def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> li
 
 
 class ByTime(Part):
-    """Prefer what was so, or was said, at the time that the question names: ``(1 - w) * score + w * nearness``.
+    """Reranker that prefers facts true, and episodes said, at the time that the question names.
 
-    Nearness is 1 at that time, and falls to 0 within the vagueness of its words: a day beside "on 4 May", a month
-    beside "in May". Nothing falls far behind: see `hold`. Every search whose question names a time ends with this.
+    The new score is ``(1 - w) * score + w * nearness``. Nearness is 1 at that time and falls to 0 within the vagueness
+    of the time words: a day beside "on 4 May", a month beside "in May". `hold` limits how far a candidate falls. Every
+    search whose question names a time ends with this reranker.
     """
 
     by: Literal["time"] = "time"
     facts: Share = 0.5
     """The weight of nearness for facts."""
     episodes: Share = 0.2
-    """Less: what happened in May is often told in June."""
+    """The weight of nearness for episodes; lower, since an event in May is often told in June."""
     features: ClassVar[Needs] = Needs(facts=("periods",), episodes=("stated_at",))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
@@ -96,7 +99,10 @@ class ByTime(Part):
 
 
 def _nearness(feature: Features, instants: Instants) -> float:
-    """Return how near a fact, by the best of its periods, or an episode is to the time of the question, 0 to 1."""
+    """Return how near a candidate is to the time of the question, 0 to 1.
+
+    For a fact, its best period counts; for an episode, its time.
+    """
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
         max(instants.nearness(known, until), UNSURE * instants.nearness(since, until))
@@ -105,7 +111,10 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
-    """Return *ranking* with the n-th of *before* among the first ``SPREAD * n``, and scores that still descend."""
+    """Return *ranking* reordered so that the n-th candidate of *before* is among the first ``SPREAD * n``.
+
+    Scores are raised where needed, so that they still descend.
+    """
     scores, former = dict(ranking), ids_of(sort_scores(before))
     order: dict[str, None] = {}
     for id_ in scores:
@@ -125,11 +134,14 @@ RERANKERS: tuple[type[Any], ...] = (
     *load_plugins("rerankers"),
 )
 WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
-"""The classes that a recipe may name, plug-ins last."""
+"""The classes of walks that a recipe may name, plug-ins last."""
 
 
 def _accept(protocol: type) -> WrapValidator:
-    """Accept any object of *protocol* as it is; anything else is validated as a plug-in of the package."""
+    """Return a pydantic validator that accepts any object of *protocol* unchanged.
+
+    Anything else is validated as one of the named rerankers or walks.
+    """
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
         return value if isinstance(value, protocol) and not isinstance(value, type) else check(value)
@@ -146,7 +158,7 @@ else:
 
 
 class Weights(Part):
-    """The weight of each retriever for a kind; 0 leaves it out."""
+    """The weights of the retrievers for one kind of result; 0 turns a retriever off."""
 
     words: Weight = 1.0
     meaning: Weight = 1.0
@@ -157,7 +169,10 @@ NO_WEIGHTS = Weights(words=0, meaning=0, graph=0)
 
 
 class Recipe(Part):
-    """A way to search and rank; immutable: `with_` makes another."""
+    """How to search and rank: retrievers and their weights by kind, a walk, and rerankers.
+
+    A recipe is immutable; `with_` returns a changed copy: ``DEFAULT.with_(kinds=("facts",))``.
+    """
 
     name: str = "custom"
     kinds: tuple[Kind, ...] = KINDS
@@ -166,15 +181,15 @@ class Recipe(Part):
     communities: Weights = Weights(words=1.0, meaning=1.0, graph=0.5)
     episodes: Weights = Weights(words=1.0, meaning=1.0, graph=1.3)
     fusion: Literal["scores", "rrf"] = "scores"
-    """The scores of each retriever relative to its best and its last, or reciprocal ranks (Zep 3.2)."""
+    """How results of retrievers are combined: by scores relative to the best and last, or by reciprocal ranks."""
     rank_constant: Annotated[float, Field(gt=0, le=1000)] = 10.0
     """The k of reciprocal rank fusion."""
     traversal: AnyWalk = BreadthFirst()
-    """The walk along the graph: one of `kg_memory.retrieval.traversal`, or your own `Walk`."""
+    """The walk along the graph: one of `kg_memory.retrieval.traversal` or of plug-ins, or your own `Walk`."""
     rerankers: tuple[AnyReranker, ...] = ()
-    """Applied one after another: those of this module and of plug-ins, or your own `Reranker`."""
+    """The rerankers, applied one after another: of this module, of plug-ins, or your own `Reranker`."""
     route: bool = False
-    """Whether retrievers that the question does not need are left out, by its words: see `docs/retrieval.md`."""
+    """Whether to skip retrievers that the words of the question do not need: see `docs/retrieval.md`."""
 
     @field_validator("rerankers", mode="before")
     @classmethod
@@ -182,9 +197,9 @@ class Recipe(Part):
         return (value,) if isinstance(value, Reranker) else value
 
     def with_(self, /, **changes: Any) -> Self:
-        """Return a copy with *changes*, checked.
+        """Return a copy of the recipe with the fields in *changes* replaced, and validated.
 
-        Errors: `InputError`.
+        Errors: `InputError` if a field is unknown or its value is not valid.
         """
         try:
             return type(self).model_validate({**dict(self), "name": "custom", **changes})
@@ -192,29 +207,32 @@ class Recipe(Part):
             raise InputError(_explain(error)) from None
 
     def weights(self, kind: Kind) -> Weights:
-        """Return the weight of each retriever for *kind*; a kind that is left out has none."""
+        """Return the weights of the retrievers for *kind*, all 0 if the recipe leaves the kind out."""
         weights: Weights = getattr(self, kind)
         return weights if kind in self.kinds else NO_WEIGHTS
 
     def retrievers(self, kind: Kind) -> dict[Retriever, float]:
-        """Return the retrievers that count for *kind*, with their weights."""
+        """Return the retrievers that are used for *kind*, with their weights."""
         weights = self.weights(kind)
         return {retriever: weight for retriever in RETRIEVERS if (weight := getattr(weights, retriever))}
 
     @property
     def skipped(self) -> tuple[Retriever, ...]:
-        """The retrievers that count for no kind."""
+        """The retrievers that are not used for any kind."""
         run = {retriever for kind in KINDS for retriever in self.retrievers(kind)}
         return tuple(retriever for retriever in RETRIEVERS if retriever not in run)
 
     def fuse(self, kind: Kind, hits: Hits) -> list[Scored]:
-        """Return the ids of all retrievers that count for *kind*, with scores from 0 to 1, best first."""
+        """Return the ids that the retrievers found for *kind*, with fused scores from 0 to 1, best first."""
         weights = self.retrievers(kind)
         rankings = [hits.of(retriever) for retriever in weights]
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
 
     def as_state(self) -> str | Mapping[str, Any] | Self:
-        """Return the recipe as plain JSON, by its name if it has one; as itself with a plug-in of the user's own."""
+        """Return the recipe as JSON: its name if it is a named recipe, else its fields.
+
+        A recipe with a reranker or walk of the user's own is returned unchanged.
+        """
         if RECIPES.get(self.name) == self:
             return self.name
         ours = {*RERANKERS, *WALKS}
@@ -222,21 +240,21 @@ class Recipe(Part):
 
 
 DEFAULT = Recipe(name="default", kinds=("facts", "entities", "episodes"))
-"""Without communities, which benchmarks show to add nothing: see `docs/communities.md`."""
+"""The default recipe. It leaves out communities, which add nothing in benchmarks: see `docs/communities.md`."""
 WORDS = DEFAULT.with_(name="words", **{kind: Weights(meaning=0, graph=0) for kind in KINDS})
 MEANING = DEFAULT.with_(name="meaning", **{kind: Weights(words=0, graph=0) for kind in KINDS})
 HYBRID = DEFAULT.with_(name="hybrid", fusion="rrf", rank_constant=60, **{kind: Weights(graph=0) for kind in KINDS})
 FACTS = DEFAULT.with_(name="facts", kinds=("facts",))
 OVERVIEW = DEFAULT.with_(name="overview", kinds=KINDS)
-"""With communities."""
+"""A recipe that also returns communities."""
 
 
 ROUTED = DEFAULT.with_(name="routed", route=True)
-"""With fewer retrievers where the words of the question say which it needs (C58)."""
+"""A recipe that skips retrievers if the words of the question say which ones it needs."""
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return the named recipes: those above, and the default with each other walk and each reranker."""
+    """Return the named recipes: those above, and the default one with each other walk and with each reranker."""
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
         method = walk.model_fields["method"].default
@@ -252,9 +270,9 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(_name_recipes())
 
 
 def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
-    """Return the recipe of that name, or the default with these changes; a `Recipe` as it is, the default for ``None``.
+    """Return the recipe that *value* means: its name, changes to the default recipe, or a `Recipe`, returned unchanged.
 
-    Errors: `InputError`.
+    None means the default. Errors: `InputError` for an unknown name or field, or a value that is not valid.
     """
     if value is None:
         return DEFAULT
@@ -270,7 +288,7 @@ def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
 
 
 def _explain(error: ValidationError) -> str:
-    """Return the first error of a recipe, in one sentence."""
+    """Return the first validation error of a recipe as a sentence."""
     first = error.errors()[0]
     name = ".".join(map(str, first["loc"]))
     if first["type"] in ("extra_forbidden", "invalid_key"):

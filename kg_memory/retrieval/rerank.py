@@ -1,4 +1,4 @@
-"""Step 2, rerank: one order a kind, by fusing all retrievers and then by the rerankers of the recipe (Zep 3.2)."""
+"""Step 2, rerank: order the candidates of each kind by fusing all retrievers, then by the rerankers of the recipe."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ from kg_memory.text.identity import replace_unstorable, thread_key
 from kg_memory.text.payloads import hide_payloads
 
 UNREAD_SHARE = 0.75
-"""The relative score of an unread episode that is the best by words, beside 1 for the best by all retrievers."""
+"""The score of the best unread episode by words, if the best candidate by all retrievers has 1."""
 
 
 def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Ranked]]:
-    """Fuse the hits of each kind, apply the recipe's rerankers one after another, and keep the best.
+    """Fuse the hits of each kind, apply the rerankers of the recipe one after another, and cut to the limit.
 
-    Scores are from 0 to 1 and descend. Candidates that turn out to be deleted are left out. A search that is to explain
-    itself keeps all, and the score of each after each stage.
+    Input: `question` and `found`, the result of the step search. Output: `ranked`, with scores from 0 to 1, best first.
+    Candidates that were deleted in the meantime are left out. If the question asks for explanations, all candidates are
+    kept, with their scores after each stage.
     """
     question: Question = values["question"]
     found: Found = values["found"]
@@ -74,9 +75,10 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
-    """Return *ranking* with the *unread* by what their *words* alone are worth: no other retriever can find them yet.
+    """Return *ranking* with the *unread* episodes raised to the scores that their *words* alone are worth.
 
-    Without this, all that merely shares a name with the question would come before a message that answers it.
+    *words* is the ranking by words. Other retrievers cannot find episodes that are not read by a model yet. Without
+    this, any episode that shares a name with the question would come before an unread message that answers it.
     """
     factor = UNREAD_SHARE if recipe.fusion == "scores" else 1.0
     shares = dict(fuse([words], [1.0], recipe.fusion, recipe.rank_constant))
@@ -85,16 +87,16 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
 
 
 def _useful_rerankers(question: Question, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
-    """Return the rerankers that can change anything, with the preferences of the settings and of the question.
+    """Return the rerankers of the recipe that can have an effect, and those that settings and time words add.
 
-    Newer facts are preferred first, the time that the words of the question name last.
+    Recent statements are preferred first, and the time that the question names last.
     """
     rerankers = question.recipe.rerankers
-    if view.instants.vagueness is None:  # no time is preferred
+    if view.instants.vagueness is None:  # the question names no time
         rerankers = tuple(reranker for reranker in rerankers if not isinstance(reranker, ByTime))
     elif not any(isinstance(reranker, ByTime) for reranker in rerankers):
         rerankers = (*rerankers, ByTime())
-    if not view.start:  # there is nothing to be near to
+    if not view.start:  # hops need a start
         rerankers = tuple(reranker for reranker in rerankers if "hops" not in reranker.features.all)
     rate = settings.temporal_decay_rate
     if rate and not any(isinstance(reranker, ByRecency) for reranker in rerankers):
@@ -103,13 +105,14 @@ def _useful_rerankers(question: Question, view: QuestionView, settings: Settings
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Return the kinds that *reranker* goes by, in its order."""
+    """Apply *reranker*, and return the new rankings of the kinds that it orders."""
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)
     return {kind: reranker.rerank(rankings[kind], features_of(table, kind), view) for kind in kinds}
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
+    """Return the best *limit* candidates of each kind (and `SPARE` more episodes) with rounded scores; all for None."""
     cut = {}
     for kind, ranking in rankings.items():
         most = limit + SPARE if limit is not None and kind == "episodes" else limit
@@ -118,7 +121,10 @@ def _cut(rankings: Rankings, limit: int | None) -> Rankings:
 
 
 def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list[Stage]]]:
-    """Return the scores of each id after each of *stages*; the first has all kinds."""
+    """Return the scores of each candidate after each of *stages*, by kind and id.
+
+    *stages* are pairs of a reranker's name and its rankings. The first one has all kinds.
+    """
     scores: dict[Kind, dict[str, list[Stage]]] = {kind: {} for kind in stages[0][1]}
     for stage, rankings in stages:
         for kind, ranking in rankings.items():
@@ -127,7 +133,7 @@ def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list
     return scores
 
 
-# The features of candidates: of all at once, or of the best only, at the turn of the reranker that needs them
+# The features of candidates: read for all at once, or for the best only, just before a reranker that needs them
 
 QUERIES: tuple[tuple[Kind, str, tuple[Feature, ...]], ...] = (
     ("facts", cypher.FACTS_TOLD, ("stated_at", "confidence", "used", "used_at")),
@@ -143,7 +149,7 @@ QUERIES: tuple[tuple[Kind, str, tuple[Feature, ...]], ...] = (
     ("episodes", cypher.EPISODES_JOIN, ("hops", "mentions")),
     ("episodes", cypher.EPISODES_LINK, ("links",)),
 )
-"""The queries for features of all candidates of a kind. Hops and mentions are counted by the entities they return."""
+"""The database queries for features. Hops and mentions are counted from the entities that a query returns."""
 OF_THE_BEST: tuple[Feature, ...] = ("similarity", "answer")
 SIMILARITIES: Mapping[Kind, str] = {
     "facts": cypher.FACTS_ALIKE,
@@ -151,7 +157,7 @@ SIMILARITIES: Mapping[Kind, str] = {
     "communities": cypher.COMMUNITIES_ALIKE,
     "episodes": cypher.EPISODES_ALIKE,
 }
-"""Similarity is computed in the database: no embedding leaves it."""
+"""The queries for `similarity`, which is computed in the database: embedding vectors are never read."""
 TEXTS: Mapping[Kind, str] = {
     "facts": cypher.FACTS_SAY,
     "entities": cypher.ENTITIES_SAY,
@@ -159,19 +165,19 @@ TEXTS: Mapping[Kind, str] = {
     "episodes": cypher.EPISODES_SAY,
 }
 OF_NOW: tuple[Kind, ...] = ("entities", "communities")
-"""The kinds whose texts describe the present, so that they do not answer a question about the past."""
+"""The kinds whose texts describe the present, so that they cannot answer a question about the past."""
 LONGEST = 2000
-"""The characters of the question, and of a text, that a cross-encoder reads."""
+"""The most characters of the question, and of a text, that a cross-encoder reads."""
 MOST_ENTITIES = 2000
-"""The entities that distances are counted over, at most; beyond them counts as not connected."""
+"""The most entities to which hops are counted; entities beyond them count as not connected."""
 COLUMNS = frozenset(field.name for field in fields(Features))
 
 Table = dict[Kind, dict[str, dict[str, Any]]]
-"""The features of each candidate by column, by kind and id; a candidate that is gone has no row."""
+"""The features of candidates by kind, id and feature name; a deleted candidate has no row."""
 
 
 def features_of(table: Table, kind: Kind) -> dict[str, Features]:
-    """Return the features of the candidates of *kind* by id."""
+    """Return the features of the candidates of *kind* as `Features`, by id."""
     return {
         id_: Features(**{name: value for name, value in row.items() if name in COLUMNS})
         for id_, row in table.get(kind, {}).items()
@@ -179,9 +185,9 @@ def features_of(table: Table, kind: Kind) -> dict[str, Features]:
 
 
 def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[Table]:
-    """Return the features that the *rerankers* need of all candidates; of the kinds that any of them goes by.
+    """Return the features of all candidates that *rerankers* need, apart from those computed for the best only.
 
-    Errors: `InputError` for a feature that a kind does not have.
+    Errors: `InputError` if a reranker needs a feature that a kind does not have.
     """
     queries = dict.fromkeys(_queries(rankings, rerankers))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
@@ -203,7 +209,7 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield the queries for the features that any of *rerankers* needs, with the kind of each."""
+    """Yield ``(kind, query)`` for each feature that any of *rerankers* needs."""
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.of(kind):
             queries = [query for of, query, features in QUERIES if of == kind and feature in features]
@@ -214,13 +220,13 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 
 
 def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield the rows of *kinds*, each with its entities, if these were read."""
+    """Yield the rows of *kinds* with the ids of their entities, if these were read."""
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Add to *table* how many hops each candidate is from the *start*, by the nearest of its entities."""
+    """Set `hops` of each row in *table*: the distance from the entities *start* to the nearest entity of the row."""
     targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
     for row, entities in _entities(table, KINDS):
@@ -230,9 +236,10 @@ def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Insta
 def count_hops(
     start: Collection[str], targets: Collection[str], max_hops: int, instants: Instants
 ) -> Flow[dict[str, int]]:
-    """Return the hops from the nearest of *start* to entities, along facts that hold, until it has all *targets*.
+    """Return the distances in facts from the nearest of the entities *start* to other entities, by entity id.
 
-    One query a hop, and never through an entity twice.
+    It stops when all *targets* are reached, or after *max_hops*. Only facts that hold at *instants* connect entities.
+    Each hop takes one query.
     """
     hops = dict.fromkeys(sorted(start)[:MOST_ENTITIES], 0)
     edge, missing = list(hops), set(targets) - hops.keys()
@@ -240,7 +247,7 @@ def count_hops(
         room = MOST_ENTITIES - len(hops)
         if not (edge and missing and room):
             break
-        # It returns the entities of earlier hops again: as many more leave room for enough new ones.
+        # The query also returns entities of earlier hops; a limit this high leaves room for enough new ones.
         rows = yield from read(cypher.NEXT_TO, ids=edge, limit=MOST_ENTITIES, **instants.params)
         [row] = rows or [{"entities": ""}]
         edge = sorted(set(row["entities"].split()) - hops.keys())[:room]
@@ -250,7 +257,10 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Add to all but facts in *table* how often their entities are mentioned, in the thread with that *key*."""
+    """Set `mentions` of each row in *table*, except facts: how often episodes mention its entities.
+
+    With a thread *key*, only episodes of that thread count.
+    """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})
     answers: list[Row] = []
@@ -264,7 +274,7 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
 
 
 def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, view: QuestionView) -> Flow[None]:
-    """Add to *table* the features that *reranker* needs of the best of *rankings* alone."""
+    """Add to *table* the features `similarity` and `answer` of the best candidates, if *reranker* needs them."""
     needs = reranker.features
     best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
     if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
@@ -276,13 +286,17 @@ def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, 
 
 
 def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
+    """Set the feature *name* of the candidates of *kind* to *values*, by id."""
     rows = table.setdefault(kind, {})
     for id_, value in values.items():
         rows.setdefault(id_, {})[name] = value
 
 
 def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Return the similarity of each two, both ways round; each row has those to the rows after it."""
+    """Return the cosine similarity of each pair of candidates, in both directions, by id.
+
+    Each of *rows* has the similarities to the rows after it, as text.
+    """
     similarities: dict[str, dict[str, float]] = {row["id"]: {} for row in rows}
     for place, row in enumerate(rows, start=1):
         for later, number in zip(rows[place:], row["alike"].split(), strict=True):
@@ -291,7 +305,7 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Add to *table* the scores of the cross-encoder for the *best* of each kind."""
+    """Score the texts of the *best* candidates with the cross-encoder, and set `answer` in *table* to the scores."""
     answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
     for kind, rows in zip(best, answers, strict=True):
@@ -304,5 +318,6 @@ def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: Questio
 
 
 def _text(row: Row, *, only_name: bool) -> str:
+    """Return the text of *row* for the cross-encoder: "name: text", or the name alone with *only_name*."""
     parts = (row["name"], None if only_name else hide_payloads(row["text"] or "", row.get("kind")))
     return ": ".join(part for part in parts if part)[:LONGEST]

@@ -1,7 +1,7 @@
-"""The retrievers by words and by meaning, within the nodes that pass the filter of a search and are believed (Zep 3.1).
+"""The retrievers by words and by meaning, for nodes that pass the filter of a search and are believed.
 
-Words are ranked by Okapi BM25 over the postings in the graph. Meaning is ranked by cosine similarity: by the vector
-index, or by comparing all vectors of few nodes.
+Words are ranked by Okapi BM25, over an inverted index (postings) stored in the graph. Meaning is ranked by cosine
+similarity, with the vector index or, for few nodes, by comparing all vectors.
 """
 
 from __future__ import annotations
@@ -30,15 +30,19 @@ if TYPE_CHECKING:
 
 Params = dict[str, Any]
 FEW = 2000
-"""The most nodes that pass a filter which are all compared; of more, the best are checked for those that pass."""
+"""At most this many nodes that pass a filter are all compared; otherwise the best hits are filtered."""
 DEEPER = 5
-"""The factor by which more are examined where too few passed."""
+"""The factor by which more hits are examined if too few passed."""
 EVERYTHING = Step("", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The nodes of one kind that may be found, and at most *limit*; `few` finds all that pass, if they are few."""
+    """The nodes of one kind that a search may return: how many there are, the filter, the time, and the limit.
+
+    `where` is the filter, and `names` are the ids of the entities that it names. If few nodes pass the filter, `few` is
+    the query step that matches all of them.
+    """
 
     kind: Kind
     count: int
@@ -49,34 +53,37 @@ class Scope:
     few: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
-        """Return the step that keeps the rows that pass the filter."""
+        """Return the query step that keeps the rows that pass the filter; the step passes on the columns *carried*."""
         if self.where is None:
             return EVERYTHING
         return filter_step(self.where, self.kind, self.names, carried)
 
     def sift_step(self, *carried: str) -> Step:
-        """Return the step that keeps the rows that are believed, and pass the filter if `few` did not check that."""
+        """Return the query step that keeps the rows that are believed and pass the filter, unless `few` has applied it.
+
+        The step passes on the columns *carried*.
+        """
         passing = EVERYTHING if self.few else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
         return Step(passing.cypher + believed, passing.params)
 
     @property
     def is_sifted(self) -> bool:
-        """Whether some of the rows of a search are dropped afterwards."""
+        """Whether a later step drops some rows of a search, so that more rows must be examined."""
         return self.kind == "facts" or (self.where is not None and self.few is None)
 
     @property
     def examined(self) -> int:
-        """The number of nodes that are examined at first."""
+        """The number of nodes to examine at first."""
         return self.limit * 2 if self.is_sifted else self.limit
 
     def best(
         self, query: str, most: int, examined: int | None = None, least: int = 0, bound: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
-        """Return the best that pass: ever more are *examined* until there are enough, or that were at least *most*.
+        """Run *query* and return the best nodes that pass, examining more until `limit` pass or *most* were examined.
 
-        A query that first chooses some nodes chooses as many, but *least* of them. *bound* is the parameter for how
-        many are examined.
+        *examined* is the first number of nodes to examine, and *bound* the query parameter for it. If *least* is given,
+        the query chooses texts to look at, at least so many, by its parameter `looked`.
         """
         examined = examined or self.examined
         while True:
@@ -90,13 +97,13 @@ class Scope:
 
 
 def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[tuple[list[Scored], list[Scored]]]:
-    """Return the results of both searches of one kind; what both ask at once goes as one query."""
+    """Return the results of the searches by words and by meaning of one kind, joined into one database query."""
     by_words, by_meaning = yield from through(in_step((words, meaning)), _join_reads)
     return by_words, by_meaning
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Answer the searches that *effect* asks for by one query."""
+    """Answer the reads in *effect* by one database query that joins them; other effects are passed on."""
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -114,26 +121,30 @@ def scores_of(rows: Sequence[Row]) -> list[Scored]:
 
 
 def measure(scope: Scope) -> Flow[Scope]:
-    """Return *scope* with its `few`, where few nodes pass its filter."""
+    """Count the nodes that pass the filter of *scope*, and return it restricted to these if they are at most `FEW`.
+
+    Otherwise, or without a filter, *scope* is returned unchanged.
+    """
     if scope.where is None or not scope.count:
         return scope
     first = start_step(scope.where, scope.kind, scope.names)
     if first is None:
         return scope
     rows = yield from read(first.cypher + COUNT_CANDIDATES, most=FEW + 1, **first.params, **scope.instants.params)
-    passing = rows[0]["n"] if rows else 0  # the namespace may be gone by now
+    passing = rows[0]["n"] if rows else 0  # no rows if the namespace was deleted in the meantime
     if passing > FEW:
         return scope
     return replace(scope, count=passing, few=first)
 
 
 def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]]) -> Flow[dict[Kind, list[Scored]]]:
-    """Return those of *hits* that pass the filter."""
+    """Return the *hits* of each kind that pass the filter of its scope."""
     passed = yield from in_step(_filter(scopes[kind], scores) for kind, scores in hits.items())
     return dict(zip(hits, passed, strict=True))
 
 
 def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
+    """Return the *hits* that pass the filter of *scope*."""
     passing = scope.filter_step("d", "score")
     if not passing.cypher or not hits:
         return hits
@@ -146,26 +157,30 @@ def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
 # By words
 
 MOST_POSTINGS = 6000
-"""The postings that are read, of rare words first: common words cost much, and hardly say where to look."""
+"""The most postings that are read, of rare words first: common words cost much and hardly narrow the search."""
 LOOKED_AT, WEIGHED = 200, 2000
-"""The least texts that are looked at, more for few words: about so many times a word is weighed in a text."""
+"""How many texts are scored: about `WEIGHED` divided by the number of words, and at least `LOOKED_AT`."""
 MANY = 100_000
-"""The texts from which more postings are read, in proportion, as each word has more; and more texts looked at."""
+"""The number of texts above which more postings are read, in proportion, and more texts scored."""
 CHECKS, PAIR = 2, 20
-"""The lookups of whether a text has a word that cost as much as a posting that is counted, and those of a pair."""
+"""How many index lookups cost as much as counting one posting, and the extra lookups of a pair of words."""
 MOST_WEIGHED = 64
-"""The words that are weighed: the rarest of a long question."""
-# k1 and b did best on turns of conversation.
+"""The most words of a question that are scored: the rarest ones."""
+# The values of BM25's k1 and b that did best on turns of conversations.
 K1, B = 0.9, 0.4
 
 Frequencies = Mapping[Kind, Mapping[str, int]]
-"""The number of nodes of each kind that have a term; a term that none has is missing."""
+"""The number of nodes of each kind that contain a term; terms that occur in no node are missing."""
 
 
 def search_words(
     scope: Scope, frequencies: Mapping[str, int], documents: int, average: float | None
 ) -> Flow[list[Scored]]:
-    """Return the nodes that have the words of a question, by BM25; *average* is the length of *documents*."""
+    """Return the best nodes by BM25 for the terms of a question.
+
+    *frequencies* are the numbers of nodes that contain each term, *documents* is the number of all nodes of the kind,
+    and *average* their mean length.
+    """
     terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
         return []
@@ -193,14 +208,14 @@ def search_words(
 
 
 def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
-    """Return the terms with their BM25 weights, rare ones first, as queries take them."""
+    """Return the terms with their BM25 weights, rarest first, as query parameters ``{"term": ..., "idf": ...}``."""
     return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
 
 def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
-    """Return how many of the rarest terms say where to look, and how many postings these have in all.
+    """Return how many of the rarest terms select the texts to score, and how many postings they have together.
 
-    These are so many *times* `MOST_POSTINGS` at most, where one term alone has not more.
+    They have at most `MOST_POSTINGS` times *times* postings, unless the rarest term alone has more.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -211,11 +226,12 @@ def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return the leading terms that are so rare that *texts* have them all together, and all pairs of the others.
+    """Return very rare terms, and all pairs of the other leading terms, to select the texts to score.
 
-    A text with one of the first, or two of the others, has the best chances, and that is looked up much faster than
-    which texts have most of them. There are none where the rarest term is not rare, or the pairs would take longer
-    after all. *times* is as for `measure_leading`.
+    The first list has the leading terms that together occur in at most *texts* nodes. A text with one of these, or with
+    a pair of the others, has the best chances, and looking these up is much faster than counting terms per text. Both
+    lists are empty if no term is that rare, or if looking up the pairs would be slower. *times* is that of
+    `measure_leading`.
     """
     count, postings = measure_leading(frequencies, times)
     terms = _rarest_first(frequencies)[:count]
@@ -231,18 +247,21 @@ def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) ->
 
 
 def _rarest_first(frequencies: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return the terms with their frequencies, rare ones first."""
+    """Return ``(frequency, term)`` for each term that occurs, rarest first."""
     return sorted((often, term) for term, often in frequencies.items() if often)
 
 
 def rarity(frequency: int, documents: int) -> float:
-    """Return the inverse document frequency of BM25, which is never negative."""
+    """Return the inverse document frequency of BM25, never negative, for a term in *frequency* of *documents* nodes."""
     frequency = min(frequency, documents)
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], documents: int) -> float:
-    """Return the *best* score as a share of the most that a text with all *terms* of a question could have, 0 to 1."""
+    """Return the BM25 score *best* as a share, 0 to 1, of the highest score that a text with all *terms* could have.
+
+    *frequencies* are the numbers of nodes with each term, of *documents* nodes in all.
+    """
     most = sum(rarity(frequencies.get(term, 0), documents) for term in terms)
     return min(best / most, 1.0) if most else 0.0
 
@@ -250,16 +269,16 @@ def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], 
 # By meaning
 
 COMPARED = 300
-"""The most vectors that are all compared, which takes as long as the index and misses none."""
+"""The most vectors that are all compared, which is as fast as the vector index and exact."""
 LINES_COMPARED, LINES_EXAMINED = 1000, 120
-"""The same for episodes, and the least that are examined of more: one between two that fit may not be near itself."""
+"""As `COMPARED`, for episodes, and how many the index examines if there are more, as their neighbours count too."""
 NEIGHBOUR_SHARE = 0.5
 MOST_NEIGHBOURS = 1000
-"""The most of the nearest that are checked for those that pass; if too few do, all are compared."""
+"""The most hits of the vector index that are checked by the filter; if too few pass, all vectors are compared."""
 
 
 def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
-    """Return the nodes nearest to *vector*; none without one."""
+    """Return the nodes nearest to *vector*, the embedding of the question; none if it is None."""
     if vector is None or not scope.count:
         return []
     params: Params = {"vector": vector, "bound": "compared"}
@@ -279,36 +298,43 @@ def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
     return hits
 
 
-# Contrast. Episodes of one namespace have much in common: who speaks, the tone, a few topics. Their vectors lie close
-# together, and a question is nearest to what is most usual among them. So what they share counts less in the vector of
-# a question: it is centred, and scaled down along the directions in which the episodes vary most, by the inverse of
-# their shrunk covariance (whitening; Ledoit and Wolf 2004). The vectors in the database stay as they are.
+# Contrast. Episodes of one namespace have much in common: the speakers, the tone, a few topics. Their vectors lie close
+# together, and a question is nearest to the most typical episodes. Therefore the common part counts less in the vector
+# of a question: the vector is centred, and scaled down along the directions in which the episodes vary most, by the
+# inverse of their shrunk covariance (whitening; Ledoit and Wolf 2004). The vectors in the database are not changed.
 
 LEAST, SAMPLE = 64, 512
-"""The least episodes from which this is learned, and the most that are read for it."""
+"""The fewest episodes from which a `Contrast` is computed, and the most that are read for it."""
 GROWTH = 1.25
-"""It is learned anew when the namespace has grown by this factor."""
+"""The factor of growth of the namespace after which the contrast is computed again."""
 DIRECTIONS = 16
 SHRINKAGE = 0.9
-"""The share of the same variance in all directions that is mixed with the covariance."""
+"""The share of an equal variance in all directions that is mixed with the covariance."""
 USUAL = "What is it?"
-"""A question about nothing. What is common to it and the episodes is common to all questions."""
+"""A question without content; its similarity to episodes is common to all questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The centre of some vectors, the directions in which they vary most (a row each), and the shares kept of these."""
+    """A transformation of question vectors that reduces the directions common to all episodes of a namespace.
+
+    `center` is the mean of the episode vectors, `directions` are the directions in which they vary most (one a row),
+    and `shares` the factors by which the components in these directions are multiplied.
+    """
 
     center: Array
     directions: Array
     shares: Array
 
     def apply(self, vector: Vector, usual: Vector) -> Vector:
-        """Return the *vector* of a question without what is usual, given the vector of a *usual* question."""
-        import numpy as np  # noqa: PLC0415 - takes a tenth of a second
+        """Return *vector*, the embedding of a question, transformed and scaled to length 1.
+
+        *usual* is the embedding of the question `USUAL`. A vector of another dimension is returned unchanged.
+        """
+        import numpy as np  # noqa: PLC0415 - importing takes 0.1 s
 
         if len(vector) != len(self.center):
-            return vector  # other episodes are of another embedding model
+            return vector  # the episodes were embedded by another model
         apart = np.asarray(vector) - (self.center + np.asarray(usual)) / 2
         apart -= ((1 - self.shares) * (self.directions @ apart)) @ self.directions
         length = float(np.linalg.norm(apart))
@@ -319,7 +345,10 @@ TINY = 1e-6
 
 
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
-    """Return the *vector* of a question, compared with the usual of *count* episodes; as it is where these are few."""
+    """Return *vector*, the embedding of a question, transformed by the contrast of the namespace.
+
+    With fewer than `LEAST` of *count* episodes it is returned unchanged.
+    """
     if count < LEAST:
         return vector
     model = yield from embedding_model()
@@ -331,12 +360,12 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
 
 
 def growth(count: int) -> int:
-    """Return a number that changes when a namespace of *count* episodes has grown by `GROWTH`."""
+    """Return a whole number that changes each time a namespace of *count* episodes has grown by the factor `GROWTH`."""
     return int(math.log(max(count, 1), GROWTH))
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:
-    """Return the contrast of the vectors of *rows*; None where they are few, or all the same."""
+    """Return the contrast of the episode vectors in *rows*; None if they are fewer than `LEAST` or all the same."""
     import numpy as np  # noqa: PLC0415
 
     if len(rows) < LEAST:
@@ -344,7 +373,7 @@ def learn(rows: Sequence[Row]) -> Contrast | None:
     vectors = np.array([row["vector"] for row in rows], dtype=np.float64)
     center = vectors.mean(axis=0)
     apart = vectors - center
-    squares, weights = np.linalg.eigh(apart @ apart.T)  # of fewer rows than columns, mostly
+    squares, weights = np.linalg.eigh(apart @ apart.T)  # there are mostly fewer rows than columns
     squares, weights = squares[::-1][:DIRECTIONS], weights[:, ::-1][:, :DIRECTIONS]
     usual = float((apart**2).sum()) / vectors.shape[1]  # the mean variance of a direction, times the rows
     real = squares > TINY

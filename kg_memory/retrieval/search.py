@@ -1,9 +1,9 @@
-"""Step 1, search: candidates of each kind by words, by meaning and along the graph (Zep 3.1).
+"""Step 1, search: find candidates of each kind by words, by meaning and along the graph.
 
-Only facts that hold now, or at the time that the caller gives, are found. Words are ranked by Okapi
-BM25 over the postings in the graph, meaning by cosine similarity. The walk starts from the entities that the question
-names or the search is to be near to, those that the other retrievers found, and those that the conversation last spoke
-of.
+Only facts are found that are true now, or at the time that the caller gives. Words are ranked by Okapi BM25 over the
+postings in the graph, meaning by cosine similarity. The walk along the graph starts from the entities that the question
+names or `center` gives, from those that the other retrievers found, and from those that the conversation mentioned
+last.
 """
 
 from __future__ import annotations
@@ -53,18 +53,19 @@ log = logging.getLogger("kg_memory.retrieval")
 LONGEST_QUESTION = 2000
 MOST_TERMS = 256
 DEPTH: Mapping[Kind, int] = {"facts": 60, "entities": 20, "communities": 20, "episodes": 60}
-"""The hits of each retriever that are fused, at least."""
+"""The fewest hits of each retriever that are read for fusion."""
 DEEPEST = 1000
 RECENT = 4
-"""The last episodes of the conversation whose entities the walk starts from (Zep 3.1: recent episodes as seeds)."""
+"""The number of latest episodes of the conversation whose entities are starts of the walk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The vectors of a question, and the statistics and entities of the graph that a search needs.
+    """The embedding vectors of a question, and the statistics and entities of the graph that a search needs.
 
-    Episodes are searched by a vector of their own. `centers` are the alias keys of the center, and `names` the entities
-    that the filter names.
+    `episode_vector` is the vector by which episodes are searched. `lengths` are the average text lengths by kind.
+    `centers` are the alias keys of the names in `center`, and `names` the ids of the entities that the filter names.
+    `degraded` says why there are no vectors if the embedding model failed.
     """
 
     asked: Asked
@@ -81,7 +82,8 @@ class Lookup:
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
     """Find the time that the question is about, and candidates of each kind.
 
-    Errors: `InputError` for a time that is none, or a center that is unknown.
+    Input: `question`. Output: `found`. Errors: `InputError` if a time cannot be read, or an entity in `center` is
+    unknown.
     """
     question: Question = values["question"]
     time = yield from find_time(question)
@@ -92,10 +94,11 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
 
 
 def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
-    """Return candidates of each kind; a question without a letter, digit or emoji has none.
+    """Return the candidates of each kind for *question*, and the probability that the memory holds an answer.
 
-    The entities that the question names are found where the recipe needs them; the relevance where it goes by words.
-    Errors: `InputError` for a center that is unknown.
+    A question without a letter, digit or emoji has no candidates. Named entities are looked up only if the recipe needs
+    them. There is no probability if the recipe does not search facts or episodes by words. Errors: `InputError` if an
+    entity in `center` is unknown.
     """
     nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
@@ -103,7 +106,7 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
         return replace(nothing, doubt=WORDLESS)
     lookup = yield from _look_up(text, question, time)
     if lookup is None:
-        return nothing  # nothing was ever stored here
+        return nothing  # the namespace is empty
     recipe = question.recipe
     scopes = yield from _measure_scopes(lookup, question, time)
     hits, usual = yield from _search(lookup, recipe, scopes)
@@ -126,7 +129,7 @@ def find_candidates(question: Question, time: QuestionTime) -> Flow[Found]:
 
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
-    """Return the hits of each kind by words and by meaning, and how far apart two episodes usually are."""
+    """Return the hits of each kind by words and by meaning, and the row of `answerable.read_usual` or None."""
     searches: list[Flow[Any]] = []
     asked = lookup.asked
     for kind, scope in scopes.items():
@@ -145,14 +148,17 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
 
 
 def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
-    """Return the *episodes* that are not read yet: no other retriever than that by words can find them."""
+    """Return the ids of hits in *episodes* that no model has read yet; only the search by words can find them."""
     near = {id_ for id_, _ in episodes.meaning}
     ids = [id_ for id_, _ in episodes.words if id_ not in near]
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
 def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup | None]:
-    """Embed the question, and look its words and names up; ``None`` where nothing was ever stored."""
+    """Embed the question, and look up its words and names in the graph; return None if the namespace is empty.
+
+    Errors: `InputError` if an entity in `center` is unknown.
+    """
     recipe = question.recipe
     asker = asker_keys(text, question.asker)
     about_asker = name_asker(text, question.asker) if asker and question.asker and is_subject(text) else text
@@ -200,11 +206,12 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
 def _embed(
     text: str, named: Sequence[Row], episodes: int, recipe: Recipe
 ) -> Flow[tuple[Vector | None, Vector | None, str | None]]:
-    """Return the vector of a question, that by which so many *episodes* are searched, and why there is none.
+    """Return the vector of the question *text*, the vector for searching episodes, and why both are None, if they are.
 
-    The second is without the people that the question names. The walk finds what they said and what is said of them,
-    and their names are in so many episodes that they would hide what is asked. Where the embedding model fails there
-    are no vectors. Errors: that of the model where the recipe searches by meaning alone, and `EmbeddingMismatch`.
+    *named* are rows of the entities that the question names, *episodes* is the number of episodes. The second vector
+    leaves out the names of people: the walk finds their episodes, and their names are in so many episodes that they
+    would hide the topic. If the embedding model fails, both vectors are None. Errors: `EmbeddingMismatch`, and the
+    error of the model if the recipe searches by meaning only.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return None, None, None
@@ -224,18 +231,24 @@ def _embed(
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
-    """Return *named* without who asks, where "my" only says whose the other named one is: "my sister Lily"."""
+    """Return the rows *named* without the asker, if "my" only refers to another named entity: "my sister Lily".
+
+    *asker* and *centers* are alias keys.
+    """
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
 
 
 def counts_of(row: Row) -> dict[Kind, int]:
-    """Return the number of nodes of each kind, by the row of `queries.search.word_statistics`."""
+    """Return the number of nodes of each kind from a row of `queries.search.word_statistics`."""
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
 def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
-    """Return how many nodes of each kind have a term, by rows of `queries.search.word_statistics`."""
+    """Return how many nodes of each kind contain each term, from rows of `queries.search.word_statistics`.
+
+    The terms *unused* are left out.
+    """
     frequencies: dict[Kind, dict[str, int]] = {}
     for kind, pairs in (item for row in rows for item in row["often"].items()):
         frequencies[kind] = {word: often for word, often in pairs if word not in unused}
@@ -243,10 +256,10 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return the reads of the statistics of the kinds that are searched by *words*.
+    """Return the flows that read the statistics of *words* for each kind that is searched by words.
 
-    Those of episodes are a read of their own, beside the others: they take as long as these together. The first one
-    returns the entities of the alias *keys*, if there are any, and the last one whether there are unread episodes.
+    Episodes have a read of their own, because it takes as long as those of the other kinds together. The first read
+    also returns the entities with the alias *keys*, the last one whether there are unread episodes.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
@@ -259,17 +272,18 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
 
 
 def _needs_names(recipe: Recipe) -> bool:
-    """Return whether it matters which entities a question names: they are walked from, or to be near to."""
+    """Return whether *recipe* uses the entities that a question names: for a walk, or for distances."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
 
 
 def _read_names(where: Filter | None) -> Flow[Names]:
+    """Return the ids of the entities that the filter *where* names, by alias key."""
     return {} if where is None else (yield from read_names(where))
 
 
 def _measure_scopes(lookup: Lookup, question: Question, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
-    """Return the scopes of the kinds that count."""
+    """Return the scope of the search for each kind that the recipe returns."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:

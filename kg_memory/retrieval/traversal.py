@@ -1,8 +1,9 @@
-"""The third retriever: candidates along the graph, around the entities of a question (Zep 3.1).
+"""The third retriever: find candidates along the graph, around the entities of a question.
 
-A walk follows the facts that hold at the time of the question, both ways, and reaches each entity once. It takes one
-read, whatever the size of the graph. A fact that the walk or another search found counts what its entities count in
-all. An episode counts by the facts that it states, and by whom it is by or about.
+A walk follows the facts that hold at the time of the question, in both directions, and reaches each entity once. It
+takes one database read, whatever the size of the graph. A fact that the walk or another retriever found scores the sum
+of the weights of its entities. An episode scores by the facts that it states, and by its speaker and the entities that
+it mentions.
 """
 
 from __future__ import annotations
@@ -41,26 +42,27 @@ if TYPE_CHECKING:
     from kg_memory.retrieval.recipe import Recipe
 
 HIT_SEEDS = 3
-"""The entities of each other search that are walked from."""
+"""The number of best entities by words, and by meaning, from which the walk starts."""
 HIT_WEIGHT = 0.25
-"""The weight of a start that was found or recently spoken of, beside 1 for one that is named."""
+"""The weight of a start that was found or mentioned recently; a start that the question names has 1."""
 PART_WEIGHT = 0.8
-"""The weight of what lies in a named place, or belongs to a named thing, beside 1 for that itself."""
+"""The weight of entities inside a named place or thing, relative to it: of Montmartre if the question names Paris."""
 SELDOM = 50
-"""The most mentions of an entity whose name is looked for in sentences."""
+"""The most mentions of an entity whose name is looked for in the sentences of facts."""
 STATED_SHARE = 0.5
-"""The share in an episode's score of the best fact that it states; the rest is whom it is by or about."""
+"""The share of the best stated fact in the score of an episode; the rest is its speaker and mentions."""
 MENTIONED = 0.25
-"""The weight of an episode that mentions a named entity, beside 1 for one that the entity itself spoke."""
+"""The weight of an episode that mentions a named entity; an episode that the entity itself spoke has 1."""
 PERSON = 0.6
-"""The weight of what a person says beside what an assistant says, which seldom tells anything of the person."""
+"""The weight of an episode that a person spoke, if assistants speak too: these seldom say anything about a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The rows of the entities that a question *named* or its thread spoke of; *parts* lie in those that it may name.
+    """The entities from which a walk may start: those *named* by the question, and the *recent* ones of its thread.
 
-    *episodes* is how many there are in all.
+    All are database rows: of *named* with `id`, `keys`, `mentions` and `type`, of *recent* with `id` and `mentions`.
+    *parts* are the ids of places and things inside each named one. *episodes* is the number of all episodes.
     """
 
     named: Sequence[Row]
@@ -70,23 +72,24 @@ class Origins:
 
     @property
     def keys(self) -> dict[str, Sequence[str]]:
-        """The alias keys of the named entities, by id; what lies in them has none."""
+        """The alias keys of the named entities, by id; entities inside a named place have an empty list."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
     @property
     def things(self) -> list[str]:
-        """The named entities but people, and what lies in them."""
+        """The ids of the named entities that are not people, and of the entities inside them."""
         people = {row["id"] for row in self.named if row["type"] == "Person"}
         return [id_ for id_ in self.keys if id_ not in people]
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the graph has around the hits of words and meaning, by ids.
+    """The part of the graph around the hits by words and meaning.
 
-    `links` are the facts among the hits, those that the walk passed and those of `named`; `activity` has the entities
-    that the walk reached. `named` has the places and things that the sentence of a fact names, and `episodes` the signs
+    `links` are facts by id: the hits, those that the walk passed, and those in `named`. `activity` are the weights of
+    entities that the walk reached, `communities` the weights of communities with such entities. `named` maps facts to
+    places and things that their sentences name. `episodes` are the rows of `features.episode_signs` (speaker, mentions)
     of the episodes among the hits.
     """
 
@@ -108,9 +111,11 @@ def look_around(
     statements: bool = True,
     signs: bool = True,
 ) -> Flow[Surroundings]:
-    """Return the surroundings of *hits* and *origins*; without a walk where the recipe does not go by the graph.
+    """Return the part of the graph around *hits*: facts, entities that the walk reaches, communities and episodes.
 
-    Without one, the *statements* of facts and the *signs* of episodes are read only if they are asked for.
+    *hits* are the results by words and meaning, *origins* the entities of the question. If *recipe* does not use the
+    graph, there is no walk, and the *statements* of facts and the *signs* of episodes (speaker, nearness to *vector*)
+    are read only if these arguments are true.
     """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
@@ -137,7 +142,7 @@ def look_around(
 def add_graph_hits(
     hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins, around: Surroundings
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits* with those along the graph, by what is *around*."""
+    """Return *hits* with the results of the graph retriever added, computed from the surroundings *around*."""
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
@@ -162,7 +167,7 @@ def add_graph_hits(
 
 
 def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
-    """Return where to start, with weights: entities named (by rarity), what lies in them, spoken of, and found."""
+    """Return the entities to walk from, with weights: named (by rarity), parts of these, recent, and best hits."""
     rare = {row["id"]: rarity(row["mentions"], origins.episodes) for row in (*origins.recent, *origins.named)}
     named = {row["id"] for row in origins.named}
     weights = {id_: weight * (1.0 if id_ in named else HIT_WEIGHT) for id_, weight in rare.items()}
@@ -175,7 +180,7 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-    """Return the facts and entities that *walk* reaches from the entities *start*, which have weights."""
+    """Return the facts and the entities that *walk* reaches from *start*; both empty if *start* is."""
     if not start:
         return {}, {}
     links, weights = yield from walk.walk(start, instants)
@@ -185,7 +190,10 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 def read_facts(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return the facts *ids*, and those whose sentences name the *things* that are not among their ends, with these."""
+    """Return the links of the facts *ids*, and of facts whose sentences name *things* but do not link to them.
+
+    The second result maps the ids of the latter facts to the ids of the named things.
+    """
     if not ids and not things:
         return {}, {}
     params = {"things": list(things), "most": SELDOM, **instants.params} if things else {}
@@ -198,7 +206,10 @@ def read_facts(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return the signs of the *episodes* that words and meaning found; see `queries.features.episode_signs`."""
+    """Return the rows of `features.episode_signs` (speaker, mentions, nearness to *vector*) of *episodes*, by id.
+
+    *named* are the named entities; their mentions are read.
+    """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
     params = {"entities": list(named), "nearest": nearest, "vector": vector}
@@ -207,7 +218,7 @@ def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vect
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
-    """Return the episodes that state *facts*, with their speakers; those that a walk did not bring are read."""
+    """Return the episodes that state each of *facts*, with their speakers; only facts not in *links* are read."""
     known = {id_: links[id_].statements for id_ in facts if id_ in links}
     missing = [id_ for id_ in facts if known.get(id_) is None]
     rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
@@ -216,7 +227,7 @@ def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Ma
 
 
 def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the facts that have an entity among *weights*, each with the sum of the weights of its entities."""
+    """Return the score of each fact: the sum of the *weights* of its entities; facts that score 0 are left out."""
     scores = {}
     for id_, link in links.items():
         score = sum([weights[entity] for entity in link.entities if entity in weights])
@@ -226,7 +237,7 @@ def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def find_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
-    """Return the communities that have members among *start*."""
+    """Return the communities that have entities of *start* as members, with the sum of their weights."""
     rows = yield from read_if(start, cypher.COMMUNITIES_OF, ids=list(start))
     return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}
 
@@ -237,10 +248,11 @@ def score_episodes(
     named: Mapping[str, Sequence[str]],
     candidates: Mapping[str, Row],
 ) -> dict[str, float]:
-    """Return the scores of the episodes that state *facts*, and of the *candidates* that the entities *named* concern.
+    """Return the scores of the episodes that state *facts*, and of *candidates* that concern the *named* entities.
 
-    *facts* have scores from 0 to 1, *named* the alias keys of each entity. A candidate counts if one of these spoke it,
-    or is mentioned in it. Where an assistant speaks too, what people say counts more.
+    *facts* have scores from 0 to 1, and *statements* are the episodes that state them, with speakers. *named* are alias
+    keys by entity id. *candidates* are rows of `features.episode_signs`. A candidate counts if a named entity spoke it
+    or is mentioned in it. If an assistant speaks too, episodes of people score more.
     """
     shares: dict[str, float] = {}
     speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
@@ -259,14 +271,14 @@ def score_episodes(
 
 
 def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the episodes whose speaker is one of the entities *named*."""
+    """Return the ids of the episodes whose speaker is one of the entities *named*."""
     keys = {key for own in named.values() for key in own}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
 
 
 def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the episodes that no assistant speaks; none where no assistant speaks at all."""
+    """Return the ids of the episodes that no assistant spoke; an empty set if no assistant speaks at all."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
 
@@ -274,26 +286,26 @@ def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
 # Walks
 
 NEIGHBOURS = 10
-"""The entities that each further step starts from: those that share most facts with the step before."""
+"""The number of entities from which each further step starts: those that share most facts with the step before."""
 FACTS_A_STEP = 50
-"""The facts of one entity that are walked along, by default."""
+"""The default number of facts of one entity along which a walk goes."""
 LOOKED_THROUGH = 3
-"""The latest facts that are checked for those that hold, for each that is walked along."""
+"""The number of latest facts that are checked for those that hold, for each fact along which a walk goes."""
 HUB = 200
-"""A start apart, an entity with more facts is not walked through: proximity to a hub carries no signal, and is slow."""
+"""Through an entity with more facts a walk does not go on, unless it is a start: a hub says little, and is slow."""
 MOST_SORTED = 50_000
-"""The facts of one entity that are sorted for the latest, at most: it takes the server 30 ms."""
+"""The most facts of one entity that are sorted to find the latest, which takes the server 30 ms."""
 
 Statements = Mapping[str, Mapping[str, str | None]]
 
 
 class BreadthFirst(Part):
-    """Walk step by step from the entities that the question is about (Zep 3.1, C16)."""
+    """Walk step by step from the entities that the question is about; the default walk."""
 
     method: Literal["bfs"] = "bfs"
     max_hops: Hops = 2
     facts_a_hop: Annotated[int, Field(ge=1, le=1000)] = FACTS_A_STEP
-    """The facts of one entity that are walked along, the latest ones; half as many at each further hop."""
+    """The number of latest facts of each entity along which the walk goes; half as many at each further hop."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
         links, weights = yield from walk_breadth_first(start, instants, self.max_hops, self.facts_a_hop, NEIGHBOURS)
@@ -303,9 +315,11 @@ class BreadthFirst(Part):
 def walk_breadth_first(
     start: Mapping[str, float], instants: Instants, hops: int, facts: int, neighbours: int
 ) -> Flow[tuple[Links, Activity]]:
-    """Walk along the latest *facts* of each start, and half as many at each further step, from *neighbours* entities.
+    """Walk *hops* steps from *start* and return the facts passed and the entities reached, with weights.
 
-    An entity has the weight of the start that it was reached from times ``1 / (1 + hop)``.
+    The first step follows the latest *facts* of each start; each further step half as many, from the *neighbours*
+    entities that share most facts with the step before. A reached entity has the weight of its start times ``1 / (1 +
+    hop)``.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
     statements = parse_statements(row.get("statements", ""))
@@ -320,7 +334,10 @@ def walk_breadth_first(
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
-    """Return the latest *facts* of each of *ids* that hold; of an entity with more than *most* facts, any of these."""
+    """Return the facts of each of the entities *ids* that hold, the latest *facts* of each.
+
+    Of an entity with more than *most* facts, any of these facts are returned, not the latest.
+    """
     row = yield from _read_walk(ids, instants, 1, facts, 0, most)
     return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
 
@@ -328,6 +345,7 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MO
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
+    """Return the row of the query `features.walk`: a text of links for each hop, and the statements of the facts."""
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     bounds = {"most": most, "hub": HUB, "neighbours": neighbours, **limits, **depths}
@@ -336,7 +354,10 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
-    """Return the entities not yet *reached* that share most facts with *origins*, with the best weight of these."""
+    """Return the *most* entities in *near* that are not in *reached* and share most facts with *origins*, with weights.
+
+    *near* are the facts of the last step. An entity has the highest weight of the origins with which it shares a fact.
+    """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
     for link in near.values():
@@ -348,20 +369,26 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Return the facts of a text of links, as `queries.features` makes it, with their *statements*."""
+    """Return the facts in the text *links*, as the queries in `queries.features` return it, with their *statements*.
+
+    Each line has the id, edge type, subject id and object id of a fact, separated by tabs.
+    """
     parsed: Links = {}
     for line in links.split("\n"):
         match line.split("\t"):
-            case [id_, type_, subject, object_]:  # an imported id may contain anything
+            case [id_, type_, subject, object_]:  # other lines come from imported ids with tabs or newlines
                 ends = (subject,) if subject == object_ else (subject, object_)
-                if id_ in parsed:  # it has several objects
+                if id_ in parsed:  # the fact has several objects
                     ends = tuple(dict.fromkeys((*parsed[id_].entities, *ends)))
                 parsed[id_] = Link(type_, ends, statements.get(id_, {}))
     return parsed
 
 
 def parse_statements(text: str) -> Statements:
-    """Return the speakers of the episodes that state facts, by the ids of the facts and the episodes."""
+    """Return the speakers of the episodes that state facts.
+
+    *text* has lines of a fact id, an episode id and a speaker, separated by tabs.
+    """
     statements: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for line in text.split("\n"):
         match line.split("\t", 2):

@@ -1,4 +1,4 @@
-"""The parts of a context's lines, short clean texts, and the template, which gives them a form; pure."""
+"""The lines of a context as short clean texts, and the template that formats them. All functions are pure."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from kg_memory.text.sentences import LONGEST_TEXT, one_line
 from kg_memory.text.tokenise import terms
 
 LONGEST_REFERENCE = 32
-"""The characters of a source's own id behind a line, at most; a UUID would cost more tokens than it is worth."""
+"""The most characters of a source's own id that a line shows; a UUID would cost too many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """The parts of a fact's line: `when` it is so, in words, from `begin` to `end`; its `sources` by reference.
+    """The parts of a fact's line in a context, as clean texts.
 
-    `mark` is ``disputed``, ``not reviewed`` or empty. `standing` tells that it is doubtful, or ended with nothing in
-    its place; `when` has it too.
+    `when` is the valid time in words, including `standing`; `begin` and `end` are its ends. `sources` are references to
+    the episodes that state the fact. `mark` is ``disputed``, ``not reviewed``, ``not confirmed by its words`` or empty.
+    `standing` says that the fact is doubtful, or ended with nothing known in its place, or is empty.
     """
 
     text: str
@@ -51,7 +52,7 @@ class FactLine:
 
 @dataclass(frozen=True, slots=True)
 class EntityLine:
-    """The parts of an entity's line; the summary may be empty."""
+    """The parts of an entity's line in a context, as clean texts; the summary may be empty."""
 
     name: str
     type: str
@@ -60,7 +61,7 @@ class EntityLine:
 
 @dataclass(frozen=True, slots=True)
 class CommunityLine:
-    """The parts of a community's line; the summary may be empty."""
+    """The parts of a community's line in a context, as clean texts; the summary may be empty."""
 
     name: str
     summary: str
@@ -68,9 +69,10 @@ class CommunityLine:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """The parts of an episode's line: its speaker, and `when`, in words.
+    """The parts of an episode's line in a context, as clean texts.
 
-    `asked` is what it answers, with the speaker. `remarks` are the times of its facts, and what became of these.
+    `when` is its time in words. `asked` is the question that it answers, with its speaker, or empty. `remarks` are the
+    times of facts that it states, and what became of these facts: "no longer so since May 2023".
     """
 
     text: str
@@ -83,7 +85,11 @@ class EpisodeLine:
 
 @dataclass(frozen=True, slots=True)
 class LineMaker:
-    """Makes the parts of lines: each text *escaped*, and cut around *words*; facts may be over *now*."""
+    """Converts search results to the parts of context lines: clean texts, escaped and shortened.
+
+    `escape` makes a text harmless in the template. A text longer than `length` is cut around `words`, the terms of the
+    question. `now` is the time at which facts may have ended.
+    """
 
     escape: Callable[[str], str]
     words: frozenset[str] = frozenset()
@@ -91,7 +97,10 @@ class LineMaker:
     length: int = LONGEST_TEXT
 
     def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
-        """Return the line of values that say the same: the first one, with the sources of all."""
+        """Return the line of *group*, results that say the same: the first one, with the sources of all.
+
+        Errors: `TypeError` if the first one is not a fact, entity, community or episode.
+        """
         match group[0]:
             case Fact() as first:
                 return self._fact(first, (value for value in group if isinstance(value, Fact)))
@@ -112,7 +121,7 @@ class LineMaker:
         return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark, standing)
 
     def _standing(self, fact: Fact) -> str:
-        """Return since when *fact* is doubtful and why, or that nothing is known in its place; else ""."""
+        """Return since when and why *fact* is doubtful, or that nothing is known in its place; otherwise ""."""
         if fact.doubtful_since is None or not fact.doubtful_because:
             return "nothing known in its place" if fact.absent else ""
         premise = fact.doubtful_because[-1]
@@ -120,7 +129,10 @@ class LineMaker:
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
     def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
-        """Return the line of an episode, of others that say the same, of facts in its words, and of its question."""
+        """Return the line of the episode *first*, with its question, and with the times of facts that only quote it.
+
+        *group* has the episode, episodes that say the same, and these facts.
+        """
         episodes = [value for value in group if isinstance(value, Episode)]
         facts = [value for value in group if isinstance(value, Fact)]
         sources = [self._reference(episode.source_id, episode.id) for episode in episodes]
@@ -136,11 +148,11 @@ class LineMaker:
         return EpisodeLine(text, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 
     def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
-        """Return the time and the state of a fact in the words of *episode*, as far as its line does not say that."""
+        """Return the valid time and the doubt of *fact* in words, unless the line of *episode* already says them."""
         return "; ".join(filter(None, (when_beside(fact, episode, self.now), self._standing(fact))))
 
     def _remark(self, remark: Remark) -> str:
-        """Return a remark as it stands behind a line, with where to read on."""
+        """Return *remark* as text behind a line: "no longer so since May 2023: see [3f2a1b9c]"."""
         reference = f"[{self._reference(remark.by_source_id, remark.by)}]" if remark.by else ""
         if remark.kind == "contradicts":
             return f"contradicts {reference}"
@@ -149,34 +161,41 @@ class LineMaker:
         return f"{what}{since}" + (f": see {reference}" if reference else "")
 
     def _reference(self, source_id: str | None, episode: str) -> str:
-        """Return how an episode is referred to: by the source's own id where that is short, else by ours, shortened."""
+        """Return the reference to an episode: its *source_id* if that is short, else the start of its id."""
         return self._clean(source_id if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8])
 
     def _clean(self, text: str) -> str:
+        """Return *text* on one line, escaped, and shortened if it is too long."""
         return self.escape(one_line(text, self.words, self.length))
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return when *fact* is so, and its mark, unless it is on the day when *episode* says so."""
+    """Return the valid time and mark of *fact* in words, to stand beside the line of *episode*.
+
+    It is "" if *fact* begins on the day of *episode*, has not ended and is not disputed.
+    """
     is_over = any(remark.kind == "ended" for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
     disputed = fact.mark in ("disputed", "not reviewed")
-    bare = fact if disputed else fact.model_copy(update={"confirmed": True})  # the words themselves are there
+    bare = fact if disputed else fact.model_copy(update={"confirmed": True})  # the episode shows the words
     return period_in_words(bare, now) if begins or disputed or (fact.invalid_at and not is_over) else ""
 
 
 def describe_end(premise: Premise) -> str:
-    """Return what became of the *premise* that a doubt comes from."""
+    """Return in words what happened to *premise*, from which a doubt comes: it ended, or is refuted."""
     return "was not so" if premise.refuted else "ended"
 
 
 def id_of(value: Value) -> str:
-    """Return the id of a result."""
+    """Return the id of *value*, a result."""
     return str(vars(value)["id"])
 
 
 def text_of(value: Value) -> str:
-    """Return the beginning of a value's text, on one line."""
+    """Return the beginning of the text of *value*, a result, on one line.
+
+    Errors: `TypeError` if *value* is not a fact, entity, community or episode.
+    """
     match value:
         case Fact():
             text = value.sentence
@@ -190,7 +209,10 @@ def text_of(value: Value) -> str:
 
 
 def tell_episode(episode: Episode) -> tuple[str, str]:
-    """Return the text of an episode, and its speaker; declared facts are told in words, with who declared them."""
+    """Return the text and the speaker of *episode*.
+
+    Declared facts are written as sentences, with "declared by" and their author as the speaker.
+    """
     if episode.kind != EpisodeKind.FACT:
         return hide_payloads(episode.content, episode.kind), episode.speaker or ""
     by = episode.speaker or episode.source
@@ -198,12 +220,12 @@ def tell_episode(episode: Episode) -> tuple[str, str]:
 
 
 def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
-    """Return *text* on one line and without angle brackets, or a stretch of it when it is too long."""
+    """Return *text* on one line and without angle brackets, cut around *words* if it is longer than *length*."""
     return escape_brackets(one_line(text, words, length))
 
 
 def escape_brackets(text: str) -> str:
-    """Return *text* with its angle brackets and ampersands escaped: it closes no section."""
+    """Return *text* with angle brackets and ampersands escaped, so that it cannot close a section of the context."""
     return escape(text, quote=False)
 
 
@@ -212,7 +234,10 @@ def escape_brackets(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The form of one kind: `line` writes a `FactLine`, `EntityLine`, ... as text."""
+    """How to format the lines of one kind in a context: `line` writes a `FactLine`, `EntityLine`, ... as text.
+
+    `begin` and `end` stand around all lines of the kind.
+    """
 
     line: Callable[[Any], str]
     begin: str = ""
@@ -221,12 +246,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A form of a context: sections in their order, of the kinds that it shows, between `head` and `foot`.
+    """A format of a context: its sections in their order, between `head` and `foot`.
 
-    `escape` makes a stored text harmless for this form; the text is on one line already, without invisible characters.
-    In a list of at least `grouped_from` facts those of one subject stand together, at the place of the best of them:
-    a short list reads well best first, a long one by what it is about. ``None`` never groups. `unknown` writes the line
-    that the memory does not know, in place of all else.
+    Only kinds with a section are shown. `escape` makes a stored text harmless in this format; the text is on one line
+    already, without invisible characters. `unknown` writes the line that replaces all others if the memory does not
+    know an answer. If there are at least `grouped_from` facts, those of one subject stand together, at the place of the
+    best of them, since a long list reads better by subject; None never groups.
     """
 
     name: str
@@ -241,10 +266,10 @@ class Template:
 
 
 def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
-    """Return the sections of the kinds of *marks*, each with the line of that name."""
+    """Return the sections of a template by kind, with the begins and ends in *marks* and the line functions *lines*."""
     return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
 
 
 def join_marks(line: FactLine) -> str:
-    """Return the marks of a fact behind its dates, each after a comma."""
+    """Return the mark and the standing of a fact as text behind its dates, each after a comma: ", disputed"."""
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

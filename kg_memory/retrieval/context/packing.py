@@ -1,7 +1,7 @@
-"""Packing: the lines that go into a context, the best of each kind in turn, as long as there is room; pure.
+"""Choose the lines of a context: the best of each kind in turn, within a number of tokens. All functions are pure.
 
-Before that, values that belong on one line are joined, and those without content are left out, as is a line that says
-the same as another. In doubt none does: a line word for word is evidence.
+Before that, results that belong on one line are joined, and results without content are left out, as are lines that
+repeat another line. If in doubt, a line stays: a literal quote is evidence.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from kg_memory.text.sentences import LONGEST_TEXT, content_words, fold, is_quote
 from kg_memory.text.tokenise import estimate_tokens, has_words, terms
 
 Group = tuple[Value, ...]
-"""Values of one line, of which the first gives the kind: they say the same, or a turn has the words of the others."""
+"""Results that share a line: they say the same, or are an episode and facts in its words. The first gives the kind."""
 Groups = Mapping[Kind, list[Group]]
 Repeats = Mapping[tuple[Kind, str], frozenset[str]]
-"""Entities and episodes that add nothing to some facts, by kind and id, with the ids of those facts."""
+"""Entities and episodes that add nothing to certain facts: their kind and id, with the ids of these facts."""
 SHARES: Mapping[Kind, float] = {"facts": 2.0, "entities": 0.25, "communities": 0.5, "episodes": 9.0}
-"""The speed at which each kind takes its turn to fill the budget, as `benchmarks/context_budget.py` measures it."""
+"""How often each kind gets a turn to add a line; measured by `benchmarks/context_budget.py`."""
 SHORTEST = 60
-"""The characters to which a turn is cut, at least, to have room."""
+"""The fewest characters to which an episode is cut to fit."""
 QUOTES = 0.5
-"""The same of facts that only quote a turn."""
+"""The same number as in `SHARES` for facts that only quote an episode."""
 NO_ROOM = "no room within max_tokens"
 ALWAYS = 5
-"""The best of each kind that stay, however much less relevant they are than the very best."""
+"""The number of best results of each kind that stay, whatever their scores."""
 FLOOR = 0.2
-"""The share of the best score below which others are left out."""
+"""The share of the best score below which further results are left out."""
 WEAK = "far less relevant than the best"
 FILLER = "it says nothing beside the question"
 EMPTY = "it has no summary"
 SHORT_ANSWER = 4
-"""The words of an answer that says little without its question, at most."""
+"""The most words of an answer that is hard to understand without its question."""
 KINDS_OF: Mapping[type[Value], Kind] = {
     Fact: "facts",
     Entity: "entities",
@@ -51,17 +51,17 @@ KINDS_OF: Mapping[type[Value], Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The lines of each kind, best first, and the ids that are left out, with the reason."""
+    """The lines chosen for a context by kind, best first, and the reasons why other results were left out."""
 
     lines: Mapping[Kind, list[Line]]
     taken: Counter[Kind] = field(default_factory=Counter)
-    """The lines that each queue gave: a turn with a fact in its words is in two."""
+    """The number of lines that each queue added; an episode with a fact in its words is in two queues."""
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
     def turn(self, kind: Kind, group: Group) -> float:
-        """Return when it is the turn of *group*; the best fact comes before all, as it is what holds.
+        """Return the priority of *group*, the next one of *kind*: the group with the lowest number is added first.
 
-        One that only quotes a turn that is not there waits for its turn.
+        The best fact has 0, unless it only quotes an episode. Kinds with a large share in `SHARES` get more turns.
         """
         if kind != "facts" or not isinstance(group[0], Fact):
             return (self.taken[kind] + 1) / SHARES[kind]
@@ -70,14 +70,17 @@ class Choice:
         return (self.taken[kind] + 1) / SHARES[kind] if self.taken[kind] else 0.0
 
     def find_same(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of a chosen line that says the same as *line*."""
+        """Return the id of a chosen line that says the same as *line*, or None."""
         equals = (chosen.id for chosen in self.lines[line.kind] if chosen.text == line.text)
         repeated = repeats.get((line.kind, line.id), ())
         facts = (fact.id for fact in self.lines.get("facts", ()) if fact.id in repeated)
         return next(chain(equals, facts), None)
 
     def drop_repeats_of(self, fact: Line, repeats: Repeats, sections: Mapping[Kind, int]) -> int:
-        """Take out the lines that only repeat the *fact*, and return how many tokens that gives back."""
+        """Remove the chosen lines that only repeat *fact*, and return the number of tokens that this frees.
+
+        *sections* are the tokens of the begin and end of each kind's section, which are freed with its last line.
+        """
         if fact.kind != "facts":
             return 0
         freed = 0
@@ -90,17 +93,17 @@ class Choice:
 
 
 def kind_of(value: Value) -> Kind:
-    """Return the kind of a result."""
+    """Return the kind of *value*, a result."""
     return KINDS_OF[type(value)]
 
 
 def token_cost(text: str) -> int:
-    """Return the most tokens that *text* adds to a longer text; one token of the estimate is for the whole."""
+    """Return the most tokens that *text* adds to a longer text, an estimate."""
     return max(estimate_tokens(text) - 1, 0)
 
 
 def same_as(id_: str) -> str:
-    """Return the reason to leave out a repeat of another."""
+    """Return the reason for leaving out a repeat of the result *id_*."""
     return f"same as {id_}"
 
 
@@ -111,13 +114,15 @@ def choose(
     room: int,
     repeats: Repeats,
 ) -> Choice:
-    """Return the best lines that fit into *room*, where a kind's first line costs its *sections* too, in tokens.
+    """Return the best lines that fit into *room*, a number of tokens.
 
-    A kind ends at its first line that does not fit, so no line stands in for a better one. A line that reads like
-    another, or only *repeats* a chosen fact, is left out, and gives its room back if it came before the fact.
+    *groups* are the results by kind, best first; *write* makes the line of a group. The first line of a kind also costs
+    the tokens of its section's begin and end, in *sections*. A kind ends at its first line that does not fit, so that
+    no worse line replaces a better one. A line with the text of another line, or that only *repeats* a chosen fact, is
+    left out; if it was chosen before that fact, it is removed and frees its tokens.
     """
     choice = Choice({kind: [] for kind in groups})
-    done: set[int] = set()  # groups by identity: a turn may be in two queues, and one fact has several periods
+    done: set[int] = set()  # groups by identity: an episode may be in two queues, and one fact has several periods
     queues = {kind: list(reversed(group)) for kind, group in groups.items()}
     while queues := {kind: queue for kind, queue in queues.items() if queue}:
         kind = min(queues, key=lambda kind: choice.turn(kind, queues[kind][-1]))
@@ -147,7 +152,7 @@ def choose(
 
 
 def shorten(line: Line, group: Group, write: Callable[..., Line], room: int) -> Line:
-    """Return *line* with its text cut so that it fits into *room*, if enough of it does; else as it is."""
+    """Return *line* with its text cut to fit into *room* tokens, but to at least `SHORTEST` characters."""
     length = min(len(line.text), LONGEST_TEXT)
     while line.tokens > room and length > SHORTEST:
         length = max(length * 4 // 5, SHORTEST)
@@ -155,18 +160,17 @@ def shorten(line: Line, group: Group, write: Callable[..., Line], room: int) -> 
     return line
 
 
-# Repeats
-
+# Lines that repeat others
 _DENIAL = re.compile(r"\b(?:not|no|never|nor|cannot|without)\b|n['’]t\b|[不没沒無无非别別]", re.IGNORECASE)
 
 
 def count_denials(text: str) -> int:
-    """Return how often *text* says no or not."""
+    """Return the number of negations in *text*, such as "not" and "never", in English and Chinese."""
     return len(_DENIAL.findall(text))
 
 
 def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
-    """Return the results in groups of the same words, time and speaker, each at the place of its first."""
+    """Return the results of each kind grouped by same words, time and speaker, each group at the place of its first."""
     grouped: dict[Kind, list[Group]] = {}
     for kind in KINDS:
         groups: dict[Hashable, list[Value]] = {}
@@ -179,8 +183,8 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
 def find_repeats(results: SearchResults) -> Repeats:
     """Return the entities and episodes that add nothing to certain facts beside them.
 
-    An entity adds nothing to a fact that names it and has all of its summary. An episode adds nothing to a fact that
-    its speaker states of themselves with all its words, and that begins on that day; unless a remark warns of it.
+    An entity adds nothing to a fact that names it and contains its whole summary. An episode adds nothing to a fact
+    that has all its words, about its speaker, and begins on the day of the episode, unless a remark warns of it.
     """
     repeats: dict[tuple[Kind, str], frozenset[str]] = {}
     sentences = [(fact, join_words(fact.sentence)) for fact in results.facts]
@@ -197,16 +201,17 @@ def find_repeats(results: SearchResults) -> Repeats:
 
 
 def _names(fact: Fact, entity: Entity) -> bool:
+    """Return whether *entity* is the subject or an object of *fact*, by name."""
     return entity.name in (fact.subject, *fact.objects)
 
 
 def join_words(text: str) -> str:
-    """Return the words of *text* so that one text has another's only as whole words."""
+    """Return the words of *text* with spaces around, so that ``in`` finds whole words only: ``" ann lives "``."""
     return f" {' '.join(fold(text))} "
 
 
 def _key(value: Value) -> Hashable:
-    """Return the parts that are the same in values that say the same."""
+    """Return a key of *value*, a result, that is equal for results that say the same."""
     match value:
         case Fact():
             return fold(value.sentence), period_in_words(value)
@@ -221,7 +226,7 @@ def _key(value: Value) -> Hashable:
 
 
 def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, str]]]:
-    """Return the facts that each episode states, with the words that state them."""
+    """Return the facts that each episode states, with the quotes that state them, by episode id."""
     stated: dict[str, list[tuple[Fact, str]]] = {}
     for fact in facts:
         for source in fact.sources:
@@ -230,6 +235,7 @@ def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, st
 
 
 def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
+    """Return whether *episode* adds nothing to *fact*, which it states by the words *quote*; see `find_repeats`."""
     begin = fact.valid_at or fact.known_from
     return (
         episode.speaker in (None, fact.subject)
@@ -241,13 +247,13 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
     )
 
 
-# Joined and left out, before lines are packed
+# Results that are joined or left out before lines are chosen
 
 
 def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], dict[tuple[Kind, str], str]]:
-    """Return *groups* without fillers, entities without a summary and what is far less relevant than the best.
+    """Return *groups* without courtesies, entities without a summary and results far less relevant than the best.
 
-    The reasons are by kind and id.
+    The second result has the reasons, by kind and id.
     """
     asked = content_words(question) if has_words(question) else None  # an emoji may be all of a message
     kept: dict[Kind, list[Group]] = {}
@@ -268,10 +274,15 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
 
 
 def _score(group: Group) -> float:
+    """Return the score of the first result in *group*."""
     return float(getattr(group[0], "score", None) or 0.0)
 
 
 def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
+    """Return why *value*, a result, has no content; "" if it has.
+
+    *asked* are the content words of the question; None if it has none.
+    """
     match value:
         case Entity(summary=summary) if not (summary or "").strip():
             return EMPTY
@@ -281,7 +292,10 @@ def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
 
 
 def is_filler(episode: Episode, asked: frozenset[str]) -> bool:
-    """Return whether a turn only asks what is *asked* itself, or is a courtesy; one that answers something is none."""
+    """Return whether *episode* only repeats the question or is a courtesy.
+
+    *asked* are the content words of the question. An episode that answers a question or has a remark is never a filler.
+    """
     if episode.asked or episode.remarks or episode.kind != "message":
         return False
     sentences = split_sentences(episode.content[: LONGEST_TEXT * 2])
@@ -292,9 +306,10 @@ def is_filler(episode: Episode, asked: frozenset[str]) -> bool:
 
 
 def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
-    """Return groups of episodes in which an answer has its question where that adds something, in place of its turn.
+    """Return *groups* of episodes with questions moved to their answers, where a question adds something.
 
-    That is a word of what is *asked*, or any word beside a short answer.
+    It does if the answer is short, or if the question has a word of *asked*, the content words of the question to the
+    memory, that the answer lacks. The turn of such a question has no line of its own, unless it says more.
     """
     joined: list[Group] = []
     questions = {value.id: group for group in groups for value in group if isinstance(value, Episode)}
@@ -316,6 +331,7 @@ def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
 
 
 def _only_asks(value: Value) -> bool:
+    """Return whether *value* is an episode with questions and courtesies only."""
     if not isinstance(value, Episode) or value.remarks or value.asked:
         return False
     sentences = split_sentences(value.content)
@@ -323,7 +339,10 @@ def _only_asks(value: Value) -> bool:
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
-    """Return *groups* in which a fact that only quotes a turn is on one line with it, in the queues of both."""
+    """Return *groups* with each fact that only quotes an episode joined to the line of this episode.
+
+    The joined line is in the queues of both kinds.
+    """
     turns = {id_of(value): number for number, group in enumerate(groups["episodes"]) for value in group}
     episodes = list(groups["episodes"])
     facts: list[Group | int] = []
@@ -340,7 +359,11 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the place of the turn that has the words of the fact of *group*, and no other time beside it."""
+    """Return the index in *episodes* of the episode whose line can include the fact of *group*, or None.
+
+    It must contain the words of the fact, and no fact with another time may be on the line. *turns* are the indexes by
+    episode id.
+    """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
         return None
@@ -355,13 +378,13 @@ def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group]
 
 
 def has_words_of(turn: Episode, fact: Fact) -> bool:
-    """Return whether a turn that is short enough to be shown as a whole has what *fact* quotes."""
+    """Return whether *turn*, an episode short enough to be shown as a whole, contains the words that *fact* quotes."""
     said = fact.sentence.partition(": ")[2]
     return len(turn.content) <= LONGEST_TEXT and join_words(said) in join_words(turn.content)
 
 
 def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether the other facts on the line of *turn* have the same time, or *fact* has none to add."""
+    """Return whether *fact* adds no time to the line of *turn*, or the same time as the other facts in *group*."""
     when = when_beside(fact, turn)
     others = {when_beside(value, turn) for value in group if isinstance(value, Fact)}
     return not when or not others - {"", when}

@@ -1,11 +1,11 @@
-"""Templates: the forms in which a context is written, as values that a user can copy and change.
+"""Templates: the formats in which a context is written, as values that a user can copy and change.
 
     from dataclasses import replace
     from kg_memory.retrieval.context.templates import PLAIN
     memory.context("Where does Ann live?", template="json")
     memory.context("Where does Ann live?", template=replace(PLAIN, name="mine", head="I remember: "))
 
-In each, no stored text can forge a line, close a section or end the text: see `Template.escape`.
+In every template, a stored text cannot forge a line, close a section or end the context: see `Template.escape`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from kg_memory.text.tokenise import estimate_tokens, terms
 
 
 def find_template(value: Template | str | None) -> Template:
-    """Return the template of that name; a `Template` as it is, the plain one for ``None``.
+    """Return the template with the name *value*; a `Template` unchanged, the plain template for None.
 
-    Errors: `InputError` names those that exist.
+    Errors: `InputError` that lists the names of templates if there is none of this name.
     """
     if value is None:
         return PLAIN
@@ -65,12 +65,12 @@ def find_template(value: Template | str | None) -> Template:
 
 
 def fact_line(fact: Fact, words: set[str]) -> str:
-    """Return the line of a fact in the plain template."""
+    """Return the line of *fact* in the plain template; a long sentence is cut around *words*, terms of a question."""
     return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words)).make([fact]))
 
 
 def episode_line(episode: Episode, words: set[str]) -> str:
-    """Return the line of an episode in the plain template."""
+    """Return the line of *episode* in the plain template; a long text is cut around *words*, terms of a question."""
     return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words)).make([episode]))
 
 
@@ -89,6 +89,7 @@ def _plain_episode(line: EpisodeLine) -> str:
 
 
 def _references(sources: tuple[str, ...]) -> str:
+    """Return references to *sources* in brackets, as text behind a line: " [3f2a1b9c]"."""
     return f" [{', '.join(sources)}]" if sources else ""
 
 
@@ -105,8 +106,7 @@ PLAIN = Template(
     grouped_from=12,
 )
 
-# The paper's (Zep 3), which shows facts and entities
-
+# The template of the Zep paper, which shows facts and entities
 ZEP = Template(
     name="zep",
     head=context_markers.ZEP_HEAD,
@@ -124,21 +124,19 @@ TEMPLATES: Mapping[str, Template] = MappingProxyType(
 )
 
 
-# Rendering: search results as a text for a prompt
-
+# Rendering: write search results as a text for a prompt
 NO_SECTION = "the template has no section for it"
 WITHHELD = "it looks like a prompt injection, and was not read"
-"""The reason why an episode is kept from models, though a search finds it."""
+"""The reason why an episode is never shown in a context, though a search finds it."""
 UNLIKELY = "the memory probably holds nothing about this"
-"""The reason why a context has no lines."""
+"""The reason why results have no line if the memory abstains."""
 
 
 def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
-    """Return the best lines of *results* that fit into about *max_tokens*, in a form; "" when none does.
+    """Return the best lines of *results* that fit into about *max_tokens*, in the template *form*; "" if none fits.
 
-    Where the memory abstains, a line says that it does not know, and why.
-
-    Errors: `InputError` for the name of a template that does not exist.
+    If the memory abstains, the context only has a line that says that it does not know, and why. None means the plain
+    template. Errors: `InputError` for an unknown template name.
     """
     template = find_template(form)
     now = results.time.believed_at if results.time else None
@@ -168,7 +166,10 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
 
 
 def _abstain(results: SearchResults, max_tokens: int, template: Template, left_out: Sequence[Explanation]) -> Context:
-    """Return a context that only says that the memory does not know; "" where there is no room for that."""
+    """Return a context that only says that the memory does not know, and why.
+
+    It is empty if this does not fit into *max_tokens*.
+    """
     text = template.unknown(template.escape(str(results.answerable)))
     tokens = estimate_tokens(text)
     if tokens > max_tokens:
@@ -177,11 +178,12 @@ def _abstain(results: SearchResults, max_tokens: int, template: Template, left_o
 
 
 def _drop(line: Line) -> Explanation:
+    """Return the explanation that *line* is left out because the memory abstains."""
     return Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY)
 
 
 def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:
-    """Return *groups* of episodes without those that are withheld, and explanations of these."""
+    """Return *groups* of episodes without withheld episodes, and explanations why these are left out."""
     withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
     ids = {id_of(episode) for episode in withheld}
     shown = [tuple(filterfalse(lambda value: id_of(value) in ids, group)) for group in groups]
@@ -190,12 +192,13 @@ def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]
 
 
 def _section_costs(template: Template) -> dict[Kind, int]:
+    """Return how many tokens the begin and end of each section of *template* cost, by kind."""
     between = template.between_sections
     return {kind: token_cost(section.begin + section.end + between) for kind, section in template.sections.items()}
 
 
 def _frame(lines: Sequence[Line], template: Template) -> str:
-    """Return *lines* between the frames of their sections and of all; "" without any."""
+    """Return the text of *lines*, with the begin and end of their sections and of the *template*; "" without lines."""
     sections = []
     for kind, section in template.sections.items():
         if texts := [line.text for line in lines if line.kind == kind]:
@@ -204,7 +207,7 @@ def _frame(lines: Sequence[Line], template: Template) -> str:
 
 
 def _arrange(choice: Choice, facts: Sequence[Fact], template: Template) -> list[Line]:
-    """Return the lines in the order of the text; of many facts those of one subject stand together."""
+    """Return the lines of *choice* in the order of the text; many facts are grouped by subject."""
     lines = [line for kind in template.sections for line in choice.lines[kind]]
     fact_lines = choice.lines.get("facts", [])
     if template.grouped_from is None or len(fact_lines) < template.grouped_from:
@@ -220,7 +223,10 @@ def _arrange(choice: Choice, facts: Sequence[Fact], template: Template) -> list[
 def _omissions(
     results: SearchResults, shown: Mapping[Kind, list[Group]], choice: Choice, reasons: Mapping[tuple[Kind, str], str]
 ) -> Iterator[Explanation]:
-    """Yield the results without a line: with no section, left out for a reason, without room, or on another line."""
+    """Yield explanations of the *results* that have no line of their own.
+
+    The reason is that the kind has no section, one of *reasons* or of *choice*, or that another line says the same.
+    """
     firsts = {
         (kind_of(value), id_of(value)): id_of(group[0])
         for group in chain.from_iterable(shown.values())
@@ -231,7 +237,7 @@ def _omissions(
         values = {id_of(value): value for value in getattr(results, kind)}
         for id_, value in values.items():
             if isinstance(value, Episode) and value.withheld:
-                continue  # told apart
+                continue  # explained by `_split_withheld`
             if kind not in shown:
                 yield _omission(kind, value, NO_SECTION)
             elif id_ not in lines:
@@ -241,4 +247,5 @@ def _omissions(
 
 
 def _omission(kind: Kind, value: Value, reason: str) -> Explanation:
+    """Return the explanation that *value*, a result, is left out for *reason*."""
     return Explanation(kind=kind, id=id_of(value), text=text_of(value), left_out=reason)
