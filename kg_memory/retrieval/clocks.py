@@ -70,7 +70,7 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
         return time
     start = _parse_interval(name, value, time).start
     if start is None:
-        raise InputError(f"{name} must have a beginning, got {value!r}; use an instant, or during")
+        raise InputError(f"{name} must have a start, got {value!r}; give a time such as '2024-05-14'")
     return micros(start, default=time)
 
 

@@ -179,7 +179,7 @@ def _look_up(text: str, question: Question, time: QuestionTime) -> Flow[Lookup |
     known = {key for entity in named for key in entity["keys"]}
     for name, key in zip(question.center, centers, strict=True):
         if key not in known:
-            raise InputError(f"center must be the name of an entity that `entities` lists, got {name!r}")
+            raise InputError(f"center must be the name of an entity, got {name!r}; `entities` lists the names")
     named = _without_asker(text, asker, centers, named)
     unused: set[str] = set()
     if known.issuperset(asker):
@@ -226,7 +226,7 @@ def _embed(
     except (EmbeddingError, SettingsError) as error:
         if not any(recipe.weights(kind).words or recipe.weights(kind).graph for kind in recipe.kinds):
             raise
-        return None, None, f"searched by words and graph alone: {error}"
+        return None, None, f"searched by words and graph only, without embedding vectors: {error}"
     return vectors[0], episode_vector, None
 
 

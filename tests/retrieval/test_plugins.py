@@ -90,7 +90,5 @@ def test_anything_else_is_refused(wrong: Any) -> None:
 def test_a_feature_that_a_kind_does_not_have_is_refused(world: World) -> None:
     mine = TwoSources()
     mine.features = Needs(entities=("confidence",))
-    with pytest.raises(
-        InputError, match="reranker 'two_sources' needs 'confidence' of entities, which these do not have"
-    ):
+    with pytest.raises(InputError, match="reranker 'two_sources' needs 'confidence', which entities do not have"):
         world.search("Ann", recipe=DEFAULT.with_(rerankers=[mine]))

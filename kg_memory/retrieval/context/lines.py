@@ -110,7 +110,7 @@ class LineMaker:
                 return EntityLine(self._clean(first.name), self._clean(first.type), self._clean(first.summary))
             case Community() as first:
                 return CommunityLine(self._clean(first.name), self._clean(first.summary))
-        raise TypeError(f"a {type(group[0]).__name__} has no line")
+        raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(group[0]).__name__}")
 
     def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
         sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
@@ -204,7 +204,7 @@ def text_of(value: Value) -> str:
         case Entity() | Community():
             text = value.name
         case _:
-            raise TypeError(f"a {type(value).__name__} has no line")
+            raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(value).__name__}")
     return one_line(text[:LONGEST_TEXT])
 
 

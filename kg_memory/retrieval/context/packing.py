@@ -37,7 +37,7 @@ ALWAYS = 5
 FLOOR = 0.2
 """The share of the best score below which further results are left out."""
 WEAK = "far less relevant than the best"
-FILLER = "it says nothing beside the question"
+FILLER = "it only repeats the question, or is a courtesy"
 EMPTY = "it has no summary"
 SHORT_ANSWER = 4
 """The most words of an answer that is hard to understand without its question."""
