@@ -1,4 +1,7 @@
-"""Beliefs: which periods we believed, and when. A belief is closed when the truth changes, never overwritten."""
+"""Beliefs: the periods in which facts are believed to hold, and how they change when statements or verdicts arrive.
+
+A belief is closed when the truth changes, never overwritten.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from kg_memory.temporal.truth import Period, Truth
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A period that is believed now, or proposed for review, under the id by which it can be closed."""
+    """A stored period in which a fact is believed to hold, or one *proposed* for review; `id` is used to close it."""
 
     id: str
     period: Period
@@ -23,15 +26,16 @@ class Belief:
 
     @property
     def is_current(self) -> bool:
-        """Whether the fact is believed, and has not ended."""
+        """Whether the fact is believed to hold now: not proposed, and without an end."""
         return not self.proposed and self.period.invalid_at == OPEN_END
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The dates that a person gave to a fact: they replace those of its last statement.
+    """The dates that a person gave to a fact. They replace the dates of its last statement.
 
-    ``None`` leaves a date as it was. An end that is given, also an open one, is that of the whole period.
+    Times are microseconds since the epoch; None leaves a date unchanged. A new end, also an open one, applies to all
+    statements of the period.
     """
 
     fact: str
@@ -43,7 +47,7 @@ class Edit:
 
 @dataclass(slots=True)
 class History:
-    """The statements about some facts, the beliefs in them, and the verdicts that link them."""
+    """All statements about some facts, their stored beliefs, and the verdicts that link them."""
 
     statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -53,35 +57,35 @@ class History:
     edits: dict[str, Edit] = field(default_factory=dict)
     sentences: dict[str, str] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
-    """The verdicts about which a person decided."""
+    """The ids of verdicts that a person decided."""
 
     def add_statement(self, statement: Statement) -> None:
-        """Add a statement; one that is there already changes nothing."""
+        """Add *statement*, unless its episode already states the fact with the same dates."""
         key = (statement.id, statement.valid_at, statement.invalid_at)
         self.statements[statement.fact].setdefault(key, statement)
 
     def remove_statements(self, fact: str, episode: str) -> None:
-        """Remove what *episode* states of *fact*."""
+        """Remove the statements that *episode* makes about *fact*; both are ids."""
         own = self.statements[fact]
         self.statements[fact] = {key: statement for key, statement in own.items() if statement.id != episode}
 
     def set_verdict(self, id_: str, verdict: Verdict, edit: Edit | None = None) -> None:
-        """Add a verdict, or change it, with the dates that were given with it."""
+        """Add or replace the verdict *id_*, with the dates that a person gave with it, if any."""
         self.verdicts[id_] = verdict
         self.edits.pop(id_, None)
         if edit is not None:
             self.edits[id_] = edit
 
     def statements_by_fact(self) -> dict[str, list[Statement]]:
-        """Return the statements of each fact."""
+        """Return the statements about each fact, by fact id."""
         return {fact: list(own.values()) for fact, own in self.statements.items()}
 
     def last_statement(self, fact: str) -> Statement:
-        """Return the statement of *fact* that was made last."""
+        """Return the latest statement about *fact*, an id."""
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
     def apply_edits(self) -> list[Statement]:
-        """Return all statements, with the dates that a person gave."""
+        """Return all statements, with the dates that a person gave applied to them."""
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
         for fact, own in self.statements.items():
@@ -90,22 +94,25 @@ class History:
 
 
 def has_ended(truth: Truth, held: Iterable[Belief]) -> bool:
-    """Return whether a fact of which *held* are the beliefs was believed to hold still, and by *truth* is no more."""
+    """Return whether a fact still held, by its stored beliefs *held*, and no longer holds by the new *truth*."""
     is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
     return not is_current and any(belief.is_current for belief in held)
 
 
 def enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
-    """Return whether the fact is in review by *truth*, and was not before; *recorded* are its new periods."""
+    """Return whether a fact enters review with *truth*: by its stored beliefs *held*, it was not in review before.
+
+    *recorded* are its new periods. A disputed fact enters review only if it has any.
+    """
     if truth.waits:
         return not any(belief.proposed for belief in held)
     return truth.disputed and bool(recorded)
 
 
 def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
-    """Return the ids of the *held* beliefs to close, and the periods to record, so that *truth* is believed."""
+    """Return the ids of stored beliefs to close, and the periods to store, to change the beliefs *held* to *truth*."""
     missing = {_without_statement(period): period for period in truth.periods}
-    # Concurrent writers may have stored a belief twice: close one copy.
+    # `pop` closes the second copy of a belief that concurrent writers stored twice.
     closed = [
         belief.id
         for belief in held
@@ -115,12 +122,15 @@ def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period
 
 
 def _without_statement(period: Period) -> Period:
-    """Return *period* as beliefs are compared: to state it again changes nothing."""
+    """Return *period* without the time when it was last stated, which does not matter when beliefs are compared."""
     return replace(period, stated_at=0)
 
 
 def _edit(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
-    """Return the *statements* of one fact with the dates of *edit*: all in *last*, the end in all that overlap it."""
+    """Return *statements*, all about one fact, with the dates of *edit* applied.
+
+    The *last* statement gets all dates; other statements that overlap it get the new end.
+    """
     edited = last
     if edit.valid_at is not None:
         edited = replace(edited, valid_at=edit.valid_at, precision=edit.precision)

@@ -1,8 +1,8 @@
-"""Doubt: which facts rest on one that has ended or is refuted, and since when; pure.
+"""Doubt: find the facts that rest on a premise that has ended or was refuted, and since when. All functions are pure.
 
-A fact that rests on another is not ended with it, as nobody said so. It is doubtful until it is stated again. Doubt is
-never stored: it is computed for one point of both clocks from statements and beliefs, so it is the same in whatever
-order they arrived, and a premise that holds again removes it.
+A fact does not end with its premise, because nobody stated its end. It is doubtful until it is stated again. Doubt is
+never stored: it is computed for one point of valid and transaction time, from statements and beliefs. So it is the same
+in whatever order episodes arrived, and ends if the premise holds again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A belief in a period of a fact, or one that is *proposed* for review."""
+    """A stored belief in a period of a fact, or one that is *proposed* for review.
+
+    Times are microseconds since the epoch.
+    """
 
     valid_at: int
     invalid_at: int
@@ -31,7 +34,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A statement of a fact, by an episode of *stated_at* that was saved at *saved_at*, for *reasons*: its premises."""
+    """A statement of a fact by an episode of the time *stated_at*, saved at *saved_at*; times are microseconds.
+
+    *reasons* are the ids of the premises that the episode gives as reasons for the fact.
+    """
 
     stated_at: int
     saved_at: int
@@ -42,10 +48,10 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """A fact with what is believed of it and who states it, and with the facts that it rests on.
+    """A fact with its beliefs and statements, and the premises on which it rests.
 
-    *premises* are ids with the time when it was saved that the fact rests on them. *superseding* and *conflicting* are
-    the statements of facts that end or refute it.
+    *premises* are pairs of a fact id and the time when the link was saved. *superseding* and *conflicting* are
+    statements of other facts that end or refute this one.
     """
 
     id: str
@@ -59,9 +65,10 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a fact, or its refutation; a fact that is stated from *settled* on is stated in spite of it.
+    """The end or the refutation of a fact, at the time *since*; microseconds since the epoch.
 
-    *settled* is the time of a statement, or where nobody states what refutes it the time when one was *saved*.
+    A dependent fact that is stated at *settled* or later is stated in spite of it. *settled* is compared with the time
+    of statements, or, if *saved*, with the time when they were saved.
     """
 
     since: int
@@ -73,7 +80,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Since when a fact is doubtful, and the *path* from its premise to the one that ended."""
+    """Since when a fact is doubtful, and why.
+
+    *path* has the ids of the facts from its direct premise to the one that ended or, if *refuted*, was refuted.
+    """
 
     since: int
     precision: Precision
@@ -82,13 +92,13 @@ class Doubt:
 
     @property
     def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """The key by which the doubt that began first is selected, and of those the nearest."""
+        """The key by which the earliest doubt is chosen, and of several of one time the one with the shortest path."""
         return (self.since, len(self.path), self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of both clocks: what is believed at one instant of another."""
+    """A point of valid and transaction time, in microseconds: what holds at *as_of*, as believed at *believed_at*."""
 
     as_of: int
     believed_at: int
@@ -98,7 +108,10 @@ Doubts = dict[str, Doubt]
 
 
 def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
-    """Return the doubtful ones of *facts*, which have all that they rest on among them."""
+    """Return the doubts of those of *facts* that are doubtful at *point*.
+
+    *facts* are by id, and must include all premises over any number of steps.
+    """
     endings = {id_: ending for id_, fact in facts.items() if (ending := find_ending(fact, point)) is not None}
     resting = _find_resting(facts.values(), point)
     doubts: Doubts = {}
@@ -110,9 +123,9 @@ def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
 
 
 def find_ending(fact: Grounded, point: Point) -> Ending | None:
-    """Return the end of *fact* that is over then, or its refutation; ``None`` where it holds or has not begun.
+    """Return the end or refutation of *fact* that is over at *point*; None if it holds, or has not begun.
 
-    What happened does not end: an event, or a plan for a time, is only refuted.
+    Events and dated plans do not end; they can only be refuted.
     """
     tellings = _saved(fact.tellings, point)
     current = [held for held in fact.beliefs if held.created_at <= point.believed_at < held.expired_at]
@@ -128,13 +141,18 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
         return None
     last = max(past, key=lambda held: (held.invalid_at, -WIDTH[held.end_precision]))
     settled = [_find_settled(fact, tellings, last, point)]
-    if all(held.invalid_at <= last.invalid_at for held in periods):  # who states it still does not know of its end
+    # An episode that still states the fact does not know its end.
+    if all(held.invalid_at <= last.invalid_at for held in periods):
         settled += [telling.stated_at + 1 for telling in tellings if telling.invalid_at > last.invalid_at]
     return Ending(last.invalid_at, max(settled), last.end_precision)
 
 
 def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: Held, point: Point) -> int:
-    """Return when the end of *fact* is surely past, or was told if that is before."""
+    """Return the time from which a statement counts as made in spite of the end of *fact*, in microseconds.
+
+    It is when the end is surely past, or was stated, whichever is first. *tellings* are the statements of the fact,
+    *last* is its last belief.
+    """
     end = last.invalid_at
     told = [telling.stated_at for telling in tellings if telling.invalid_at == end]
     told += [
@@ -146,6 +164,7 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: Held, point
 
 
 def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
+    """Return the refutation of *fact*, which is stated but not believed any more."""
     expired = [held.expired_at for held in fact.beliefs if held.expired_at <= point.believed_at and not held.proposed]
     since = max(expired, default=min(telling.saved_at for telling in tellings))
     rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
@@ -157,11 +176,12 @@ def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> E
 
 
 def _saved(tellings: Iterable[Telling], point: Point) -> list[Telling]:
+    """Return the statements that were saved by the transaction time of *point*."""
     return [telling for telling in tellings if telling.saved_at <= point.believed_at]
 
 
 def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
-    """Return the facts that rest on each, in the order of their ids."""
+    """Return the ids of the facts that rest on each premise, by premise id."""
     resting: defaultdict[str, list[str]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.id):
         for premise, saved_at in fact.premises:
@@ -172,16 +192,17 @@ def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Tells whether facts stand in spite of an ending."""
+    """Decides whether a fact still stands although one of its premises has ended."""
 
     facts: Mapping[str, Grounded]
     point: Point
     due: dict[str, int] = field(default_factory=dict)
 
     def stands(self, id_: str, premise: str, ending: Ending) -> bool:
-        """Return whether the fact was stated again after *ending*, or came about before it.
+        """Return whether the fact *id_* stands in spite of *ending*, the end or refutation of a premise.
 
-        Who states it because of *premise* does not know that this has ended.
+        It does if it was stated again after *ending*, or was last in need of the premise before it. A statement that
+        gives *premise* as its reason does not count, because it does not know that the premise has ended.
         """
         fact = self.facts[id_]
         if not ending.refuted and ending.since > self._due(fact):
@@ -194,7 +215,10 @@ class _Reader:
         )
 
     def _due(self, fact: Grounded) -> int:
-        """Return when a premise is last needed: of what happens when it does, else at the time that is asked about."""
+        """Return the time when *fact* last needs its premises, in microseconds.
+
+        It is the time of an event or dated plan. For anything else it is the valid time that is asked about.
+        """
         if fact.kind == "state":
             return self.point.as_of
         if fact.id not in self.due:
@@ -208,7 +232,10 @@ class _Reader:
 def _spread(
     root: str, endings: Mapping[str, Ending], resting: Mapping[str, list[str]], reader: _Reader
 ) -> Iterator[tuple[str, Doubt]]:
-    """Yield the facts that the ending of *root* makes doubtful, the nearest first; cycles end where they began."""
+    """Yield the facts that become doubtful by the ending of the fact *root*, with their doubts, the nearest first.
+
+    *resting* has the facts that rest on each fact. A cycle of premises is followed once.
+    """
     ending = endings[root]
     reached = {root}
     paths = deque[tuple[str, tuple[str, ...]]]([(root, (root,))])

@@ -1,7 +1,7 @@
-"""Intervals and instants, and how they are read and written in ISO 8601.
+"""Intervals and instants of time, and how they are read and written in ISO 8601.
 
-Intervals are half-open, ``[start, end)``, in UTC; ``None`` is an open end. The graph stores an instant as an integer,
-microseconds since the epoch, and an open end as a far one.
+Intervals are half-open, ``[start, end)``, in UTC; None is an open end. The graph stores an instant as an integer,
+microseconds since the epoch, and an open start or end as the far instants `OPEN_START` and `OPEN_END`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from types import MappingProxyType
 from kg_memory.models.graph import Precision
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant. JavaScript, which edits
-# states in Studio, writes these two exactly, unlike most numbers of that size.
+# FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant. JavaScript (states are
+# edited in LangGraph Studio) represents these two numbers exactly, unlike most numbers of that size.
 OPEN_START = -(10**18)
 OPEN_END = 10**18
 EVER = OPEN_START, OPEN_END + 1
-"""The window that all lies in."""
+"""The window that contains all instants."""
 HOUR = 3600 * 1_000_000
 SESSION_GAP = 6 * HOUR
-"""Episodes of a thread that are further apart (microseconds) belong to different sessions, and are no neighbours."""
+"""The gap in microseconds that separates sessions: episodes of a thread further apart are not neighbours."""
 DAY = 24 * HOUR
 _HALF_DAY = timedelta(hours=12)
 _SEASONS = ("winter", "spring", "summer", "autumn")
@@ -41,7 +41,7 @@ WIDTH: Mapping[Precision, int] = MappingProxyType(
         "by": 0,
     }
 )
-"""The length, in microseconds, of the longest stretch in which a date of that precision may lie."""
+"""The longest period in microseconds that a date of each precision may stand for: a month has up to 31 days."""
 _ISO = re.compile(
     r"(?P<year>\d{4})(?:[-/](?P<month>\d{1,2})(?:[-/](?P<day>\d{1,2})"
     r"(?:[T ]\s?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
@@ -50,7 +50,7 @@ _ISO = re.compile(
 )
 _ISO_SEASON = re.compile(r"(?P<year>\d{4})-?(?P<season>spring|summer|autumn|fall|winter)", re.ASCII | re.IGNORECASE)
 SEASONS: Mapping[str, int] = MappingProxyType({"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12})
-"""The first month of each season of the northern hemisphere."""
+"""The first month of each season on the northern hemisphere."""
 _VAGUE = re.compile(r"(?P<vague>about|around|circa|by|before)\s(?P<date>.+)", re.IGNORECASE)
 _ISO_WEEK = re.compile(r"(?P<year>\d{4})-?W(?P<week>\d{2})(?:-(?P<weekday>[1-7]))?", re.ASCII | re.IGNORECASE)
 _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "year": 12})
@@ -58,19 +58,19 @@ _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "y
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A stretch of time ``[start, end)``; ``None`` is an open end."""
+    """A period ``[start, end)``, with the precision of its date; None is an open start or end."""
 
     start: datetime | None = None
     end: datetime | None = None
     precision: Precision = "instant"
 
     def holds(self, instant: datetime) -> bool:
-        """Return whether *instant* lies inside."""
+        """Return whether *instant* lies in the interval."""
         return (self.start is None or self.start <= instant) and (self.end is None or instant < self.end)
 
 
 def micros(instant: datetime | None, *, default: int) -> int:
-    """Return *instant* as microseconds since the epoch, or *default* for an open end."""
+    """Return *instant* in microseconds since the epoch, or *default* if it is None, an open start or end."""
     return default if instant is None else (instant - EPOCH) // timedelta(microseconds=1)
 
 
@@ -78,16 +78,16 @@ _LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)
 
 
 def instant(micros: int | None) -> datetime | None:
-    """Return the datetime that *micros* stands for; an open start or end is ``None``."""
+    """Return the datetime in UTC of *micros*, microseconds since the epoch; None for an open start or end."""
     if micros is None or micros in (OPEN_START, OPEN_END):
         return None
     return EPOCH + timedelta(microseconds=micros)
 
 
 def split_local(moment: datetime) -> tuple[int, int]:
-    """Return *moment* as microseconds since the epoch, and its offset from UTC in minutes; a naive one is in UTC.
+    """Return *moment* as ``(microseconds since the epoch, offset from UTC in minutes)``; a naive time is in UTC.
 
-    Errors: `OverflowError` for an instant that UTC's calendar does not have.
+    Errors: `OverflowError` if the instant is outside the years 1 to 9999 in UTC.
     """
     offset = moment.utcoffset()
     aware = moment.replace(tzinfo=UTC) if offset is None else moment.astimezone(UTC)
@@ -95,18 +95,19 @@ def split_local(moment: datetime) -> tuple[int, int]:
 
 
 def local_time(at: int, offset: int) -> datetime:
-    """Return the instant *at*, in microseconds, by a clock that is *offset* minutes before UTC."""
+    """Return the datetime of *at*, microseconds since the epoch, in the time zone *offset* minutes ahead of UTC."""
     moment = instant(at) or EPOCH
     try:
         return moment.astimezone(timezone(timedelta(minutes=offset))) if offset else moment
     except OverflowError:
-        return moment  # the first and the last day of the calendar
+        return moment  # on the first or last day of the calendar
 
 
 def show_local(at: int | None, precision: Precision, said: Sequence[Mapping[str, int]]) -> datetime | None:
-    """Return the instant *at* by the clock of who told it, one of the statements *said*; an open end is ``None``.
+    """Return the datetime of *at* in the time zone of the statement that gave it; None for an open start or end.
 
-    A period is in the zone in which it begins at midnight, an instant in that of the statement then, or of the first.
+    *said* are the statements of the fact, as ``{"at": ..., "offset": ...}``. A day, month or longer period is shown in
+    the zone in which it begins at midnight; an instant in the zone of the statement made at that time, or of the first.
     """
     if at is None or instant(at) is None:
         return None
@@ -118,40 +119,41 @@ def show_local(at: int | None, precision: Precision, said: Sequence[Mapping[str,
 
 
 def midnight(moment: datetime) -> datetime:
-    """Return when the day of *moment* began."""
+    """Return the beginning of the day of *moment*."""
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def round_to_midnight(moment: datetime) -> datetime:
-    """Return the midnight that *moment* is, or that is meant: a year, say, may have begun in another time zone."""
+    """Return the midnight that *moment* stands for, as a date that began at midnight in another time zone."""
     if moment == midnight(moment):
         return moment
     return midnight(min(moment.astimezone(UTC), datetime.max.replace(tzinfo=UTC) - _HALF_DAY) + _HALF_DAY)
 
 
 def iso(moment: datetime) -> str:
-    """Return *moment* as prompts have it: ISO 8601, with seconds only where there are any, and ``Z`` for UTC."""
+    """Return *moment* in ISO 8601 as prompts have it: "2024-05-14T09:30Z", with seconds only if there are any."""
     is_whole = moment.second == moment.microsecond == 0
     text = moment.isoformat(timespec="minutes" if is_whole else "auto")
     return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
 
 
 def weekday(at: str) -> str | None:
-    """Return the day of the week of a time in ISO 8601, in English; ``None`` for no time."""
+    """Return the English day of the week of *at*, a time in ISO 8601; None if *at* is empty."""
     return _WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
 
 
 def time_text(micros: int | None, precision: Precision = "instant", offset: int = 0) -> str | None:
-    """Return a time as prompts have it, as exactly as it is known: "2024-05", "about 2024", "by 2024-05-14".
+    """Return a time as prompts have it, as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
 
-    It is by a clock that is *offset* minutes before UTC. An open end is ``None``.
+    *micros* are microseconds since the epoch, and the text is in the zone *offset* minutes ahead of UTC. An open start
+    or end gives None.
     """
     if micros is None or instant(micros) is None:
         return None
     moment = local_time(micros, offset)
     if precision == "instant":
         return iso(moment)
-    if precision == "by":  # often the time of a message
+    if precision == "by":  # the time of day is often that of a message
         return f"by {moment.date()}"
     first = round_to_midnight(moment).date()
     match precision:
@@ -167,12 +169,15 @@ def time_text(micros: int | None, precision: Precision = "instant", offset: int 
 
 
 def iso_or_text(at: object) -> object:
-    """Return *at* in ISO 8601 if it is a datetime or a date, else as it is."""
+    """Return *at* in ISO 8601 if it is a datetime or date, otherwise unchanged."""
     return at.isoformat() if isinstance(at, date) else at
 
 
 def stretch_length(begin: int, precision: Precision) -> int:
-    """Return the length, in microseconds, of the day, month or year that begins at *begin*."""
+    """Return the length in microseconds of the day, month or other period of *precision* that begins at *begin*.
+
+    *begin* is in microseconds since the epoch. A month has the days of the calendar.
+    """
     if precision not in _MONTHS:
         return WIDTH[precision]
     # A month that begins in another time zone begins at most 14 hours before, or 12 after, it does in UTC.
@@ -182,12 +187,15 @@ def stretch_length(begin: int, precision: Precision) -> int:
 
 
 def last_instant(begin: int, precision: Precision) -> int:
-    """Return the last instant at which that may have begun which began in the stretch at *begin*."""
+    """Return the last instant of the day, month or other period of *precision* that begins at *begin*.
+
+    Both are microseconds since the epoch.
+    """
     return begin + max(stretch_length(begin, precision) - 1, 0)
 
 
 def step(at: datetime, count: float, unit: str) -> datetime:
-    """Return *at* moved by *count* units; the day is clipped to the month's length."""
+    """Return *at* moved by *count* units, such as "day" or "season"; 31 January plus a month is 28 or 29 February."""
     if unit == "season":
         count, unit = count * 3, "month"
     if unit == "year":
@@ -204,9 +212,9 @@ def step(at: datetime, count: float, unit: str) -> datetime:
 
 
 def parse_instant(text: str | None) -> datetime | None:
-    """Return the instant that *text* names in ISO 8601, in its own zone, or ``None`` when it names none.
+    """Return the instant that *text* gives in ISO 8601, in its own zone, or None if it gives none.
 
-    Without a zone it is UTC, a date alone is its midnight, a month or a year alone its first day.
+    Without a zone it is UTC. A date alone gives its midnight, a month or year alone its first day.
     """
     match = _ISO.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
@@ -219,12 +227,12 @@ def parse_instant(text: str | None) -> datetime | None:
 
 
 def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
-    """Return the period that *text* names in ISO 8601, in UTC, as precisely as it is written, or ``None`` for no date.
+    """Return the period that *text* gives in ISO 8601, in UTC, as exact as it is written; None if it is not a date.
 
-    "2019", "2019-05", "2019-W12" and "2019-05-03" are a year, a month, a week and a day; with a time of day, also
-    midnight, it is an instant, which lasts a microsecond. The end is open where the calendar ends. What has no zone is
-    in *zone*. "2019-summer" is a season; "about 2019" and "by 2019-05" have precisions of their own; a
-    "by" without a time of day is that day in UTC.
+    "2019", "2019-05", "2019-W12" and "2019-05-03" give a year, month, week and day. A time of day, also midnight, gives
+    an instant, which lasts a microsecond. "2019-summer" gives a season; "about 2019" and "by 2019-05" have precisions
+    of their own, and a "by" without a time of day is that day in UTC. A text without a zone is read in *zone*. The end
+    is open if the calendar ends before it.
     """
     stripped = text.strip() if isinstance(text, str) else ""
     if match := _VAGUE.fullmatch(stripped):
@@ -232,7 +240,7 @@ def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
         if match["vague"].casefold() not in ("by", "before"):
             return period and replace(period, precision="about")
         if period is not None and period.precision != "instant":
-            period = parse_period(match["date"], UTC)  # or it would be shown as the day before
+            period = parse_period(match["date"], UTC)  # in another zone it could be shown as the day before
         return period and replace(period, precision="by")
     try:
         if match := _ISO_WEEK.fullmatch(stripped):
@@ -247,12 +255,16 @@ def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
 
 
 def instant_period(at: datetime) -> Interval:
-    """Return the microsecond that begins at *at*, which is aware; ``OverflowError`` outside the calendar."""
+    """Return the microsecond that begins at *at*, an aware datetime, as an interval.
+
+    Errors: `OverflowError` outside the calendar.
+    """
     start = at.astimezone(UTC)
     return Interval(start, _step_or_none(start, 1, "microsecond"), "instant")
 
 
 def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
+    """Return the period of *match*, a match of `_ISO`: an instant, day, month or year."""
     start = instant_of(match, zone)
     if match["hour"]:
         return instant_period(start)
@@ -262,17 +274,19 @@ def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
 
 
 def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
+    """Return the week, or its day, of *match*, a match of `_ISO_WEEK`."""
     day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), int(match["weekday"] or 1))
     return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "week")
 
 
 def _unit_at(start: datetime, unit: Precision) -> Interval:
+    """Return the period of one *unit*, such as a day or month, that begins at *start*."""
     end = _step_or_none(start, 1, unit)
     return Interval(start.astimezone(UTC), end.astimezone(UTC) if end else None, unit)
 
 
 def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
-    """Return the instant so long after *start*, or ``None`` where the calendar ends before it."""
+    """Return *start* moved by *count* units, or None if the calendar ends before."""
     try:
         return step(start, count, unit)
     except (ValueError, OverflowError):
@@ -280,7 +294,7 @@ def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
 
 
 def instant_of(match: re.Match[str], zone: tzinfo) -> datetime:
-    """Return the aware instant of a match that has the groups of `_ISO`."""
+    """Return the aware datetime of *match*, which has the groups of `_ISO`; without a zone it is in *zone*."""
     parts = {name: text or "" for name, text in match.groupdict().items()}
     day = "-".join((parts["year"], (parts["month"] or "1").zfill(2), (parts["day"] or "1").zfill(2)))
     time = ":".join(((parts["hour"] or "0").zfill(2), parts["minute"] or "00", parts["second"] or "00"))

@@ -1,11 +1,11 @@
-"""The policy on contradictions: what a verdict does, and which of two facts wins.
+"""The policy on contradictions: what a verdict does, and which of two contradicting facts wins.
 
-A model, a declaration or a person gives a *verdict* about two facts: how they relate, and how sure that is. The policy
-turns it into a *ruling*, what the verdict does to beliefs, and decides between facts that cannot both be true. Nothing
-else in the package does. `ConflictPolicy.weigh` says how much a statement counts: in conflicts, in successions and in
-corrections, where it gives way only to one that counts more. `ConflictPolicy.beats` compares two facts that conflict.
-For another strategy, add its name to
-`kg_memory.models.graph.ConflictStrategy`, and its case to these two and to `expect_winner`.
+A model, a declaration or a person gives a *verdict* about two facts: how they relate, and with what confidence. The
+policy turns it into a *ruling*, the effect of the verdict on beliefs, and decides between facts that cannot both be
+true. All such rules of the package are here. `ConflictPolicy.weigh` says how much a statement counts in conflicts,
+successions and corrections, where it gives way only to a statement that counts at least as much. `ConflictPolicy.beats`
+compares two facts that conflict. To add a strategy, add its name to `kg_memory.models.graph.ConflictStrategy`, and a
+case to `weigh`, `beats` and `expect_winner`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Contradiction = Literal["supersedes", "conflicts"]
 CONTRADICTIONS: tuple[VerdictKind, ...] = ("supersedes", "conflicts")
 """The verdicts after which two facts do not hold at the same time."""
 COMPATIBLE: tuple[VerdictKind, ...] = ("complements", "temporary", "unrelated")
-"""The verdicts that let both facts hold."""
+"""The verdicts after which both facts hold."""
 Weight = float
-"""The weight of a statement, the greater the better."""
+"""How much a statement counts; a greater weight wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict about two facts, and its ruling; *preferred* is the fact that the model believes.
+    """A verdict about the facts *new* and *existing* (ids), and its ruling; about one fact if both are the same.
 
-    *refused* is the fact that a person rejected, *refused_at* when. *kind* is what the verdict would do while it waits
-    for review. One about a single fact retracts it.
+    *preferred* is the fact that the model believes. *refused* is the fact that a person rejected, at the time
+    *refused_at* in microseconds. *kind* is the effect of the verdict once it is accepted.
     """
 
     new: str
@@ -48,25 +48,29 @@ class Verdict:
 
     @property
     def is_retraction(self) -> bool:
-        """Whether a person retracted the fact, and did not undo that."""
+        """Whether a person retracted the fact and has not undone that."""
         return self.new == self.existing and self.ruling == "refused" and self.refused_at is not None
 
     @property
     def is_admission(self) -> bool:
-        """Whether a new fact waits for a person because of its worth, and not because of another fact."""
+        """Whether a new fact waits for a person to admit it, and not because it contradicts another fact."""
         return self.new == self.existing and self.ruling == "waiting"
 
     def retracts(self, statement: Statement) -> bool:
-        """Return whether *statement* is of the fact that this retracts, and had arrived by then."""
+        """Return whether this verdict is a retraction of the fact that *statement* states.
+
+        A statement that arrived after the retraction is not affected.
+        """
         is_about = self.is_retraction and self.new == statement.fact
         return is_about and self.refused_at is not None and statement.arrived_at <= self.refused_at
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A subject, a predicate and objects. *single_valued*: a subject has one object of this predicate at a time.
+    """The subject, predicate and objects of a fact.
 
-    That was *declared* by a person or the settings, else it is a guess.
+    *single_valued* says whether a subject has one object of this predicate at a time, such as LIVES_IN; None if
+    unknown. It was *declared* by a person or in the settings, otherwise it is a guess.
     """
 
     subject: str
@@ -78,9 +82,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The strength of one of the facts in a conflict: its weightiest statement, and when it was stated first and last.
+    """The strength of a fact in a conflict: its greatest weight, and the order of its first and its last statement.
 
-    These are the `Statement.order` of the two. The id of the fact breaks the last tie.
+    The orders are those of `Statement.order`. The id of the fact breaks ties.
     """
 
     fact: str
@@ -90,23 +94,27 @@ class Claim:
 
     @property
     def order(self) -> tuple[Weight, Order, str]:
-        """The key by which the claim stated last is the strongest of those with the same weight."""
+        """The key by which claims are compared: by weight, then by the last statement."""
         return (self.weight, self.last_stated, self.fact)
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictPolicy:
-    """The rules by which one of two facts wins, and a verdict takes effect or waits for a person."""
+    """The rules that decide which of two facts wins, and whether a verdict takes effect or waits for a person.
+
+    *auto_threshold* is the confidence from which a verdict takes effect by itself, *review_threshold* the one from
+    which it waits for review.
+    """
 
     strategy: ConflictStrategy = "trust"
     auto_threshold: float = 0.85
     review_threshold: float = 0.5
     withhold: bool = False
-    """Whether a fact in review is not believed until a person decides; else both are, and disputed."""
+    """Whether a fact in review is not believed until a person decides; else both facts are believed, as disputed."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Return the policy that *settings* ask for."""
+        """Return the policy that *settings* describe."""
         return cls(
             settings.conflict_strategy,
             settings.auto_threshold,
@@ -114,40 +122,39 @@ class ConflictPolicy:
             settings.disputes == "withhold",
         )
 
-    # What a verdict does
-
+    # The effect of a verdict
     def is_noted(self, confidence: float) -> bool:
-        """Return whether a verdict of that *confidence* is kept at all, if only to be reviewed."""
+        """Return whether a verdict with *confidence* is stored, at least for review."""
         return confidence >= self.review_threshold
 
     def takes_effect(self, confidence: float) -> bool:
-        """Return whether a verdict of that *confidence* takes effect without a person."""
+        """Return whether a verdict with *confidence* takes effect without a decision by a person."""
         return confidence >= self.auto_threshold
 
     def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
-        """Return the ruling of a verdict that was just found."""
+        """Return the ruling of a new verdict of *kind*: its effect, or "waiting" if *confidence* is too low."""
         return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
     def excludes(self, new: Relation, existing: Relation) -> bool:
-        """Return whether both cannot hold at once whatever the model says, as the predicate is declared single-valued.
+        """Return whether two facts exclude each other by their predicate, which is declared single-valued.
 
-        The later one then supersedes the other.
+        They have the same subject and different objects. The later fact then supersedes the other, whatever the model
+        says.
         """
         same = (new.subject, new.predicate) == (existing.subject, existing.predicate)
         return same and new.declared and bool(new.single_valued) and new.objects.isdisjoint(existing.objects)
 
     def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
-        """Return whether a verdict of that *kind* is one that ends or refutes a fact.
+        """Return whether a verdict of *kind* may end or refute one of the facts.
 
-        Of a predicate that is declared to have several values, one value does not supersede another.
+        If the predicate is declared to have several values at a time, one value does not supersede another.
         """
         is_plural = new.declared and new.single_valued is False and new.predicate == existing.predicate
         return kind in CONTRADICTIONS and not (kind == "supersedes" and is_plural)
 
-    # Who wins
-
+    # The winner of a conflict
     def weigh(self, statement: Statement | Fact) -> Weight:
-        """Return how much *statement* counts: one that counts less takes no time from a rival that counts more."""
+        """Return how much *statement* counts, by the strategy; it cannot shorten the period of a weightier rival."""
         match self.strategy:
             case "confidence":
                 return statement.confidence
@@ -157,16 +164,16 @@ class ConflictPolicy:
                 return 0.0
 
     def may_change(self, statement: Statement, target: Statement) -> bool:
-        """Return whether *statement* may correct or end what *target* says of the same fact."""
+        """Return whether *statement* may correct or end the period that *target* gives to the same fact."""
         return self.weigh(statement) >= self.weigh(target)
 
     def claim(self, fact: str, statements: Sequence[Statement]) -> Claim:
-        """Return the strength of *fact* by its *statements*."""
+        """Return the strength in conflicts of the fact with the id *fact*, computed from its *statements*."""
         orders = [statement.order for statement in statements]
         return Claim(fact, max(map(self.weigh, statements)), min(orders), max(orders))
 
     def beats(self, claim: Claim, rival: Claim, preferred: Collection[str | None]) -> bool:
-        """Return whether *claim* wins a conflict with *rival*, given which of the two the model *preferred*."""
+        """Return whether *claim* wins a conflict with *rival*; *preferred* are the facts that the model preferred."""
         match self.strategy:
             case "model" if (claim.fact in preferred) != (rival.fact in preferred):
                 return claim.fact in preferred
@@ -176,9 +183,10 @@ class ConflictPolicy:
                 return claim.order > rival.order
 
     def expect_winner(self, later: Fact, earlier: Fact, preferred: str | None) -> str | None:
-        """Return which of two facts would win, as far as that is known without all their statements.
+        """Return the id of the fact that would win a conflict, as far as known without all statements of both.
 
-        They are in the order in which they were first stated; *preferred* is the one that the model prefers.
+        *later* was first stated after *earlier*. *preferred* is the fact that the model prefers; the strategy "model"
+        returns it.
         """
         if self.strategy == "model":
             return preferred
@@ -191,16 +199,17 @@ StatementsByFact = Mapping[str, Sequence[Statement]]
 
 
 def to_ruling(kind: VerdictKind) -> Ruling:
-    """Return the ruling of a verdict of that *kind* that a person gives or accepts."""
+    """Return the ruling of a verdict of *kind* that takes effect: "supersedes", "conflicts" or else "both"."""
     if kind == "supersedes" or kind == "conflicts":  # noqa: PLR1714 - so narrows the type
         return kind
     return "both"
 
 
 def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:
-    """Return whether *verdict* waits for review again as what arrived at that time has the *stated* facts.
+    """Return whether a refused *verdict* waits for review again, since an episode states the refused fact again.
 
-    What had arrived before it was refused, and is read again, tells nothing new. A retraction never waits.
+    *stated* are the facts that the episode states, *arrived_at* is its time of arrival. An episode that arrived before
+    the refusal, and is read again, does not count. A retraction is never reopened.
     """
     if verdict.ruling != "refused" or verdict.is_retraction or verdict.refused not in stated:
         return False
@@ -210,10 +219,10 @@ def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> b
 def facts_in_review(
     verdicts: Collection[Verdict], by_fact: StatementsByFact, to_admit: Collection[str] = ()
 ) -> set[str]:
-    """Return the facts in review: they are disputed, or not believed until then, see `ConflictPolicy.withhold`.
+    """Return the facts in review: they are disputed, or not believed yet (see `ConflictPolicy.withhold`).
 
-    An unsure verdict makes that one of its facts wait that was first stated later, unless the other waits or was
-    refused itself. Those *to_admit* wait whatever the other.
+    If an unsure verdict links two facts, the one first stated later is in review, unless the other one is in review
+    itself or was refused. Facts in *to_admit* are always in review.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -225,12 +234,12 @@ def facts_in_review(
 
 
 def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
-    """Return the facts that wait for admission: they are not believed until then, whatever the policy."""
+    """Return the facts that wait for admission; they are not believed until a person decides, whatever the policy."""
     return {verdict.new for verdict in verdicts if verdict.is_admission}
 
 
 def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
-    """Return the fact about which a person decides: the one of the two that was first stated later."""
+    """Return the fact of *verdict* about which a person decides: the one that was first stated later."""
     return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
 
 
@@ -240,7 +249,7 @@ def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
 
 
 def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, set[str]]:
-    """Return, for each fact, those that verdicts with that *ruling* link it to."""
+    """Return the facts to which verdicts with *ruling* link each fact, by fact id."""
     rivals: defaultdict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
         if verdict.ruling == ruling:
@@ -250,4 +259,5 @@ def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, s
 
 
 def _first_stated(fact: str, by_fact: StatementsByFact) -> tuple[Order, str]:
+    """Return the order of the first statement of *fact*, with its id to break ties."""
     return min((statement.order, fact) for statement in by_fact[fact])

@@ -1,4 +1,4 @@
-"""Statements, and how those of one fact correct, refine and end each other.
+"""Statements of facts by episodes, and how statements of one fact correct, refine and end each other.
 
 "Since May", "until July" and "no, until June" are about one period of a fact; "again since 2024" is about another.
 """
@@ -14,19 +14,20 @@ from kg_memory.temporal.interval import HOUR, OPEN_END, OPEN_START, WIDTH, last_
 
 Order = tuple[int, int, str]
 Teller = Literal["subject", "other", "assistant"]
-"""The author of a statement: the subject of the fact, somebody else, or an assistant."""
+"""The author of a statement: the subject of the fact, another person, or an assistant."""
 Rank = tuple[int, int, bool, int, str, str]
 _CLOCK_CHANGE = HOUR
-"""A stretch may be this much shorter than on the calendar, where clocks go forward."""
+"""The time by which a period may be shorter than on the calendar, when clocks go forward."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An assertion, by the episode *id* at *stated_at*, that a fact holds in ``[valid_at, invalid_at)``.
+    """A statement by the episode *id*, of the time *stated_at*, that *fact* holds in ``[valid_at, invalid_at)``.
 
-    The episode arrived at *arrived_at*: of those of one time the one that arrived last was stated last. *precision* is
-    that of `valid_at`, *end_precision* that of `invalid_at`. One that *corrects* replaces earlier
-    statements about the same period, as far as it gives a start or an end.
+    Times are microseconds since the epoch. *arrived_at* is when the memory got the episode: of two episodes of the same
+    time, the one that arrived later was stated later. *precision* is that of `valid_at`, *end_precision* that of
+    `invalid_at`. A statement that *corrects* replaces the start or end of earlier statements about the same period,
+    whichever it gives.
     """
 
     fact: str
@@ -42,9 +43,9 @@ class Statement:
     arrived_at: int = 0
     teller: Teller = "other"
     end_stands: bool = False
-    """Whether the end was past when it was told: then no rival that began before it moves it."""
+    """Whether the end was already past when it was stated; then a rival that began earlier does not move it."""
     over_at: int = OPEN_END
-    """When a rival had begun that was told later: an undated statement was out of date when it was made."""
+    """When a rival began that was stated later, if that shows that this undated statement was out of date."""
 
     @property
     def order(self) -> Order:
@@ -53,61 +54,64 @@ class Statement:
 
     @property
     def rank(self) -> Rank:
-        """Its place in history: by its start, then by when it was made; the rest breaks ties."""
+        """The key by which statements are ordered by their start, then by when they were made."""
         return (self.begin, self.stated_at, not self.undated, self.arrived_at, self.id, self.fact)
 
     @property
     def undated(self) -> bool:
-        """Whether it gives no start."""
+        """Whether the statement gives no start."""
         return self.valid_at == OPEN_START
 
     @property
     def tells_start(self) -> bool:
-        """Whether it gives a start; the time when it was made is none, as it only was so then."""
+        """Whether the statement gives a start other than its own time, which only says that the fact held then."""
         return self.valid_at not in (OPEN_START, self.stated_at)
 
     @property
     def ends(self) -> bool:
-        """Whether it gives an end."""
+        """Whether the statement gives an end."""
         return self.invalid_at != OPEN_END
 
     @property
     def width(self) -> int:
-        """The length of the longest stretch in which it may have begun."""
+        """The longest period, in microseconds, in which the fact may have begun, by the precision of its start."""
         return WIDTH[self.precision]
 
     @property
     def end_width(self) -> int:
-        """The length of the longest stretch in which it may have ended."""
+        """The longest period, in microseconds, in which the fact may have ended, by the precision of its end."""
         return WIDTH[self.end_precision]
 
     @property
     def only_ends(self) -> bool:
-        """Whether it gives nothing but an end in the past ("no longer")."""
+        """Whether the statement gives only an end in the past, as in "no longer"."""
         return self.undated and self.invalid_at <= self.stated_at
 
     @property
     def begin(self) -> int:
-        """The start; for an undated statement, unless it only ends, when it was made, as it was so then."""
+        """The start in microseconds; for an undated statement the time when it was made, as the fact held then."""
         return min(self.stated_at, self.over_at) if self.undated and not self.only_ends else self.valid_at
 
     @property
     def earliest(self) -> int:
-        """The first instant at which it may have begun."""
+        """The first instant at which the fact may have begun, in microseconds."""
         return OPEN_START if self.precision == "by" else self.begin
 
     @property
     def latest(self) -> int:
-        """The last instant at which it may have begun."""
+        """The last instant at which the fact may have begun, in microseconds."""
         return last_instant(self.begin, self.precision)
 
 
 MayChange = Callable[[Statement, Statement], bool]
-"""Whether the first statement may correct or end what the second says of the same fact."""
+"""Function that returns whether its first statement may correct or end its second, about the same fact."""
 
 
 def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Return the statements of one fact without those that were corrected, with the finest starts and the ends."""
+    """Return *statements*, all about one fact, with corrections applied, starts refined and ends added.
+
+    Corrected and redundant statements are left out. *may_change* says which statement may change which.
+    """
     current = _apply_corrections(statements, may_change)
     current = [_refine(statement, current) if statement.width else statement for statement in current]
     ending = [statement for statement in current if statement.ends]
@@ -116,10 +120,11 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
 
 
 def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Return the statements of one fact, earliest first, where corrections have replaced what they correct.
+    """Return the statements of one fact in the order in which they were made, with corrections applied.
 
-    A correction gives a start or an end, and leaves the other as it was. After one, any statement with another date
-    for the same period is a correction too: which of two was marked as one depends on which arrived first.
+    A correction gives a start or an end, and leaves the other unchanged. After a correction, any later statement with a
+    different date for the same period is a correction too, because the order of arrival decides which one was marked as
+    such.
     """
     current: list[Statement] = []
     for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):
@@ -133,12 +138,15 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
 
 
 def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *statement* with the finest start that another one of the same fact gives it."""
+    """Return *statement* with the most exact start that another of *statements* gives within its own start.
+
+    For example, "since 2024" becomes May 2024 by "since May 2024".
+    """
     last = min(statement.latest - _CLOCK_CHANGE, statement.invalid_at)
     finer = [
         (-source.width, source.order, source.valid_at, source.precision)
         for source in statements
-        if source.valid_at != source.stated_at  # a statement about the present gives no start
+        if source.valid_at != source.stated_at  # the time of a statement is not a start
         and source.width < statement.width
         and statement.valid_at <= source.valid_at < last
     ]
@@ -149,7 +157,7 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
 
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
-    """Return *statement* with the first end that it or one of *ending* gives it."""
+    """Return *statement* with the earliest end that it or one of *ending*, statements with an end, gives it."""
     ends = [
         source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
     ]
@@ -159,9 +167,11 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
-    """Return whether *statement* only ends, and another gives a start before that end, or an earlier end.
+    """Return whether *statement* adds nothing to the other *statements*.
 
-    Or it says without dates what held then by another, whose end stands: it is no return after a rival.
+    A statement that only ends adds nothing if another one starts before that end, or ends earlier. An undated statement
+    adds nothing if its time lies in the period of another one whose end was stated as past: it is not a return to the
+    state.
     """
     if statement.only_ends:
         return any(_says_more(source, statement, may_change) for source in statements)
@@ -169,6 +179,10 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
 
 
 def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
+    """Return whether the period of *source* covers the time of the undated *statement*.
+
+    The end of *source* must have been stated as past.
+    """
     if not source.end_stands or source.only_ends or not may_change(source, statement):
         return False
     is_before = not source.undated or source.order < statement.order
@@ -176,36 +190,37 @@ def _covers(source: Statement, statement: Statement, may_change: MayChange) -> b
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
+    """Return whether *source* starts before the end that *ending* gives, or gives an earlier end."""
     if not source.only_ends:
         return source.begin <= ending.invalid_at
     return source.invalid_at < ending.invalid_at and may_change(source, ending)
 
 
 def _may_end(source: Statement, statement: Statement) -> bool:
-    """Return whether the end that *source* gives is that of the period that *statement* is about."""
+    """Return whether the end that *source* gives applies to the period of *statement*."""
     if statement.ends and not source.undated and source.valid_at != statement.valid_at:
-        return False  # two periods, with dates of their own
+        return False  # they are about two periods
     is_past = source.invalid_at <= statement.stated_at and source.stated_at < statement.stated_at
     if is_past and (statement.ends or not statement.corrects):
-        return False  # stated to hold when that end was known and past
+        return False  # the fact was stated after this end, so it held again
     return source.invalid_at > statement.begin or (statement.undated and source.only_ends)
 
 
 def _disputes(statement: Statement, earlier: Statement) -> bool:
-    """Return whether *statement* gives a start, or an end, that contradicts the one that *earlier* gives."""
+    """Return whether *statement* gives a start or end that contradicts the one that the *earlier* statement gives."""
     if earlier.order >= statement.order:
         return False
     if statement.undated:
         apart = abs(statement.invalid_at - earlier.invalid_at)
         return earlier.ends and apart > max(statement.end_width, earlier.end_width)
-    # A statement about the present gives no start.
+    # The time of a statement is not a start.
     if earlier.undated or statement.ends or statement.valid_at == statement.stated_at:
         return False
     return statement.latest < earlier.earliest or earlier.latest < statement.earliest
 
 
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
-    """Return what *correction* leaves of the *current* statements, and itself."""
+    """Return the *current* statements as *correction* leaves them, followed by *correction*."""
     everything = [*current, correction]
     *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
     corrected = [
@@ -220,13 +235,13 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
     remaining += [remainder for remainder in remainders if remainder is not None]
     earlier_ends = [statement.stated_at for statement in corrected if statement.only_ends]
     if correction.only_ends and earlier_ends:
-        # It was known from then on that it was over: back-date the correction, so later restatements survive it.
+        # The end was known since then. Back-date the correction, so that later statements of the fact survive it.
         correction = replace(correction, stated_at=max(correction.invalid_at, min(earlier_ends)))
     return [*remaining, correction]
 
 
 def _subtract(statement: Statement, correction: Statement) -> Statement | None:
-    """Return what is left of *statement*: its start, or its end, where *correction* gives the other."""
+    """Return the part of *statement* that *correction* leaves, its start or its end; None if nothing is left."""
     if correction.undated:
         if not statement.ends:
             return statement
@@ -240,7 +255,10 @@ def _subtract(statement: Statement, correction: Statement) -> Statement | None:
 
 
 def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:
-    """Return whether both overlap, and, where one only ends, nothing began anew between the two ends."""
+    """Return whether both statements are about the same period: they overlap, and nothing began between their ends.
+
+    *statements* are all statements of the fact. Only if one of both only ends, they are searched for a new beginning.
+    """
     first, last = sorted((one, another), key=lambda statement: statement.invalid_at)
     if not (one.begin < another.invalid_at and another.begin < one.invalid_at):
         return False
@@ -250,5 +268,6 @@ def _share_period(one: Statement, another: Statement, statements: Iterable[State
 
 
 def _begins_between(statement: Statement, first: Statement, last: Statement) -> bool:
+    """Return whether *statement* begins a new period between the ends of *first* and *last*."""
     between = first.invalid_at <= statement.begin < last.invalid_at
     return between and not statement.only_ends and not _may_end(first, statement)

@@ -1,7 +1,7 @@
-"""When each fact holds, computed from all statements and verdicts.
+"""Compute when each fact holds, from all statements and verdicts.
 
-Statements never change. The periods in which a fact holds are computed anew from all of them, so their order of arrival
-cannot matter.
+Statements never change. All periods are computed again from all statements, so the order in which episodes arrive does
+not matter.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ T = TypeVar("T")
 _Rivals = Mapping[str, Collection[str]]
 _DEFAULT_POLICY = ConflictPolicy()
 _LESS = 1e-6
-"""The trust that an assistant lacks: too little to matter but between equals."""
+"""The trust that statements of assistants lose where people speak of themselves: it only decides between equals."""
 _OUT_OF_DATE = WIDTH["season"]
-"""The age of a start, told later, up to which it corrects what was so when it was said; an older one is history."""
+"""The most time by which a start, stated later, may precede an undated statement and still correct it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A stretch ``[valid_at, invalid_at)`` in which a fact holds; *stated_at* is when that was last stated.
+    """A period ``[valid_at, invalid_at)`` in which a fact holds, last stated at *stated_at*; in microseconds.
 
-    *known_from* is since when it is known to have held: later than `valid_at` where the start is not known.
+    *known_from* is the earliest time at which the fact is known to hold, later than *valid_at* if its start is unknown.
     """
 
     valid_at: int
@@ -45,9 +45,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The periods of a fact, earliest first; one that *waits* for review would hold then, but is not believed yet.
+    """The periods in which a fact holds, earliest first.
 
-    One that is *disputed* is in review and believed meanwhile.
+    A fact that *waits* for review is not believed yet: the periods are those in which it would hold. A fact that is
+    *disputed* is in review and believed in the meantime.
     """
 
     periods: tuple[Period, ...] = ()
@@ -58,11 +59,11 @@ class Truth:
 def truths(
     statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = _DEFAULT_POLICY
 ) -> dict[str, Truth]:
-    """Return when each fact holds, by the *statements* of all facts and the *verdicts* between these.
+    """Return when each fact holds, by fact id, computed from all *statements* and the *verdicts* between facts.
 
-    A fact that waits for review, was refused or lost a conflict does not affect others. A statement that the *policy*
-    weighs less takes nothing from one that it weighs more: it holds in the time that is left. Of a fact that a person
-    retracted only what arrived later counts.
+    A fact that waits for review, was refused or lost a conflict does not affect other facts. A statement of less weight
+    (see `ConflictPolicy.weigh`) does not shorten the period of a weightier one: it holds in the remaining time. For a
+    fact that a person retracted, only statements that arrived later count.
     """
     by_fact: dict[str, list[Statement]] = defaultdict(list)
     retractions = {verdict.new: verdict for verdict in verdicts if verdict.is_retraction}
@@ -82,7 +83,7 @@ def truths(
     superseding = rivals_by(verdicts, "supersedes")
     periods = _place_periods(believed, reconciled, superseding, policy)
     result = {fact: Truth(tuple(periods.get(fact, ())), disputed=fact in in_review) for fact in by_fact}
-    # Accepted, a fact that conflicts would win or not hold at all; only one that supersedes would be cut.
+    # If accepted, a conflicting fact wins or does not hold at all; only a superseding fact shortens periods.
     proposing = rivals_by([verdict for verdict in verdicts if verdict.kind == "supersedes"], "waiting")
     for fact in waiting:
         rivals: dict[str, Collection[str]] = {fact: (proposing[fact] | superseding[fact]) & believed}
@@ -93,11 +94,12 @@ def truths(
 
 
 def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
+    """Return whether *verdict* links two different facts that both have statements."""
     return verdict.new in by_fact and verdict.existing in by_fact and verdict.new != verdict.existing
 
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
-    """Return the statements with less trust in those of assistants, where people say otherwise of themselves."""
+    """Return the statements by fact, with less trust in assistants where a person states something about themselves."""
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
     result = dict(by_fact)
@@ -113,7 +115,10 @@ def _settle_conflicts(
     verdicts: Sequence[Verdict],
     policy: ConflictPolicy,
 ) -> set[str]:
-    """Return those of *facts* that lose no conflict to a fact that stands itself."""
+    """Return those of *facts* that stand: they lose no conflict to another fact that stands.
+
+    *by_fact* are the statements of each fact.
+    """
     against = rivals_by(verdicts, "conflicts")
     claims = {fact: policy.claim(fact, by_fact[fact]) for fact in facts}
     preferred: defaultdict[frozenset[str], set[str | None]] = defaultdict(set)
@@ -129,7 +134,8 @@ def _settle_conflicts(
     remaining, standing = set(facts), set[str]()
     while remaining:
         unbeaten = {fact for fact in remaining if not loses(fact, remaining)}
-        unbeaten = unbeaten or {max(remaining, key=lambda fact: claims[fact].order)}  # they beat each other in a circle
+        # If the facts beat each other in a circle, the strongest stands.
+        unbeaten = unbeaten or {max(remaining, key=lambda fact: claims[fact].order)}
         standing |= unbeaten
         remaining -= unbeaten.union(*(against[fact] for fact in unbeaten))
     return standing
@@ -138,7 +144,10 @@ def _settle_conflicts(
 def _place_periods(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], rivals: _Rivals, policy: ConflictPolicy
 ) -> dict[str, list[Period]]:
-    """Return the periods of *facts*: first those of the weightiest statements, then others in the time that is left."""
+    """Return the periods of *facts*, placed by weight: weightier statements first, others in the time that is left.
+
+    *by_fact* are reconciled statements, and *rivals* the facts that cannot hold at the same time as each fact.
+    """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
     for fact in facts:
@@ -160,26 +169,30 @@ def _place_periods(
 
 
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
+    """Yield the items that *by_fact* has for each of *facts*, one after another."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
 
 
 def _first_rank(statements: Iterable[Statement]) -> Rank:
+    """Return the rank of the statement that begins first."""
     return min(statement.rank for statement in statements)
 
 
 def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:
+    """Return the *statements* that have this *weight* by the *policy*."""
     return [statement for statement in statements if policy.weigh(statement) == weight]
 
 
 def _place(
     statement: Statement, own: Iterable[Statement], against: Sequence[Statement], policy: ConflictPolicy
 ) -> Statement:
-    """Return *statement* with its start moved behind what rivals tell more exactly, if there is time left.
+    """Return *statement* with its start moved behind more exact dates of rivals, if some of its period is left.
 
-    A start that was not told gives way to an end that was: "I live in Oslo", and later "I left Rome in June": she lives
-    in Oslo since then. It gives way to a start told later, too: "I live in Oslo", and later "I moved to Bergen last
-    week": Oslo was over by then. A coarse start is behind finer ones that were stated before: "I moved to Oslo in
-    2019", said in December, after "I moved to Paris in March": it was later in 2019.
+    *own* are all statements of the fact, *against* those of its rivals. A start that was not stated gives way to a
+    stated end: "I live in Oslo" and later "I left Rome in June" mean Oslo since June. It also gives way to a start that
+    was stated later: "I live in Oslo" and later "I moved to Bergen last week" mean that Oslo ended last week. A vague
+    start comes after more exact starts that were stated before: "I moved to Oslo in 2019", stated in December after "I
+    moved to Paris in March", means later in 2019.
     """
     if statement.only_ends:
         return statement
@@ -210,9 +223,9 @@ def _place(
 def _find_correction(
     statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
 ) -> Statement | None:
-    """Return the rival's start, told later, by which *statement*, which is undated, was out of date when it was made.
+    """Return the rival start, stated later, by which the undated *statement* was out of date when it was made, or None.
 
-    Only the last start before it counts: what a rival of that had begun earlier was over anyway.
+    *own* are all statements of the fact, *against* those of its rivals. Only the last start before *statement* counts.
     """
     begun = (one for one in (*own, *against) if not one.undated and one.begin <= statement.begin)
     last = max((one for one in begun if policy.may_change(one, statement)), key=lambda one: one.rank, default=None)
@@ -223,7 +236,10 @@ def _find_correction(
 
 
 def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
-    """Return *statement*, which tells no start, as beginning at the told end of a rival that reaches beyond it."""
+    """Return *statement*, which gives no start, moved to begin at the stated end of a rival that covers its time.
+
+    For example, "I left Rome in June" moves "I live in Oslo", stated in May, to June.
+    """
     ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
     moved = statement
     for rival in sorted(ends, key=lambda rival: (rival.invalid_at, rival.end_width)):
@@ -233,11 +249,12 @@ def _behind_ends(statement: Statement, against: Iterable[Statement], policy: Con
 
 
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
-    """Yield when a fact holds by its *own* statements and those *against* it, all of one weight.
+    """Yield the periods of a fact, from its *own* statements and those of its rivals *against*, all of one weight.
 
     A statement holds until its end or until a rival begins, whichever is first; but an end that was past when it was
-    told stands. Of two that begin together the one stated later holds. An undated one has an unknown start where
-    nothing came before it, else it began by the time when it was stated; one that only ends held before all others.
+    stated is kept. Of two statements that begin at the same time, the one stated later holds. An undated statement has
+    an unknown start if nothing came before it; otherwise it began by the time when it was stated. A statement that only
+    ends held before all others. *first* is the rank of the first statement.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
@@ -264,27 +281,30 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
 
 
 def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
-    """Return the key by which ends follow each other; of two that are the same, that told later has the time before."""
+    """Return the key by which ends are ordered; of two equal ends, the one stated later comes first."""
     return (statement.invalid_at, statement.only_ends, -statement.stated_at, -statement.arrived_at, statement.fact)
 
 
 def _start_precision(statement: Statement) -> Precision:
-    """Return how exactly the start is known: of an undated statement, that it had begun when it was made."""
+    """Return the precision of the start of *statement*; "by" if it is undated, as it had begun by its own time."""
     return "by" if statement.undated and not statement.only_ends else statement.precision
 
 
 def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
-    """Return the key by which dates of one time are ordered: the one that is known best first."""
+    """Return a sort key for dates with the same time: the most exact *precision* first."""
     return (precision == "by", WIDTH[precision], precision)
 
 
 def _cut_order(period: Period) -> tuple[Any, ...]:
-    """Return the key by which periods cut others: the earliest first, and of one time the one that is known best."""
+    """Return the key by which periods cut others: earliest first, and of several at one time the most exact first."""
     return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
-    """Return what weightier periods, *taken* in order, leave of *period*: it begins after them or ends at them."""
+    """Return the part of *period* that weightier periods leave: it begins after them or ends where they begin.
+
+    *taken* are the weightier periods in the order of `_cut_order`. Return None if nothing is left.
+    """
     for weightier in taken:
         begin = period.known_from
         if weightier.known_from <= begin < weightier.invalid_at:
@@ -296,7 +316,7 @@ def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
 
 
 def _join(periods: Iterable[Period]) -> list[Period]:
-    """Return the *periods* of one fact in order, those that overlap or touch joined."""
+    """Return the *periods* of one fact in order, with periods that overlap or touch merged."""
     joined: list[Period] = []
     for period in sorted(periods, key=lambda one: (one.valid_at, one.known_from, _vagueness(one.precision))):
         if joined and period.valid_at <= joined[-1].invalid_at:
@@ -307,6 +327,7 @@ def _join(periods: Iterable[Period]) -> list[Period]:
 
 
 def _merge(first: Period, second: Period) -> Period:
+    """Return one period that covers *first* and *second*, which overlap or touch."""
     end = min(first, second, key=lambda period: (-period.invalid_at, _vagueness(period.end_precision)))
     return replace(
         first,
