@@ -1,7 +1,7 @@
-"""Step 1, detect: find the communities of the entities by the facts that hold now (Zep 2.3), and those above them.
+"""Step 1, detect: find the communities of entities from the facts that hold now, and the communities above them.
 
-What the step reads never enters the state: the links of 100,000 entities and 500,000 facts would make a checkpoint of
-sixty megabytes.
+The graph that this step reads is never stored in the state: a checkpoint with the links of 100,000 entities and 500,000
+facts would take 60 MB.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from kg_memory.text.identity import community_id
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 PAGE = 2_000
-"""Internal ids that one query covers (C35); decoding a larger answer would block an event loop."""
+"""The number of internal node ids that one query covers. Decoding a larger answer would block an event loop."""
 ROUNDS = 50
 """The most rounds of label propagation."""
 SMALLEST = 2
 """The fewest members of a community."""
 FEW = 50
-"""At most this many communities need no level above them."""
+"""At most this many communities are not grouped into a higher level."""
 
 Neighbours = dict[int, dict[int, int]]
-"""The number of links of each node with each of its neighbours."""
+"""The number of links of each node to each of its neighbours; nodes are indexes in `Links.entities`."""
 Level = list[list[int]]
-"""The communities of one level: their members, or the places of their parts in the level below."""
+"""The communities of one level: the indexes of their members in `Links.entities`, or of communities one level below."""
 
 
 class Links(NamedTuple):
-    """The graph of a namespace as far as communities need it.
+    """The part of a namespace's graph that communities are found from.
 
-    `entities` are ids, the oldest first; `facts` has for each current fact the places of its entities among them.
-    `stored` is the community of each entity that has one, and `wholes` the community that each community is part of.
+    `entities` are ids, the oldest first. `facts` maps each current fact to the indexes of its entities in `entities`.
+    `stored` maps entities to their stored communities, and `wholes` maps communities to the higher ones they belong to.
     """
 
     entities: list[str]
@@ -51,10 +51,13 @@ class Links(NamedTuple):
 
 
 def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Load the graph, find its communities, and list the entities that are stored in another one."""
+    """Load the graph, find its communities, and list the entities whose stored community is another one.
+
+    Input: `namespace`, `full`. Output: `groups`, `strayed`, `drift` and counts. Nothing is written.
+    """
     links = yield from load_links()
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
-    tries = state.get("tries") or 0  # a run that another refresh overtook comes here again, and counts on
+    tries = state.get("tries") or 0  # the step runs again if another refresh saved first
     full = bool(state.get("full"))
     groups: list[Group] = yield from work(lambda: find_communities(namespace, links, full=full))
     update = _compare_memberships(links, groups)
@@ -62,6 +65,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[Group]) -> Update:
+    """Return the state keys for the detected communities *groups*, compared with the stored ones in *links*."""
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
     strayed: list[Membership] = [
@@ -79,9 +83,9 @@ def _compare_memberships(links: Links, groups: list[Group]) -> Update:
 
 
 def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | None:
-    """Return the share of the entities whose stored community is not the detected one, ``None`` if none is stored.
+    """Return the share of entities whose stored community is not the detected one, 0 to 1; None if none is stored.
 
-    An entity that only one of the two mappings has counts as well (Zep 2.3).
+    Both arguments map entities to communities. An entity that only one of them has counts as moved.
     """
     if not stored:
         return None
@@ -90,11 +94,11 @@ def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | Non
     return round(moved / len(entities), 6)
 
 
-# Loading.
+# Loading
 
 
 def load_links() -> Flow[Links]:
-    """Return all entities and current facts of a namespace, read page by page."""
+    """Return all entities and current facts of the namespace, read page by page."""
     instant = yield from now()
     stored: dict[str, str] = {}
     ends: dict[str, tuple[str, ...]] = defaultdict(tuple)
@@ -107,11 +111,11 @@ def load_links() -> Flow[Links]:
         new = [entity for entity in (row["subject"], row["object"]) if entity not in ends[row["id"]]]
         ends[row["id"]] = (*ends[row["id"]], *new)
 
-    # Memberships come first: all that joined their entities is there by then.
+    # Read memberships first, so that the facts that led to them are found below.
     yield from _read_pages(cypher.LAST_ENTITY, cypher.MEMBERSHIPS, add_membership)
     wholes = {row["part"]: row["whole"] for row in (yield from read(cypher.WHOLES))}
     yield from _read_pages(cypher.LAST_FACT, cypher.FACTS, add_fact, now=instant)
-    # Entities come last: those of all the facts that were read are there by then.
+    # Read entities last, so that the entities of all facts that were read are found.
     yield from _read_pages(
         cypher.LAST_ENTITY, cypher.ENTITIES, lambda row: created.append((row["created_at"], row["id"]))
     )
@@ -119,24 +123,27 @@ def load_links() -> Flow[Links]:
     place_of = {id_: place for place, id_ in enumerate(entities)}
     facts = {}
     for fact, members in ends.items():
-        # An entity that was deleted meanwhile has no place.
+        # An entity that was deleted in the meantime has no index.
         facts[fact] = tuple(sorted(place_of[entity] for entity in members if entity in place_of))
     return Links(entities, facts, stored, wholes)
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Call *take* with every row of all pages."""
+    """Call *take* with each row of the query *page*, which is run for one range of internal ids after another.
+
+    The query *last* returns the highest id.
+    """
     rows = yield from read(last)
     for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
         for row in (yield from read(page, **ids, **params)):
             take(row)
 
 
-# Groups.
+# Groups
 
 
 class _Part(NamedTuple):
-    """A group, the place of its oldest entity, and how many entities it has."""
+    """A detected community, the index of its oldest entity, and its number of entities."""
 
     group: Group
     oldest: int
@@ -144,12 +151,12 @@ class _Part(NamedTuple):
 
 
 def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[Group]:
-    """Return the communities of *links*, and those above them, level by level.
+    """Return the communities in *links*, and the communities above them, level by level.
 
-    They start from the stored communities, so that few change; *full* starts from the links alone. A community has an
-    id by its oldest member, and so keeps it as others join. A link between members of two communities is a link between
-    the two. No level follows one of `FEW` communities or fewer, and none has a single community; each has at most half
-    as many as the one below.
+    Detection starts from the stored communities, so that few entities move; with *full* it starts from scratch. A
+    community has its id from its oldest member, so it keeps the id as others join. A link between members of two
+    communities links these communities, from which the next level is found. Levels end at `FEW` communities or fewer; a
+    level of one community is dropped. Each level has at most half as many communities as the one below.
     """
     stored, wholes = ({}, {}) if full else (links.stored, links.wholes)
     joined: Collection[Sequence[int]] = links.facts.values()
@@ -168,14 +175,20 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 
 
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
-    """Return the *links* between the communities of a *level*: those of their members."""
+    """Return the links between the communities of *level*, as indexes of communities, from the *links* between nodes.
+
+    A link inside one community is left out.
+    """
     place_of = {member: place for place, members in enumerate(level) for member in members}
     connected = ({place_of[node] for node in link if node in place_of} for link in links)
     return [tuple(places) for places in connected if len(places) > 1]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return the communities of entities; the members that share most facts inside come first."""
+    """Return *communities*, lists of entity indexes, as groups; in each the members with most facts come first.
+
+    Only facts whose entities are all in the group count.
+    """
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
     shares: Counter[int] = Counter()
@@ -199,7 +212,10 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
 
 
 def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: Sequence[int]) -> _Part:
-    """Return the community of those communities *below* that stand at *places*, the largest of them first."""
+    """Return the higher community that consists of the communities in *below* at the indexes *places*.
+
+    Its members are their ids, the largest community first.
+    """
     parts = sorted((below[place] for place in places), key=lambda part: (-part.size, part.oldest))
     oldest = min(part.oldest for part in parts)
     level = parts[0].group["level"] + 1
@@ -214,22 +230,23 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return a digest of a community's members and the facts among them; it changes when they do (C38).
+    """Return a digest of the members of a community and the facts among them, which changes if they do.
 
-    A community of communities has the fingerprints of its parts in place of facts.
+    For a community of communities, the fingerprints of its parts take the place of facts.
     """
     text = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-# Label propagation: nodes that share many links end with the same label.
+# Label propagation: nodes that share many links get the same label
 
 
 def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> Level:
-    """Return the communities of the nodes of *links*, each in ascending order, by their first members (Zep 2.3).
+    """Return the communities of the nodes in *links* by label propagation, as sorted lists of nodes.
 
-    A link joins any two of its ends; a link of a node with itself counts nothing. The order of links has no effect.
-    With the communities *before*, few nodes move, and none if the links are the same. O(links x rounds).
+    A link connects all nodes that it lists; a link of a node to itself is ignored. The order of links does not matter.
+    *before* maps nodes to their former communities; with it few nodes move, and none if the links are the same. Takes
+    O(links * rounds).
     """
     near = _neighbours(links)
     labels = _labels_from(near, before) if before else _labels(near)
@@ -243,7 +260,10 @@ def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | N
 
 
 def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int]:
-    """Return all nodes with the label of *first* that links connect to it; a label may have spread to two places."""
+    """Return the nodes with the label of *first* that are connected to it.
+
+    A label may have spread to two places that are not connected.
+    """
     members = {first}
     open_ = [first]
     while open_:
@@ -254,6 +274,7 @@ def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int
 
 
 def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
+    """Return the number of *links* between each node and each of its neighbours."""
     near: Neighbours = defaultdict(lambda: defaultdict(int))
     for link in links:
         for one, two in combinations(sorted(set(link)), 2):
@@ -263,19 +284,22 @@ def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
 
 
 def _labels(near: Neighbours) -> dict[int, int]:
-    """Give each node the label that weighs most among its neighbours, the smallest of several, until none changes.
+    """Return a label for each node, by repeatedly giving it the label that most of its neighbours' links have.
 
-    All labels change at once only in the first round, so that no label runs through the whole graph while every other
-    stands alone: planted groups of 40 are found again with a mutual information of 0.96 in place of 0.80. Then they
-    change one after the other, the smallest node first. So each change joins more links within labels, or as many
-    under a smaller label, and the rounds end; labels that all change at once could swap for ever.
+    Of equal labels, the smallest is taken. All labels change at once in the first round only; this prevents a label
+    from spreading through the whole graph while all other nodes are alone (planted groups of 40 are found with a mutual
+    information of 0.96 instead of 0.80). After that, labels change one at a time, the smallest node first, so that the
+    rounds end; labels that all change at once could swap forever.
     """
     alone = {node: node for node in near}
     return _spread(near, {node: _heaviest(near[node], alone) for node in near}, ROUNDS - 1)
 
 
 def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
-    """Return the labels that the communities *before* end with; a node moves only where another label weighs more."""
+    """Return a label for each node, starting from the communities *before* (node -> community).
+
+    A node moves only if another label has more links to it. *near* are the numbers of links between nodes.
+    """
     first: dict[Hashable, int] = {}
     for node in sorted(before):
         first.setdefault(before[node], node)
@@ -284,7 +308,10 @@ def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, 
 
 
 def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
-    """Change *labels* one by one until none changes; with *stay*, a node keeps its label if none weighs more."""
+    """Change *labels* one at a time until none changes, for at most *rounds* rounds, and return them.
+
+    With *stay*, a node keeps its label unless another one weighs more.
+    """
     order = sorted(near)
     due = set(order)
     for _ in range(rounds):
@@ -301,6 +328,10 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
+    """Return the label that most links of a node have; of several such labels *own*, or else the smallest.
+
+    *near* maps the neighbours of the node to numbers of links.
+    """
     weights: dict[int, int] = defaultdict(int)
     for node, links in near.items():
         weights[labels[node]] += links

@@ -1,4 +1,4 @@
-"""The communities graph: `detect -> compare -> summarise -> save`."""
+"""The LangGraph graph that refreshes communities: `detect -> compare -> summarise -> save`."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from kg_memory.settings import Settings
 from kg_memory.text import tokenise
 
 TRIES = 5
-"""The most attempts to save while others save too; the next attempt finds their communities unchanged."""
+"""The most attempts to save while other refreshes save too. A later attempt finds their communities unchanged."""
 
 
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[CommunitiesState, CommunitiesContext, CommunitiesInput, CommunitiesState]:
-    """Return the graph, to be compiled; its nodes run sync and async."""
+    """Return the communities graph, not yet compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
         graph.add_node(step.__name__, make_node(step, driver, settings, metered=True))
@@ -49,15 +49,21 @@ def build(
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
+    """Return "summarise" if communities changed, else "unchanged", which ends the run."""
     return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
 def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
+    """Return "again" if another refresh saved first, else "done"."""
     return "again" if state["tries"] else "done"
 
 
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 2: keep only the groups to summarise, those whose members or facts changed (C38), or all if asked."""
+    """Step 2, compare: select the communities whose members or facts changed, or all with `full`.
+
+    Input: `groups`. Output: the changed `groups`, `removed` (ids of stored communities that are gone) and the
+    `revision` of the stored communities. Nothing is written.
+    """
     rows = yield from read(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
     groups = state["groups"]
@@ -74,9 +80,10 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
 
 
 def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 4: write all that changed in one query, unless another run wrote communities since they were compared.
+    """Step 4, save: write all changes in one query, unless another refresh has saved since step 2.
 
-    Then nothing is written, and `tries` counts it. Errors: `DatabaseUnavailable` after the last try.
+    In that case nothing is written, and `tries` is raised, so that the graph starts again at `detect`. Errors:
+    `DatabaseUnavailable` after `TRIES` attempts.
     """
     summaries = state["summaries"]
     vectors = yield from embed([summary["name"] for summary in summaries])
@@ -97,6 +104,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
 
 
 def _row(group: Group, summary: Summary, vector: Vector) -> Row:
+    """Return a community as the save query stores it, with its search terms and the *vector* of its name."""
     terms = tokenise.count_terms(summary["summary"]) + tokenise.count_terms(summary["name"], NAME_WEIGHT)
     lowest = group["level"] == 0
     return {

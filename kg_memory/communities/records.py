@@ -1,4 +1,4 @@
-"""The state of a refresh, small and JSON-plain, when one is due, and the communities as users get them."""
+"""The state of a refresh of communities as JSON, when a refresh is due, and communities as users get them."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 log = logging.getLogger("kg_memory.communities")
 
 Row = dict[str, Any]
-"""A row of a query, or JSON in the state."""
+"""A row of a query, or an object in JSON."""
 Update = dict[str, Any]
 """The keys of the state that a step sets."""
 
 
 class CommunitiesInput(TypedDict, total=False):
-    """Whose communities are refreshed."""
+    """The input of the communities graph: whose communities are refreshed, and how."""
 
-    namespace: Annotated[str, describe_key("Whose memory it is.", DEFAULT_NAMESPACE)]
-    full: Annotated[bool, describe_key("Find and summarise all as if there were none.", False)]
+    namespace: Annotated[str, describe_key("The namespace whose communities are refreshed.", DEFAULT_NAMESPACE)]
+    full: Annotated[bool, describe_key("Find and summarise all communities from scratch.", False)]
 
 
 class CommunitiesContext(RunConfig):
-    """The settings of this run, where they differ from those of the memory."""
+    """Settings that differ from those of the memory for this run."""
 
     max_community_bytes: int = setting_field(
-        "max_community_bytes", "How much one question tells of communities, in bytes.", "summarise", ge=1
+        "max_community_bytes", "The most bytes about communities in one question.", "summarise", ge=1
     )
 
 
 class Group(TypedDict):
-    """A community as detected: the ids of its members, those with most facts in it first.
+    """A detected community: the ids of its members, those with most facts in it first.
 
-    The `fingerprint` is of its members and the facts among them. The members of a `level` above 0 are communities of
-    the level below, the largest first.
+    The `fingerprint` is a digest of its members and the facts among them. Above `level` 0, the members are communities
+    of the level below, the largest first.
     """
 
     id: str
@@ -60,14 +60,14 @@ class Group(TypedDict):
 
 
 class Membership(TypedDict):
-    """An entity stored as a member of a community."""
+    """An entity that is stored as a member of a community; both are ids."""
 
     community: str
     entity: str
 
 
 class Summary(TypedDict):
-    """The name and summary of a community; without a `fingerprint` the next refresh summarises it again."""
+    """The name and summary of a community. If the `fingerprint` is empty, the next refresh summarises it again."""
 
     id: str
     name: str
@@ -76,13 +76,14 @@ class Summary(TypedDict):
 
 
 class CommunitiesState(CommunitiesInput, total=False):
-    """The input, and the results of each step.
+    """The state of the communities graph: the input, and the results of each step.
 
-    `communities` counts them, `levels` their levels. `groups` are those detected, then those of them that changed;
-    `removed` are the ids of stored communities that are gone, `unchanged` counts the others. `strayed` lists the
-    entities stored in another community than the detected one, and `drift` is their share of all. `revision` counts the
-    writes of the stored communities, `summaries` are the new ones. `questions` counts those to the model, `tries`
-    attempts to save, and `steps` has a dumped `kg_memory.models.operations.StepUsage` for each step.
+    Set by detect: `communities` and `levels`, the numbers of both; `groups`, the detected communities; `strayed`, the
+    entities stored in another community than the detected one; and `drift`, their share of all entities. Set by
+    compare: `groups`, now only those that changed; `unchanged`, the number of the others; `removed`, the ids of stored
+    communities that are gone; and `revision`, the number of writes of communities so far. Set by summarise: `summaries`
+    of the changed groups. `questions` counts questions to the model, `tries` failed attempts to save, and `steps` has a
+    dumped `kg_memory.models.operations.StepUsage` for each step.
     """
 
     communities: int
@@ -100,7 +101,7 @@ class CommunitiesState(CommunitiesInput, total=False):
 
 
 def read_refresh(state: Row) -> CommunityRefresh:
-    """Return the result of a run of the communities graph that ended with *state*."""
+    """Return the result of a refresh that ended with *state*, the final state of the communities graph."""
     return CommunityRefresh(
         communities=state["communities"],
         levels=state["levels"],
@@ -114,7 +115,11 @@ def read_refresh(state: Row) -> CommunityRefresh:
 
 
 def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[list[Community]]:
-    """Return the communities, of one *level* or all, with the names of their members; the highest and largest first."""
+    """Return the communities of a *level*, or of all for None, the highest and largest first.
+
+    They have the names of their members or parts; level 0 has entities as members. At most *limit* are returned, after
+    the first *skip*. Errors: `InputError` if a count is not valid.
+    """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     level = None if level is None else validate_count("level", level, 0)
     stored = yield from read(cypher.COMMUNITIES, **page, level=level)
@@ -122,7 +127,10 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
 
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
-    """Return the community whose id is *name* or whose name begins with it, if any, with *limit* of its facts."""
+    """Return an overview of a community with *limit* of its latest facts, or None if it does not exist.
+
+    *name* is its id or the beginning of its name. Errors: `InputError` if *limit* is not a count.
+    """
     matches = yield from read(cypher.FIND, name=replace_unstorable(name))
     stored = (yield from read(cypher.ONE, id=matches[0]["id"])) if matches else []
     if not stored:
@@ -147,19 +155,26 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
 
 
 def _community(row: Row) -> Community:
+    """Return the community in *row*, with the names of its members or parts."""
     inside = {name: tuple(row[name]) for name in ("members", "parts")}
     return rows.to_community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})
 
 
 def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether a refresh is due after *interval* episodes (C34); of several callers only one gets ``True``."""
+    """Return whether a refresh is due, since *interval* episodes were added after the last one.
+
+    Only one of several concurrent callers gets True: the claim is written to the database.
+    """
     instant = yield from now()
     return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))
 
 
 @contextmanager
 def log_failure() -> Iterator[None]:
-    """Log the error of a refresh that runs by itself: the episode is stored, and the next refresh catches up."""
+    """Context manager that logs an error of an automatic refresh instead of raising it.
+
+    The episode that started the refresh is stored, and the next refresh catches up.
+    """
     try:
         yield
     except KGMemoryError as error:

@@ -1,4 +1,4 @@
-"""Step 3, summarise: ask the model to describe the changed communities, several in a question (Zep 2.3).
+"""Step 3, summarise: ask the model to name and describe the changed communities, several in one question.
 
 A community that is too large for one question is described in parts, and then from the descriptions of its parts.
 """
@@ -28,26 +28,26 @@ from kg_memory.text.sentences import describe
 log = logging.getLogger("kg_memory.communities")
 
 AT_ONCE = 4
-"""The most questions side by side (C39); `Settings.parallel` may be less."""
+"""The most questions to the model at once; `Settings.parallel` may lower it."""
 TOGETHER = 20
-"""The most communities of one question, so that its answer stays short."""
+"""The most communities in one question, so that its answer stays short."""
 PAGE = 64
-"""Communities that are read at once."""
+"""The number of communities that are read at once."""
 MEMBERS = 100
-"""Members or parts that describe a community: those with most facts in it."""
+"""The most members or parts that describe a community: those with most facts in it."""
 FACTS = 200
-"""Facts among these that do: the latest. So the largest community takes some ten questions."""
+"""The most facts that describe a community: the latest. So the largest community takes about ten questions."""
 SHARE = 8
-"""A text takes at most one in so many bytes of a question."""
+"""A text takes at most this fraction of the bytes of a question: one in `SHARE`."""
 
 Item = dict[str, str]
-"""A member, a fact, or a part of a large community with its summary; see ``prompts/community.md``."""
+"""A member, a fact, or a part with its summary, as the prompt ``prompts/community.md`` gets it."""
 Parts = list[list[Item]]
-"""The items of a community, in parts that fit into a question; mostly one part."""
+"""The items of a community, in parts that each fit into a question; mostly one part."""
 
 
 class _Description(NamedTuple):
-    """A name and a summary, and whether the model gave them."""
+    """A name and a summary of a community, and whether the model wrote them."""
 
     name: str
     summary: str
@@ -55,7 +55,11 @@ class _Description(NamedTuple):
 
 
 def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
-    """Describe the changed communities, several at once, level by level: the higher ones from those below."""
+    """Describe the changed communities, several at once, level by level, the lowest first.
+
+    Input: `groups`. Output: `summaries` and the number of `questions` asked. Higher communities are described from the
+    summaries of those below. Nothing is written.
+    """
     instant = yield from now()
     most = settings.max_community_bytes
     summaries: dict[str, Summary] = {}
@@ -75,7 +79,11 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 
 
 def _summary(group: Group, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the summary to store; without a fingerprint where rules made it, or one that it rests on."""
+    """Return the summary to store for *group*.
+
+    If the model did not write it, or the summary of one of its parts, it has no fingerprint, and the next refresh asks
+    again. *summaries* are the new ones so far, by community id.
+    """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
     rests_on_rules = any(summaries[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in summaries)
@@ -86,7 +94,10 @@ def _summary(group: Group, description: _Description, summaries: Mapping[str, Su
 def _read_material(
     groups: Sequence[Group], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return the items of each community: its first members and the latest facts among them, or its parts."""
+    """Return the items that describe each of *groups*, cut into parts of at most about *most* bytes.
+
+    They are its first members and the latest facts among them, or its parts with their summaries.
+    """
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
         page = groups[start : start + PAGE]
@@ -96,6 +107,7 @@ def _read_material(
 
 
 def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
+    """Return the first members of *group*, and the latest facts among them at the time *instant*, as items."""
     ids = group["members"][:MEMBERS]
     members = yield from read(cypher.MEMBERS, ids=ids)
     facts = yield from read(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
@@ -104,7 +116,7 @@ def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
 
 
 def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
-    """Return the parts of a higher community with their new summaries, or the stored ones."""
+    """Return the parts of the higher community *group* as items, with their new summaries, or else the stored ones."""
     ids = group["members"][:MEMBERS]
     stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
     texts = {row["id"]: (row["name"], row["summary"]) for row in stored}
@@ -113,9 +125,9 @@ def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Ite
 
 
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
-    """Return the places of the communities of each question: as many in a row as *most* bytes hold.
+    """Return the indexes of the communities for each question: as many in a row as fit into *most* bytes.
 
-    A larger community has a question of its own.
+    *material* are their items. A community larger than that has a question of its own.
     """
     batches: list[list[int]] = []
     current: list[int] = []
@@ -134,7 +146,10 @@ def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
 
 
 def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
-    """Return the result of *flow*, and how many questions it asked; one that no budget has room for does not count."""
+    """Return the result of *flow*, and the number of questions that it asked the model.
+
+    A question that was refused because the budget is spent does not count.
+    """
     questions = 0
 
     def perform(effect: Any) -> Flow[Any]:
@@ -152,7 +167,10 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
-    """Describe the communities of one question; those that its answer leaves out or repeats, one by one."""
+    """Return descriptions of *communities*, asked for in one question.
+
+    Communities that the answer leaves out or repeats are asked about one by one.
+    """
     answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
     descriptions = []
     for number, parts in enumerate(communities, 1):
@@ -161,7 +179,10 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
 
 
 def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
-    """Return the descriptions that one question gives, by the numbers of the communities; none where it fails."""
+    """Return the descriptions that one question gives, by the numbers of the communities from 1; empty if it fails.
+
+    Errors: `ModelUnavailable` is raised, since further questions would fail too.
+    """
     whole = [items for [items] in communities]
     try:
         answer = yield from _ask(whole)
@@ -181,7 +202,10 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
 
 
 def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
-    """Describe one community, by its own items where the model fails."""
+    """Return the description of one community; if the model fails, a description by rules from its own items.
+
+    Errors: `ModelUnavailable`.
+    """
     try:
         return (yield from _reduce(parts, most))
     except ModelUnavailable:
@@ -194,9 +218,10 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
-    """Describe a community by one question, or first its parts, in rounds.
+    """Return the description of one community from its *parts*.
 
-    The parts are asked about one after the other: other questions already run side by side with these.
+    One part takes one question. Several parts are described first, one after the other because several communities are
+    asked about at once, and then the community from their descriptions.
     """
     while True:
         descriptions: list[Item] = []
@@ -211,19 +236,23 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
+    """Ask the model to describe *communities*, lists of items, and return its answer."""
     numbered = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
     answer = yield from ask(COMMUNITY, communities=numbered)
     return answer
 
 
 def _fill(answered: Description, items: Sequence[Item]) -> _Description:
-    """Return what the model gave; the *items* themselves fill what it left empty."""
+    """Return the name and summary that the model *answered*; if one is empty, it is made from *items* by rules."""
     name, summary = describe(items)
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
 
 def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
-    """Return *items* in parts of about *most* bytes, long texts cut; each part but the last has at least two."""
+    """Return *items*, texts for a prompt, split into parts of about *most* bytes, with long texts cut.
+
+    Each part but the last has at least two items.
+    """
     parts: list[list[Item]] = [[]]
     size = 0
     for whole in items:
@@ -238,9 +267,11 @@ def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
 
 
 def _cut(text: str, most: int) -> str:
+    """Return *text* cut to *most* bytes in UTF-8."""
     encoded = replace_unstorable(text).encode()
     return text if len(encoded) <= most else encoded[:most].decode(errors="ignore") + " …"
 
 
 def _size(item: Mapping[str, str]) -> int:
+    """Return the number of bytes that *item* takes in a prompt."""
     return len(json.dumps(item, ensure_ascii=False).encode(errors="replace")) + 2
