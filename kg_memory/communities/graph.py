@@ -99,7 +99,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
     )
     tries = 0 if written else state["tries"] + 1
     if tries == TRIES:
-        raise DatabaseUnavailable(f"others changed the communities {TRIES} times meanwhile: refresh them again later")
+        raise DatabaseUnavailable(f"communities not saved: another refresh was first {TRIES} times; refresh again")
     return {"tries": tries}
 
 

@@ -178,4 +178,4 @@ def log_failure() -> Iterator[None]:
     try:
         yield
     except KGMemoryError as error:
-        log.warning("the communities were not found anew, and stay as they are: %s", describe_error(error))
+        log.warning("communities not refreshed, the next refresh tries again: %s", describe_error(error))

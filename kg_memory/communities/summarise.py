@@ -190,7 +190,7 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
         raise
     except ModelError as error:
         log.warning(
-            "no summaries of %d communities, each is asked about by itself: %s", len(whole), describe_error(error)
+            "no summaries of %d communities, asking about each separately: %s", len(whole), describe_error(error)
         )
         return {}
     counts = Counter(answered.community for answered in answer.communities)
@@ -212,7 +212,7 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
         raise
     except ModelError as error:
         log.warning(
-            "no summary of a community, its latest facts stand in until the next refresh: %s", describe_error(error)
+            "no summary of a community, using its latest facts until the next refresh: %s", describe_error(error)
         )
         return _Description(*describe(list(chain(*parts))), by_model=False)
 
