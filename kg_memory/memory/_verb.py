@@ -1,4 +1,4 @@
-"""Public verbs, written once: `verb` derives the sync and the async form from one flow."""
+"""Build the public methods of `GraphMemory` ("verbs"): `verb` makes a sync and an async method from one flow."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _LATE = (
     "langchain_core.tracers.context",
     "langchain_core.tracers.stdout",
 )
-"""The modules that flows import when they first need them."""
+"""Modules that public methods import at first use; `Engine.load` imports them in a thread before an async call."""
 
 
 class Engine:
-    """The driver, the settings and the pipelines that all groups of verbs of one memory share.
+    """The driver, the settings and the LangGraph pipelines of one `GraphMemory`, shared by all its method groups.
 
-    A pipeline is imported when it is used: LangGraph takes long to import, and a mere look needs none of it.
+    Pipelines are built at first use, because LangGraph is slow to import and simple reads do not need it.
     """
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
@@ -50,7 +50,7 @@ class Engine:
         self._loaded = False
 
     async def load(self) -> None:
-        """Import in a thread the modules that flows import late: an import reads files, and would block the loop."""
+        """Import the modules in `_LATE` in a worker thread, once, so that the imports do not block the event loop."""
         if not self._loaded:
             await asyncio.to_thread(self._import_late)
             self._loaded = True
@@ -61,73 +61,79 @@ class Engine:
 
     @cached_property
     def ingestion(self) -> Pipeline:
-        """The ingestion pipeline."""
+        """The pipeline that stores and reads one episode, from the step `receive` to the summaries."""
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings)
 
     @cached_property
     def received_ingestion(self) -> Pipeline:
-        """The ingestion pipeline for episodes that are received already; the summaries are left to its caller."""
+        """The ingestion pipeline for episodes that are stored already: it leaves out `receive` and the summaries."""
         from kg_memory.ingestion.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver, self.settings, received=True)
 
     @cached_property
     def retrieval(self) -> Pipeline:
-        """The retrieval pipeline."""
+        """The pipeline that answers a question; reads go to the replica if `Settings.replica_url` is set."""
         from kg_memory.retrieval.graph import make_pipeline  # noqa: PLC0415
 
         return make_pipeline(self.driver.for_reads(), self.settings)
 
     def answer(self, question: Question, namespace: str) -> Flow[Context]:
-        """Return what the retrieval pipeline finds for *question*."""
+        """Run the retrieval pipeline for *question* in *namespace*, and return the context with its search results."""
         end = yield from run_graph(self.retrieval, {"question": question, "namespace": namespace})
         context: Context = end["context"]
         return context
 
     @cached_property
     def communities(self) -> Any:
-        """The compiled communities graph."""
+        """The compiled LangGraph graph that detects and summarises communities."""
         from kg_memory.communities.graph import build  # noqa: PLC0415
 
         return build(self.driver, self.settings).compile(name="communities")
 
 
 class Graphs:
-    """The compiled graphs of a memory; as a part of another graph, each keeps its checkpoints there."""
+    """`GraphMemory.graphs`: the LangGraph graphs of a memory, to run on their own or as nodes of a graph of yours.
+
+    As a subgraph, each uses the checkpointer of its parent graph.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @cached_property
     def ingestion(self) -> Any:
-        """All that a message passes on its way in."""
+        """The compiled graph that stores and reads one episode: entities, facts, contradictions, summaries."""
         return self._engine.ingestion.graph.compile(name="ingestion")
 
     @cached_property
     def retrieval(self) -> Any:
-        """All that a question passes on its way to a context."""
+        """The compiled graph that searches for a question, ranks the results and writes the context."""
         return self._engine.retrieval.graph.compile(name="retrieval")
 
     @property
     def communities(self) -> Any:
-        """A refresh of the communities; ``stream(..., stream_mode="custom")`` reports its progress."""
+        """The compiled graph that refreshes the communities; ``stream(..., stream_mode="custom")`` yields progress."""
         return self._engine.communities
 
     @cached_property
     def review(self) -> Any:
-        """The review graph, to be compiled with a checkpointer of yours: it stops for a person's decisions."""
+        """The uncompiled review graph: it interrupts for each verdict that a person must decide.
+
+        Compile it with your own checkpointer: ``memory.graphs.review.compile(checkpointer=saver)``.
+        """
         from kg_memory.maintenance.review.graph import build  # noqa: PLC0415
 
         return build(self._engine.driver, self._engine.settings)
 
 
 class Group:
-    """Verbs of a memory that belong together."""
+    """Base class of a group of public methods, such as `GraphMemory.facts`."""
 
     _group: ClassVar[str] = ""
-    """The name under which a memory has these verbs, for telemetry; the top of the facade has none."""
+    """The attribute of `GraphMemory` that has this group, as a prefix of span names; empty for `GraphMemory` itself."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -143,10 +149,10 @@ class Group:
 def verb(
     flow: Callable[Concatenate[G, P], Flow[T]],
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
-    """Return the sync and the async form of the verb that *flow*, a method whose name begins with ``_``, describes.
+    """Return the public sync and async methods made from *flow*, a method that is named with a leading ``_``.
 
-    Each validates the namespace, which is the default one only where it is left out, opens a telemetry span, and runs
-    the flow on the namespace's graph.
+    ``search, asearch = verb(_search)``. Each method validates the keyword argument *namespace* (``"default"`` if left
+    out), opens a telemetry span, and runs *flow* on the graph of that namespace.
     """
     name = flow.__name__.removeprefix("_")
 
@@ -174,6 +180,9 @@ def verb(
 
 
 def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
-    """Run the flow of the plug-in *name* of the kind ``verbs``: the part of a verb that few programs need."""
+    """Return the result of the plug-in flow *name* of the kind ``verbs``, called with *args* and *kwargs*.
+
+    The plug-in is imported at the first call, in a thread for an async caller.
+    """
     flow = yield from work(partial(load_plugin, "verbs", name))
     return (yield from flow(*args, **kwargs))

@@ -1,7 +1,7 @@
-"""Adding episodes: one, or many that are received one by one and read in windows.
+"""Add episodes: save each, read it through the ingestion graph, and return an `AddResult` for each.
 
-Each of many is durable once it is received, and knows what was said before it. The reading questions of a window are
-asked side by side; then each episode goes through the ingestion graph in its turn, and the summaries follow.
+Many episodes are read in windows: each episode is saved when it arrives, the model is asked about all episodes of a
+window at the same time, then each goes through the ingestion graph in order, and the summaries are refreshed once.
 """
 
 from __future__ import annotations
@@ -37,19 +37,21 @@ from kg_memory.runtime.telemetry import log_failure
 from kg_memory.temporal.interval import instant, iso_or_text, micros
 
 UNREADABLE = (ModelError, EmbeddingError, EpisodeAborted)
-"""Errors that the content of one episode may cause."""
+"""Errors that one episode may cause by its content: they are reported in its `AddResult`, and the next is read."""
 
 Input = EpisodeInput | dict[str, Any] | str
-"""An episode as a user gives it; a string is the content of a message."""
+"""An episode as users pass it: an `EpisodeInput`, a dict of its fields, or a string, the content of a message."""
 State = dict[str, Any]
-"""An input as the ingestion graph takes it."""
+"""An episode as the input of the ingestion graph: plain JSON, with times as ISO 8601 text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a long ingestion; `total` is ``None`` when the length of the input is not known.
+    """The progress of adding many episodes, as the callback *progress* gets it after each episode.
 
-    `added` is the result for the last episode.
+    `done` episodes of `total` are added (`total` is None for an iterator without a length). Of these, `new` were not
+    stored before; together they stated `facts` facts. `seconds` have passed since the start. `added` is the result of
+    the last one.
     """
 
     done: int
@@ -61,21 +63,21 @@ class Progress:
 
 
 class Tally:
-    """Counts what was added, of *total* if that is known, and reports it to *progress*."""
+    """Collects the results of added episodes, and reports the progress after each; *total* is their number, or None."""
 
     def __init__(self, total: int | None = None, progress: Callable[[Progress], None] | None = None) -> None:
         self.added: list[AddResult] = []
         self.waiting = 0
-        """The number of episodes that are to be read later."""
+        """The number of episodes that were saved with the status ``waiting``, to be read later."""
         self.unmapped: Iterator[tuple[str, ...]] = repeat(())
-        """What a mapping could not take from each of the records that are counted next."""
+        """For each of the next records: the facts of a mapping that could not be read from it, with the reasons."""
         self._total = total
         self._progress = progress
         self._new = self._facts = 0
         self._began = time.monotonic()
 
     def count(self, added: AddResult) -> None:
-        """Count one more."""
+        """Append *added* to the results, update the sums, and call the progress callback."""
         if unmapped := next(self.unmapped):
             added = added.model_copy(update={"unmapped": unmapped})
         self.added.append(added)
@@ -87,13 +89,14 @@ class Tally:
             self._progress(Progress(len(self.added), self._total, self._new, self._facts, seconds, added))
 
 
-# Inputs: an episode as a user gives it becomes a state of the ingestion graph
+# Inputs: from the episode that a user passes to the input of the ingestion graph
 
 
 def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
-    """Return how many *items*, the argument *name*, there are, if that is known.
+    """Return the length of the argument *items*, or None if it is an iterator without a length.
 
-    Errors: `InputError` if it is one of *what* alone.
+    *name* is the name of the argument and *what* the plural of its items, for the error: raises `InputError` if a
+    single item was passed in place of a list, as in ``add_many("I moved to Oslo.")``.
     """
     if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
         raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
@@ -101,9 +104,9 @@ def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
 
 
 def input_state(episode: Input) -> State:
-    """Return one input as the ingestion graph takes it.
+    """Return *episode* as the input of the ingestion graph, with times as ISO 8601 text.
 
-    Errors: `InputError`.
+    Raises `InputError` for a wrong type and for unknown fields.
     """
     if isinstance(episode, str):
         episode = {"content": episode}
@@ -124,22 +127,28 @@ def input_state(episode: Input) -> State:
 
 
 def date_input(episode: Input, clock: Callable[[], int]) -> State:
-    """Return one input as the ingestion graph takes it, with a date, so that its id is known before it is saved."""
+    """Return *episode* as the input of the ingestion graph, with the time of *clock* (microseconds) if it has no date.
+
+    The id of an episode depends on its date, so both must be fixed before it is saved.
+    """
     state = input_state(episode)
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
 
 
 def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
-    """Yield each of *episodes* as the first step of the ingestion graph takes it.
+    """Yield each of *episodes* as the dated input of the ingestion graph, with its *namespace*.
 
-    Errors: `InputError` when it is no collection of them.
+    Raises `InputError` if *episodes* is a single episode or not iterable.
     """
     count_items("episodes", episodes, "episodes")
     return ({**date_input(episode, clock), "namespace": namespace} for episode in episodes)
 
 
 def input_of(episode: Episode) -> State:
-    """Return the input that gave the stored *episode*: it is read only if the episode is there still."""
+    """Return the stored *episode* as the input of the ingestion graph, to read it (again).
+
+    Its id is passed as ``saved_id``: if the episode was deleted meanwhile, it is not read.
+    """
     return {**input_state(episode.model_dump(include=set(EpisodeInput.model_fields))), "saved_id": episode.id}
 
 
@@ -147,7 +156,10 @@ def input_of(episode: Episode) -> State:
 
 
 def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Add one episode; by the plan ``economy`` it waits to be read with others of its thread."""
+    """Add one episode to *namespace*, and return its result; refresh the communities if that is due.
+
+    With the plan ``economy`` the episode is saved, and read later with others of its thread.
+    """
     if engine.settings.plan == "economy" and state["kind"] != EpisodeKind.FACT:
         result = yield from _add_later(engine, state, namespace)
     else:
@@ -157,8 +169,11 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
-    """Add dated inputs after what waits, and return all results that the *tally* has."""
-    if engine.settings.plan == "economy":  # what comes next does not wait, and is not to be read before it
+    """Add many dated episodes to *namespace*, and return all results of *tally*.
+
+    With the plan ``economy``, episodes that wait from earlier calls are read first, to keep the order.
+    """
+    if engine.settings.plan == "economy":  # read the waiting episodes first: the new ones do not wait
         waiting = yield from load_plugin("plans", "economy").all_waiting()
         yield from read_inputs(engine, map(input_of, waiting), namespace, Tally())
     yield from read_inputs(engine, states, namespace, tally)
@@ -169,9 +184,10 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 def read_inputs(
     engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
 ) -> Flow[None]:
-    """Read dated inputs, window by window, and count each; those before one that is refused are read first.
+    """Save and read dated episodes, window by window, and add the result of each to *tally*.
 
-    In an outage of a model all inputs are saved before the error is raised.
+    If an episode cannot be saved, the episodes before it are read before its error is raised. If a model is unreachable
+    or a budget is spent, the rest of *states* is saved before the error is raised.
     """
     window, states = window or Window(engine.settings.parallel), iter(states)
     try:
@@ -189,7 +205,7 @@ def read_inputs(
             if window.is_full_for(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
             window.put(received)
-            if received["interrupted"]:  # alone: the next is not begun before
+            if received["interrupted"]:  # its reading ended a process before: read it alone
                 yield from _read_window(engine, window.take(), namespace, tally)
         yield from _read_window(engine, window.take(), namespace, tally)
     except OUTAGES:
@@ -201,7 +217,7 @@ def read_inputs(
 
 
 def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[None]:
-    """Save those of the dated inputs *states* that are new and valid, to be read after an outage."""
+    """Save all valid new episodes of *states* without reading them, after an outage of a model."""
     for state in states:
         if "saved_id" not in state:
             with suppress(InputError):
@@ -209,7 +225,7 @@ def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[N
 
 
 def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save an episode to be read with others of its thread, and read them if they are due."""
+    """Save an episode that waits for others of its thread, read all of them if they are due, and return its result."""
     whole = {**state, "namespace": namespace}
     saved, due = yield from load_plugin("plans", "economy").wait(whole, engine.settings)
     tally = Tally()
@@ -220,7 +236,7 @@ def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
-    """Save the episode of a dated input, and return the state as the other steps take it."""
+    """Save the episode of the dated input *state*, and return *state* with the results of the step ``receive``."""
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
     try:
@@ -234,7 +250,7 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
     if not window:
         return
-    with suppress(InputError, EmbeddingError):  # an episode that cannot be read reports it in its turn
+    with suppress(InputError, EmbeddingError):  # raised again, and reported, when that episode is read
         if texts := list(dict.fromkeys(chain.from_iterable(map(_declared_texts, window)))):
             yield from embed(texts)
     reading = read_ahead(window, engine.settings, engine.driver.model)
@@ -247,14 +263,14 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
 
 
 def _declared_texts(state: State) -> Iterator[str]:
-    """Yield the names and sentences of a received episode that declares facts, which become vectors."""
+    """Yield the entity names and sentences of the declared facts of a saved episode, to be embedded in one request."""
     if state["episode"].is_declared:
         for fact in parse_content(state["episode"].content):
             yield from (fact.subject, *fact.objects, fact.sentence)
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
-    """Run a received episode through the other steps; the summaries are left to the caller."""
+    """Run a saved episode through the ingestion graph, except for the summaries, and return its result."""
     try:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
     except KGMemoryError as error:
@@ -264,7 +280,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
 
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
-    """Refresh the outdated summaries, and return what that took."""
+    """Refresh the outdated entity summaries of *namespace*, and return the usage and duration of that."""
     asking, began = CachedAnswers(namespace), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
@@ -272,7 +288,7 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Run a stored episode through the whole graph; an episode that cannot be read has a result with the error."""
+    """Read a stored episode through the whole ingestion graph, and return its result, with the error if that fails."""
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
         return to_result((yield from run_graph(engine.ingestion, state, context)))
@@ -281,7 +297,10 @@ def read_again(engine: Engine, state: State, namespace: str, context: IngestionC
 
 
 def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
-    """Refresh the communities if so many episodes made it due (C34); a failure is logged."""
+    """Refresh the communities if `Settings.community_refresh_interval` episodes came since the last refresh.
+
+    A failure is logged, not raised.
+    """
     interval = engine.settings.community_refresh_interval
     if interval and (yield from claim_refresh(interval)):
         with log_refresh_failure():
@@ -292,7 +311,7 @@ def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
 
 
 def to_result(state: State) -> AddResult:
-    """Return the result of an episode that went through the ingestion graph."""
+    """Return the `AddResult` of an episode, from the final *state* of its ingestion graph."""
     draft = Draft.of(state)
     return AddResult(
         episode=draft.episode.id,
@@ -309,21 +328,25 @@ def to_result(state: State) -> AddResult:
 
 
 def result_of_saving(state: State) -> AddResult:
-    """Return the result of an episode that was received, and is to be read later."""
+    """Return the `AddResult` of an episode that was saved and is not read yet."""
     return AddResult(episode=state["episode"].id, new=state["new"], status=EpisodeStatus(state["status"]))
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the result of a dated input that failed with *error* after it was saved, perhaps before *began*.
+    """Return the `AddResult` of a saved episode whose reading failed with *error*.
 
-    One that an earlier call saved may also fail by its input, as when a limit was lowered meanwhile.
-    Errors: *error* itself when it is not about this episode, or nothing was saved.
+    *state* is the input of the graph, with ``saved_id`` if the episode was stored before. *began* is when the call
+    began, in microseconds since the epoch: an episode saved before that is not `new`. An `InputError` counts as a
+    failed reading only for a stored episode, such as one that is longer than a limit which was lowered since; the
+    episode is then marked as failed.
+
+    Raises *error* itself if the cause is not this episode (such as an unreachable model) or if it was not saved.
     """
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))
     if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):
         raise error
-    if saved_id is not None and isinstance(error, InputError):  # met before the first step knew the episode
+    if saved_id is not None and isinstance(error, InputError):  # raised before a step could mark the episode
         yield from mark_failed(saved_id, "receive", error)
     episode = yield from read_episode(saved_id or validate_episode(state, engine.settings, began).id)
     if episode is None and saved_id is not None:
@@ -335,6 +358,6 @@ def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryE
 
 
 def read_episode(id_: str) -> Flow[Episode | None]:
-    """Return the episode with that id, if there is one."""
+    """Return the stored episode with the id *id_*, or None."""
     stored = yield from read(EPISODES_BY_ID, ids=[id_])
     return rows.to_episode(stored[0]["episode"]) if stored else None

@@ -1,4 +1,4 @@
-"""`GraphMemory.communities`: clusters of entities, and their summaries."""
+"""`GraphMemory.communities`: list, show and refresh communities, which are clusters of entities with summaries."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class Communities(Group):
-    """Groups of entities with many facts among them, each with a summary."""
+    """`GraphMemory.communities`: groups of entities that share many facts, each with a name and a summary."""
 
     _group = "communities"
 
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, level: int | None = None, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Community]]:
-        """Return the communities with the names of their members, the highest and largest first.
+        """Return the communities with the names of their members, the highest level and the largest first.
 
-        They are those of the last refresh, with the entities that joined since. *level* 0 are communities of entities,
-        1 communities of these, and so on; all levels if left out.
+        Level 0 are communities of entities, level 1 are communities of those, and so on. *level* selects one level;
+        None is all levels. The communities are those of the last `refresh`; entities that appeared since have joined
+        them. *limit* and
+        *skip* select a page.
         """
         return list_communities(limit, skip, level)
 
     list, alist = verb(_list)
 
     def _get(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> Flow[CommunityCard | None]:
-        """Return the community with that id, or whose name begins so, with its parts and what it is part of.
-
-        *limit* is how many of its facts, the latest. ``None`` if there is none.
-        """
+        """Return a community, by its id or the beginning of its name, with its latest facts, parts and parent."""
         return get_card(name, limit)
 
     get, aget = verb(_get)
 
     def _refresh(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> Flow[CommunityRefresh]:
-        """Detect the communities from the facts that hold now, and summarise those that changed.
+        """Detect the communities from the facts that hold now, and let the model summarise those that changed.
 
-        Detection starts from the existing communities, so few change; *full* detects and summarises all anew. Searches
-        use the old ones until all new ones are there. Where the model cannot be reached nothing changes, and the next
-        refresh asks only what is still open. Errors: `ModelError`, `DatabaseError`.
+        Detection starts from the existing communities, so few of them change; *full* detects and summarises all from
+        scratch. Searches use the old communities until the refresh is complete. If the model cannot be reached, the
+        communities stay as they are, and the next refresh asks the model only what is left to ask. Raises `ModelError`
+        and `DatabaseError`.
         """
         return refresh_communities(self._engine, namespace, full=full)
 
@@ -53,5 +53,5 @@ class Communities(Group):
 
 
 def refresh_communities(engine: Engine, namespace: str, *, full: bool = False) -> Flow[CommunityRefresh]:
-    """Run the communities graph."""
+    """Refresh the communities of *namespace* by running the communities graph, and return the counts and the usage."""
     return read_refresh((yield from run_graph(engine.communities, {"namespace": namespace, "full": full})))

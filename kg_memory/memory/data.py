@@ -1,4 +1,4 @@
-"""`GraphMemory.data`: carrying a memory from one place to another, and its upkeep."""
+"""`GraphMemory.data`: export, import, re-embed and list whole namespaces."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Form = Literal["jsonl", "graphml", "cytoscape"]
 Exporter = Callable[[Database, "ExportOptions", "Target", "Progress | None"], ExportResult]
 FROM_EXPORT = ""
-"""The namespace of an import that names none: that of the export."""
+"""The default namespace of `Data.import_`: the namespace that the export names."""
 
 
 class Data(Group):
-    """Whole namespaces: exported, imported, embedded anew and listed.
+    """`GraphMemory.data`: operations on whole namespaces: export, import, new embedding vectors, list.
 
-    The verbs import what reads and writes files when they are called: few commands need it.
+    The code that reads and writes files is imported at the first call.
     """
 
     _group = "data"
@@ -44,13 +44,16 @@ class Data(Group):
         embeddings: bool = True,
         progress: Progress | None = None,
     ) -> Flow[ExportResult]:
-        """Write all that *namespace* holds, as it is at one moment, into the file *target*; see ``docs/export.md``.
+        """Write the whole content of *namespace*, as it is at one moment, to a file, and return the counts.
 
-        *target* is a path (``.gz`` compresses), ``"-"`` for the standard output, or an open binary file. It is written
-        whole or not at all. ``graphml`` and ``cytoscape`` are for viewers: `import_` does not take them. Without
-        *embeddings* the vectors are left out, and an import makes them anew. *store* is the name of a `KGStore` whose
-        items are exported instead. *progress* is called with how many records of how many are done.
-        Errors: `InputError`, also for a namespace that holds nothing; `DatabaseError`.
+        *target* is a path (``.gz`` compresses), ``"-"`` for standard output, or an open binary file; a path is written
+        completely or not at all.
+        *form* is ``jsonl``, which `import_` reads, or ``graphml`` or ``cytoscape`` for graph viewers.
+        *embeddings*: False leaves out the vectors; an import then computes them again.
+        *store* is the namespace of a `KGStore` whose items are exported instead.
+        *progress* is called with the number of records done and of all records.
+
+        See `docs/export.md`. Raises `InputError`, also for an empty namespace, and `DatabaseError`.
         """
         from kg_memory.maintenance.transfer.export import ExportOptions  # noqa: PLC0415
 
@@ -74,14 +77,19 @@ class Data(Group):
         memory_only: bool = False,
         progress: Progress | None = None,
     ) -> Flow[ImportResult]:
-        """Import what `export` wrote, into *namespace*, or that of the export; nobody sees half of it.
+        """Import a file that `export` wrote into *namespace*, and return the counts; readers see all of it or none.
 
-        A namespace that holds something is refused, unless it may be *replaced*: then all of it goes at the moment at
-        which all of the new is there. In another namespace ids are made anew, so that the same message is still the
-        same episode. Without *embeddings* those of the file are not taken: all are made anew, as they are where the
-        file has none. *memory_only* refuses an export of a `KGStore`. *progress* is called with how many bytes of how
-        many were read. Errors: `InputError` for a wrong line, with its number; `EmbeddingMismatch` where the vectors
-        are of another model; `DatabaseError`.
+        *namespace*, if left out, is the one that was exported. For another namespace all ids are computed anew, so that
+        adding a message of the export again still finds its episode.
+        *replace* allows a namespace that has content: the old content is deleted at the moment when the new one is
+        complete.
+        *embeddings*: False ignores the vectors of the file and computes all again, as is done for a file without
+        vectors.
+        *memory_only* refuses an export of a `KGStore`.
+        *progress* is called with the number of bytes read and of all bytes.
+
+        Raises `InputError` with the number of an invalid line, `EmbeddingMismatch` if the vectors come from another
+        model, and `DatabaseError`.
         """
         from kg_memory.maintenance.transfer.imports import ImportOptions, import_export  # noqa: PLC0415
 
@@ -100,14 +108,18 @@ class Data(Group):
         read: bool = True,
         progress: Progress | None = None,
     ) -> Flow[ImportResult]:
-        """Add to *namespace* what another memory exported to the file *source*; see ``docs/moving_in.md``.
+        """Add the export file of another memory system to *namespace*, and return the counts.
 
-        *origin* is ``zep``, ``graphiti``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``. The *source* of
-        ``graphiti`` may be the URL of its database and the name of its graph: ``falkor://host:6379#default_db``. Facts
-        are declared: no model is asked about them. Sentences are read as messages, or only saved without *read*:
-        `episodes.resume` reads them. *group* is the owner whose memory it is, where there are several. All records are
-        checked before the first is stored. Each keeps the id of its source, so after an interruption the same call goes
-        on where it stopped. *progress* is called with how many records of how many are stored. Errors: `InputError`
+        *origin* is ``zep``, ``graphiti``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``.
+        *source* is the file; for ``graphiti`` also the URL of its database with the name of the graph:
+        ``falkor://host:6379#default_db``.
+        *group* is the owner whose memory is imported, if the file has several.
+        *read*: False only saves texts that a model must read; `episodes.resume` reads them later. Facts are declared,
+        without a model.
+        *progress* is called with the number of records stored and of all records.
+
+        All records are checked before the first is stored. After an interruption, call it again: it continues where it
+        stopped, because each record keeps the id of its source. See `docs/moving_in.md`. Raises `InputError`, which
         names a wrong record.
         """
         where = {"group": group, "namespace": namespace}
@@ -118,19 +130,24 @@ class Data(Group):
     def _reembed(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None
     ) -> Flow[int]:
-        """Embed everything anew with this memory's embedding model; return how many vectors were made."""
+        """Replace all vectors of *namespace* by vectors of this memory's embedding model, and return their number.
+
+        Until it is done, no memory can use the namespace; if it is interrupted, call it again. *progress* is called
+        with the number of vectors done and of all vectors. Raises `InputError` for an empty namespace.
+        """
         return work(lambda: reembed(self._engine.driver, namespace, progress))
 
     reembed, areembed = verb(_reembed)
 
     def _namespaces(self) -> Flow[list[str]]:
-        """Return the namespaces that hold something."""
+        """Return the names of all namespaces that have content, sorted; a very long name is shown as its hash."""
         return work(self._engine.driver.store.database.namespaces)
 
     namespaces, anamespaces = verb(_namespaces)
 
 
 def _exporter(form: Form) -> Exporter:
+    """Return the function that writes an export in *form*, from this package or a plug-in."""
     from kg_memory.maintenance.transfer.export import export  # noqa: PLC0415
 
     if form == "jsonl":

@@ -1,6 +1,6 @@
-"""Declaring facts: rows and records that an application knows become episodes of the kind ``fact``.
+"""Declare facts: store rows and JSON records of an application as episodes of the kind ``fact``, without a model.
 
-They pass the same steps as messages, and no model is asked. All rows are validated before the first is saved.
+They go through the same ingestion steps as messages. All rows are validated before the first is saved.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant, iso_or_text
 
 WINDOW = 256
-"""The number of facts whose texts are embedded in one request."""
+"""The number of declared facts whose texts are embedded in one request."""
 MOST_SHOWN = 5
-"""The most bad rows that an error names."""
+"""The most invalid rows that an error message lists."""
 EPISODE_FIELDS = frozenset("source source_id trust at expires_at labels".split())
-"""The fields of the episode that states a fact."""
+"""The fields of a `FactRow` that belong to the episode which states the fact; `FACT_FIELDS` has the others."""
 FactTime = date | int | str
-"""When a fact begins or ends; a number is a year."""
+"""When a fact begins or ends: a date, ISO 8601 text as exact as it is known (``"2024-05"``), or a year as a number."""
 FactMapping = Row | Sequence[Row]
-"""The mapping of one fact, or of several; see `kg_memory.contrib.mapping`."""
+"""A mapping from a JSON record to one fact, or a list of such mappings; see `docs/declared.md` for their paths."""
 
 
 class FactRow(TypedDict, total=False):
-    """A fact that an application states; only `subject` and `predicate` are needed.
+    """A fact that an application declares, as a dict; only `subject` and `predicate` are required.
 
-    `valid_at` and `invalid_at` are when it begins and ends in the world, `at` is when it is stated: now if left out.
-    `rests_on` are the ids of facts without which it would be doubtful.
+    `valid_at` and `invalid_at` are when the fact began and ended in the world. `at` is when it is stated; now if left
+    out. `rests_on` has the ids of premises: facts whose end makes this one doubtful.
     """
 
     subject: str
@@ -67,11 +67,15 @@ class FactRow(TypedDict, total=False):
 
 
 FACT_FIELDS = FactRow.__annotations__.keys() - EPISODE_FIELDS
-"""The fields of a fact itself."""
+"""The fields of a `FactRow` that belong to the fact itself."""
 
 
 class Declaration(NamedTuple):
-    """An episode that declares facts, as the ingestion graph takes it, and what a mapping could not take from it."""
+    """An episode that declares facts, ready for the ingestion graph.
+
+    `state` is the input of the graph, `unmapped` the facts of a mapping that the record does not state, with the
+    reasons, and `premises` the ids in the `rests_on` of its facts.
+    """
 
     state: State
     unmapped: tuple[str, ...] = ()
@@ -79,7 +83,11 @@ class Declaration(NamedTuple):
 
 
 class MappedRecord(NamedTuple):
-    """The facts that a record states, the `unmapped` ones with the reason, and the fields of its episode."""
+    """The result of applying a mapping to one record.
+
+    `facts` are the facts that it states, `unmapped` the facts that could not be read from it, with the reasons, and
+    `episode` the fields of its episode, such as `source_id`.
+    """
 
     facts: tuple[DeclaredFact, ...]
     unmapped: tuple[str, ...]
@@ -87,16 +95,19 @@ class MappedRecord(NamedTuple):
 
 
 ApplyMapping = Callable[[Any], MappedRecord]
-"""Returns what a record states."""
+"""A function that applies a mapping to one record."""
 
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
-    """State the fact of *row*; it is saved first, and whatever fails later, `resume` finishes it."""
+    """Store the fact of *row* as an episode, apply it to the graph, and return the result.
+
+    The episode is saved first: if a later step fails, `episodes.resume` finishes it.
+    """
     return _add_declaration(engine, declaration_of(row, engine), namespace)
 
 
 def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
-    """Take *declaration* through the whole ingestion graph, if what it rests on is stored."""
+    """Run *declaration* through the ingestion graph, and return the result; its premises must be stored."""
     yield from check_premises([declaration])
     added = to_result((yield from run_graph(engine.ingestion, {**declaration.state, "namespace": namespace})))
     return added.model_copy(update={"unmapped": declaration.unmapped})
@@ -105,9 +116,10 @@ def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -
 def declare_many(
     engine: Engine, rows: Iterable[Any], mapping: FactMapping | None, namespace: str, tally: Tally
 ) -> Flow[list[AddResult]]:
-    """State the facts of *rows*, or those that *mapping* finds in them, in their order.
+    """Store the facts of *rows* in their order, and return one result for each row.
 
-    Errors: `InputError` names the rows that are no facts; then nothing is saved.
+    With *mapping* the rows are records, and the mapping finds the facts in them. *tally* counts the results and reports
+    the progress. Raises `InputError`, which names the invalid rows, before any row is saved.
     """
     apply = None if mapping is None else (yield from _open_mapping(mapping))
     declarations = _validate_rows(rows, apply, engine)
@@ -118,9 +130,10 @@ def declare_many(
 
 
 def declare_states(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Add the episodes of declared facts, and count each; no model is asked, also not about summaries.
+    """Add the episodes *states*, which declare facts, and add the result of each to *tally*; no model is asked.
 
-    Errors: `InputError` for the first that cannot be saved, such as one whose source id is in use.
+    Summaries are not written by a model either. Raises `InputError` for the first episode that cannot be saved, such as
+    one whose `source_id` is in use.
     """
     yield from without_model(read_inputs(engine, states, namespace, tally, Window(WINDOW // ROUNDS)))
 
@@ -133,9 +146,10 @@ def add_record(
     episode: Row,
     namespace: str,
 ) -> Flow[AddResult]:
-    """State the facts that *mapping* finds in the JSON *content*; *episode* has the other fields of the episode.
+    """Declare the facts that *mapping* finds in the JSON text *content*, and return the result.
 
-    Errors: `InputError`.
+    *kind* must be ``"json"``. *episode* has the other fields of the episode, such as `at` and `source`; they override
+    those of the mapping. Raises `InputError`.
     """
     if kind != EpisodeKind.JSON:
         raise InputError(f"kind must be 'json' where there is a mapping, got {short(str(kind))}; map records only")
@@ -151,13 +165,14 @@ def add_record(
 
 
 def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
-    """Return the function that applies *mapping*. Errors: `InputError` for a mapping that cannot be used."""
+    """Return the function that applies *mapping* to a record. Raises `InputError` for an invalid mapping."""
     record_mapping = yield from work(lambda: load_plugin("verbs", "mapping"))
     apply: ApplyMapping = record_mapping(mapping).apply
     return apply
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
+    """Return the declarations of all *rows*, or raise one `InputError` that lists the invalid rows."""
     declarations: list[Declaration] = []
     problems: list[str] = []
     for number, row in enumerate(rows, start=1):
@@ -174,7 +189,10 @@ def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engi
 
 
 def declaration_of(row: Any, engine: Engine) -> Declaration:
-    """Return the declaration of one row. Errors: `InputError` for what is no fact."""
+    """Return the declaration of one *row*, a `FactRow` or a ``(subject, predicate, object)`` tuple.
+
+    Raises `InputError` for a row that is not a valid fact.
+    """
     if isinstance(row, tuple):
         row = dict(zip(("subject", "predicate", "object"), row, strict=False)) if len(row) in (2, 3) else None
     if not isinstance(row, Mapping):
@@ -199,7 +217,7 @@ def _map_record(record: Any, apply: ApplyMapping, episode: Row, engine: Engine) 
 
 
 def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
-    """Raise an `InputError` where a declaration rests on a fact that is not stored."""
+    """Raise `InputError` if a fact id in the `rests_on` of *declarations* is not stored."""
     ids = list(dict.fromkeys(chain.from_iterable(declaration.premises for declaration in declarations)))
     if not ids:
         return
@@ -209,7 +227,10 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:
-    """Return the state of the episode that declares *facts*; it is checked as far as that goes without saving it."""
+    """Return the input of the ingestion graph for an episode that declares *facts*, after validating it.
+
+    *record* is the JSON record that they come from, or None. *episode* has the fields of the episode.
+    """
     trust, at = episode.get("trust"), episode.get("at")
     state = {
         **episode,
@@ -225,6 +246,7 @@ def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: 
 
 
 def _check_types(fact: DeclaredFact, settings: Settings) -> None:
+    """Raise `InputError` if the type of the subject or object of *fact* is not in `Settings.entity_types`."""
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     for field in ("subject_type", "object_type"):
         name = getattr(fact, field)

@@ -1,4 +1,4 @@
-"""`GraphMemory.entities`: the entities of a memory, one at a glance, its neighbourhood, and paths between two."""
+"""`GraphMemory.entities`: list, show, merge and split entities, and find paths between them."""
 
 from __future__ import annotations
 
@@ -30,25 +30,26 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_nam
 
 MAX_STEPS = 6
 CARD_FACTS = 1000
-"""The number of facts that a card looks at for the neighbours."""
+"""The most facts from which an entity card counts the neighbours."""
 MOST_LINKS = 5_000
-"""The most facts that a path follows at each step, the latest first."""
+"""The most facts that a path search follows at each step, the latest first."""
 
 Came = dict[str, tuple[str, str]]
-"""The entity and the fact from which each entity was reached."""
+"""For each entity id that a path search reached: the ids of the entity and of the fact from which it was reached."""
 
 
 class Entities(Group):
-    """The people, places and things that a memory knows."""
+    """`GraphMemory.entities`: the people, places and things that the episodes mention."""
 
     _group = "entities"
 
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, like: str | None = None, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Entity]]:
-        """Return the entities, last seen first; or those whose names or summaries have words *like* these, best first.
+        """Return the entities of a namespace, last seen first, or those that match the words *like*, best first.
 
-        The last of the words may be the beginning of one: "rus" finds Rust.
+        *like* searches names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit* and *skip*
+        select a page.
         """
         return read_entities(limit, skip, like)
 
@@ -57,9 +58,10 @@ class Entities(Group):
     def _similar(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 10
     ) -> Flow[builtins.list[Entity]]:
-        """Return the entities linked with those called *name* because their names mean nearly the same, best first.
+        """Return the entities with names that mean nearly the same as *name*, best first, from stored links.
 
-        The links are made where `Settings.note_linking` is set; the score is how near the names are, up to 1.
+        Links exist only for entities that were added while `Settings.note_linking` was on. `Entity.score` is the
+        similarity of the names, up to 1. *limit* is the most entities.
         """
         alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
         linked = yield from read(queries.SIMILAR_TO, alias=alias, limit=validate_count("limit", limit))
@@ -77,9 +79,10 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[EntityCard | None]:
-        """Return the entity called *name* at a glance, with *limit* of each: latest facts, neighbours and mentions.
+        """Return an overview of the entity *name*: latest facts, neighbours, latest mentions and communities.
 
-        *name* may also be its id. ``None`` if there is none. For times, see `Facts`.
+        *name* is a name, an alias or an id. *limit* is the most facts, neighbours and mentions. Times are those of
+        `Facts`; without them the present is shown. Returns None if no entity has that name.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         limit = validate_count("limit", limit)
@@ -115,9 +118,11 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Neighbourhood]:
-        """Return what lies within *steps* of the entity called *name*, breadth-first, by what was so then, else now.
+        """Return the entities and facts within *steps* facts of the entity *name*, the nearest first.
 
-        *name* may also be its id. For times, see `Facts`.
+        *name* is a name, an alias or an id. *steps* is from 1 to 6, *limit* the most facts. Only facts that hold now
+        are followed, or at the time of *as_of* or *during*, as believed at *believed_at*; `Facts` has the formats of
+        times. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from read_neighbourhood(name, steps, limit, window, believed))
@@ -135,9 +140,11 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Fact]]:
-        """Return how the entity called *name* is related to another: the facts of a shortest path, in its order.
+        """Return the facts of a shortest path from the entity *name* to the entity *target*, in order.
 
-        There are none if they are more than *steps* apart. Both may also be ids. For times, see `Facts`.
+        ``path("Ann", "Oslo")`` may return "Ann works at Acme" and "Acme is in Oslo". Both entities are given by a name,
+        an alias or an id. Returns an empty list if they are more than *steps* facts apart (1 to 6). Only facts that
+        hold now are followed, or at the given time; `Facts` has the formats of times. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         steps = _validate_steps(steps)
@@ -160,10 +167,11 @@ class Entities(Group):
     def _merge(
         self, into: str, *others: str, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Merge the entities *others* into the entity *into*, and return a decision for each, to be undone by its id.
+        """Merge the entities *others* into the entity *into*, and return one decision for each.
 
-        Entities are given by a name or, where several have it, by an id. Facts, statements, mentions and names move,
-        each merge in one atomic query, and later messages respect it. Who, when and why is kept. Errors: `InputError`.
+        Give each entity by a name or, if several entities have that name, by its id. Facts, statements, mentions and
+        names move to *into*, in one atomic query for each merge, and later episodes follow the merge. *by* (who
+        decides) and *reason* are stored. ``entities.undo(decision.id)`` reverses a merge. Raises `InputError`.
         """
         return merge(into, others, by, reason, namespace)
 
@@ -181,11 +189,13 @@ class Entities(Group):
         reason: str = "",
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[IdentityDecision]:
-        """Split from *entity* what is about somebody else, who is called *name*, and return the decision.
+        """Split an entity that stands for two people or things, and return the decision.
 
-        That are *facts*, by their ids, and all that *episodes*, by theirs, say of it. A fact that other episodes state
-        too stays with these. Names go where the episodes go that use them. What one of the two superseded of the other
-        holds again. The two are never merged by themselves again. Errors: `InputError`.
+        Of *entity* (a name or an id), the *facts* with these ids, and all that the *episodes* with these ids say of it,
+        move to a new entity called *name*, of the type *type*. A fact that other episodes state too is stated of both
+        entities. Names go with the episodes that use them. If facts of one had superseded facts of the other, both hold
+        again. The two entities are never merged automatically again; `undo` reverses the split. *by* and *reason* are
+        stored. Raises `InputError`.
         """
         request = SplitRequest(
             _validate_ids("facts", facts),
@@ -200,9 +210,10 @@ class Entities(Group):
     def _undo(
         self, decision: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[IdentityDecision]:
-        """Undo the merge, the split or the decided doubt with that id; what was said since stays where it is.
+        """Undo the merge, the split or the decided doubt with the id *decision*, and return the decision.
 
-        Errors: `InputError` where it does not hold any more.
+        Facts and names move back; statements that were added since stay where they are. *by* and *reason* are stored.
+        Raises `InputError` if the decision is undone already.
         """
         return undo(decision, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
@@ -211,21 +222,21 @@ class Entities(Group):
     def _decisions(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Return what was merged, split, kept apart and undone, the latest first."""
+        """Return the decisions about identities (merges, splits, entities kept apart, undone ones), latest first."""
         return list_identities(("done", "apart", "undone"), limit, skip)
 
     decisions, adecisions = verb(_decisions)
 
 
 def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
-    """Return *ids*, the argument *name*, without repeats. Errors: `InputError`."""
+    """Return the list of ids *ids* as a tuple without repeats. *name* is the argument, for the `InputError`."""
     if isinstance(ids, str) or not isinstance(ids, Sequence):
         raise InputError(f"{name} must be a list of ids, got {ids!r}; put one into a list")
     return tuple(dict.fromkeys(validate_name(name, id_, "ids") for id_ in ids))
 
 
 def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
-    """Return the entities, last seen first; or those with words *like* these, the best first."""
+    """Return the entities, last seen first, or those with the words *like* in name or summary, best first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
         listed = yield from read(queries.LIST_ENTITIES, **page)
@@ -240,7 +251,11 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
 def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
-    """Return what lies within *steps* of the entity called *name*, breadth-first, in *window*, else now (C31)."""
+    """Return the entities and facts within *steps* facts of the entity *name*, the nearest first.
+
+    Only facts that hold at some time in *window*, and were believed at *believed_at*, are followed; both are in
+    microseconds since the epoch, and default to now.
+    """
     limit, steps = validate_count("limit", limit), _validate_steps(steps)
     window = window or (yield from read_present())
     beliefs = yield from belief_params(window, believed_at)
@@ -257,7 +272,7 @@ def read_neighbourhood(
         )  # fmt: skip
         new: dict[str, Fact] = {}
         standing = yield from add_standing(stated, point_of(window, beliefs["believed_at"]))
-        for row in standing:  # of a fact with several periods, the latest comes first
+        for row in standing:  # the latest period of each fact comes first: keep that one
             new.setdefault(row["fact"]["id"], rows.to_fact(row))
         facts |= new
         ends = yield from read(queries.ENTITIES_OF_FACTS, ids=list(new))
@@ -273,19 +288,20 @@ def read_neighbourhood(
 
 
 def read_present() -> Flow[Window]:
-    """Return the present instant as a window."""
+    """Return the present instant as a window: ``(now, now + 1)`` in microseconds since the epoch."""
     time = yield from now()
     return time, time + 1
 
 
 def _validate_steps(steps: int) -> int:
+    """Return *steps*, or raise `InputError` unless it is from 1 to `MAX_STEPS`."""
     if validate_count("steps", steps) > MAX_STEPS:
         raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
     return steps
 
 
 def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:
-    """Return who shares facts with the entities called *own*, the most facts first."""
+    """Return the entities that share facts with the entities of the names *own*, those with the most facts first."""
     shared: Counter[str] = Counter()
     for fact in near.facts:
         shared.update({fact.subject, *fact.objects} - own)
@@ -298,9 +314,9 @@ def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbo
 
 
 def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
-    """Return the entities called *name*, or the one with that id, by their ids.
+    """Return the stored entities with the name or alias *name*, else the one with that id, as ``{id: row}``.
 
-    Errors: `InputError`.
+    *argument* is the name of the argument, for the `InputError` if *name* is not text.
     """
     name = replace_unstorable(validate_name(argument, name, NAME_HINT))
     called = yield from read(queries.CALLED, alias=alias_key(name))
@@ -310,7 +326,11 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
 
 
 def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Note how the entities of *links* are reached, and return the new ones."""
+    """Record in *came* how each new entity of *links* was reached, and return the ids of the new entities.
+
+    *links* are rows with an entity, a fact of it and the other entities of that fact. *reached* has the ids found
+    before.
+    """
     new: list[str] = []
     for link in links:
         for end in sorted(link["ends"]):
@@ -322,7 +342,7 @@ def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str
 
 
 def _go_back(end: str | None, came: Came) -> list[str]:
-    """Return the facts that lead to *end*, the first one first."""
+    """Return the ids of the facts on the path to the entity *end*, the first fact first."""
     facts: list[str] = []
     while end in came:
         end, fact = came[end]

@@ -1,4 +1,4 @@
-"""`GraphMemory.episodes`: the messages of a memory: listed, saved, resumed, retried and deepened."""
+"""`GraphMemory.episodes`: list, save, resume, retry and deepen episodes (the stored messages, texts and records)."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count, validate_name
 
 PAGE = 1000
-"""The number of unread episodes that are listed at once."""
+"""The number of unread episodes that `resume` lists at once."""
 READ_ALL = IngestionContext(read_all=True)
-"""The context of a run that also reads what would be skipped."""
+"""Options of an ingestion run that also reads episodes which the filter would skip, such as greetings."""
 UNREAD = (EpisodeStatus.SAVED, EpisodeStatus.WAITING, EpisodeStatus.WORKING)
-"""The states of episodes that are still to be read."""
+"""The statuses of episodes that `resume` reads."""
 DEEPER = PLANS[PLANS.index("standard") :]
-"""The plans that read one episode at a time, and so may read one again."""
+"""The plans that `deepen` accepts: those that read one episode at a time."""
 UNKNOWN_PLAN = ""
-"""The plan of what was read before plans were noted: it counts as the cheapest."""
+"""The plan of episodes that were read before plans were stored; `deepen` treats it as the cheapest."""
 
 Status = EpisodeStatus | Iterable[EpisodeStatus] | None
 
 
 class Episodes(Group):
-    """The messages, texts and records that a memory was given."""
+    """`GraphMemory.episodes`: the messages, texts and records that were added to a memory."""
 
     _group = "episodes"
 
@@ -67,17 +67,19 @@ class Episodes(Group):
         characters: int | None = None,
         status: Status = None,
     ) -> Flow[builtins.list[Episode]]:
-        """Return the episodes, latest first; only those of *status*, one or several, if given.
+        """Return the episodes of a namespace, latest first.
 
-        The list ends with the episode that brings the length of the texts to *characters*, if given.
-        *where* is a filter, such as ``{"source": "mail"}``: see `kg_memory.models.filters`. Errors: `InputError`.
+        *where* is a filter, such as ``{"source": "mail"}``; see `kg_memory.models.filters`. *limit* and *skip* select a
+        page.
+        *characters* ends the list with the episode at which the contents reach that length together. *status* is one
+        `EpisodeStatus` or several; None is all. Raises `InputError`.
         """
         return read_episodes(limit, skip, status, where, characters)
 
     list, alist = verb(_list)
 
     def _get(self, episode: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Episode | None]:
-        """Return the episode with that id; ``None`` if there is none."""
+        """Return the episode with the id *episode*, or None."""
         return read_episode(replace_unstorable(validate_name("episode", episode, "the id of an episode")))
 
     get, aget = verb(_get)
@@ -85,11 +87,11 @@ class Episodes(Group):
     def _save(
         self, episodes: Iterable[Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[AddResult]]:
-        """Save *episodes* without reading them: durable, and found by their words, when this returns; asks no model.
+        """Store *episodes* without reading them into facts, and return a result for each; no model is asked.
 
-        `add_many` of the same episodes reads them, and so does `resume`. *based_on* is the id of an episode whose text
-        they go back to: where it is forgotten meanwhile nothing is saved.
-        Errors: `InputError`, and so `NotFound` for *based_on*; `DatabaseError`.
+        They are durable, and searchable by their words, when this returns. `resume` or `GraphMemory.add_many` of the
+        same episodes reads them. *based_on* is the id of an episode from which their text derives: if that was deleted
+        meanwhile, `NotFound` is raised, and nothing is saved. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
         """
         tally = Tally()
         for dated in date_inputs(episodes, namespace, self._engine.driver.today):
@@ -100,11 +102,13 @@ class Episodes(Group):
     save, asave = verb(_save)
 
     def _summarise(self, thread: str, *, namespace: str = DEFAULT_NAMESPACE, least: int = 4) -> Flow[Episode | None]:
-        """Sum up a conversation by one question, and return the summary, an episode that is kept in its thread.
+        """Summarise a conversation with one call to the model, and return the summary, which is stored as an episode.
 
-        It has the intent, files, decisions, open questions and next steps, and goes on from the last one. Where less
-        than *least* messages are new, it is that one, or ``None``. It is forgotten with any message of the thread.
-        Errors: `InputError` without a model; `ModelError`, `DatabaseError`, `MemoryPaused`.
+        The summary has the intent, files, decisions, open questions and next steps, and updates the previous summary of
+        the
+        *thread*. If fewer than *least* messages are new, the previous summary is returned, or None. It is deleted when
+        any message of the thread is forgotten. Raises `InputError` if the memory has no model; `ModelError`,
+        `DatabaseError` and `MemoryPaused`.
         """
         thread, least = validate_name("thread", thread, "the id of a conversation"), validate_count("least", least)
         return run_plugin("summarise", self._engine, thread, least, namespace)
@@ -120,10 +124,10 @@ class Episodes(Group):
         thread: str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Preview]:
-        """Return what `add` of the same would remember, end and ask a person, with the verdicts; nothing is stored.
+        """Return what `GraphMemory.add` of the same message would do, with the verdicts about facts; nothing is stored.
 
-        The model is asked as by `add`, without the summaries, and within the same budget.
-        Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
+        The result lists the facts that would be new, end or wait for review. The model is asked as by `add`, except for
+        summaries, and within the same budget. Raises `InputError`, `DatabaseError`, `ModelError` and `EmbeddingError`.
         """
         episode = {"content": content, "speaker": speaker, "at": at, "thread": thread}
         state = {**date_input(episode, self._engine.driver.today), "namespace": namespace}
@@ -138,9 +142,11 @@ class Episodes(Group):
         limit: int | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Finish what was saved but not read to the end, earliest first, and outdated summaries; see `add_many`.
+        """Read the saved episodes that are not read to the end, earliest first, and return a result for each.
 
-        At most *limit* episodes.
+        Such episodes come from `save`, the plan ``economy``, interrupted processes and unreachable models. Outdated
+        summaries are refreshed as well. *limit* is the most episodes; None is all. *progress* and errors are as in
+        `GraphMemory.add_many`.
         """
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
         stats = yield from read_stats()
@@ -164,10 +170,13 @@ class Episodes(Group):
         read: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Read again what failed, earliest first, and with *skipped* also what was skipped; see `add_many`.
+        """Read failed episodes again, earliest first, and return a result for each.
 
-        *episodes* restricts it to those ids. Answers that were paid for before are not paid for again. Without *read*
-        they are only marked as saved, for `resume` or a worker to read; these would skip again what was *skipped*.
+        *episodes* restricts it to these ids; None is all that failed. *skipped* also reads skipped episodes, such as
+        greetings; suspected prompt injections only by their ids. Answers that the model gave before are reused, without
+        new cost.
+        *read*: False only marks the episodes as saved, for `resume` or a background worker; it cannot be combined with
+        *skipped*. *progress* is as in `GraphMemory.add_many`. Raises `InputError`, also for an unknown id.
         """
         if skipped and not read:
             raise InputError("who reads later would skip it again: leave skipped out, or ask where it is read at once")
@@ -193,12 +202,14 @@ class Episodes(Group):
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Read again, by the plan *to* or this memory's own, what a cheaper plan read, earliest first; see `add_many`.
+        """Read again, with a more thorough plan, the episodes that a cheaper plan read, earliest first.
 
-        At most *limit* episodes; with *skipped* also those that were skipped, except suspects. Known facts are not
-        doubled, new ones are added; what the better reading does not find stays, with its source. Called again, it
-        goes on where it stopped. *dry_run* changes nothing and returns what would be read.
-        Errors: `InputError` for an unknown plan, and where the memory has no model; those of `add`.
+        *to* is ``"standard"`` or ``"thorough"``; None is the plan of this memory. New facts are added, existing ones
+        are not duplicated, and facts that the new reading does not find stay. *skipped* includes skipped episodes,
+        except for suspected prompt injections. *limit* is the most episodes; None is all. Call it again to continue
+        after an interruption.
+        *dry_run* only returns the episodes that would be read. *progress* is as in `GraphMemory.add_many`. Raises
+        `InputError` for an unknown plan or a memory without a model, and the errors of `GraphMemory.add`.
         """
         plan = _deeper_plan(to, self._engine, reads=not dry_run)
         statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
@@ -208,10 +219,10 @@ class Episodes(Group):
         if dry_run:
             return [AddResult(episode=row["id"], new=False, status=EpisodeStatus(row["status"])) for row in shallow]
         tally = Tally(len(shallow), progress)
-        context = IngestionContext(plan=plan, read_all=True)  # what was read before is, whatever is skipped by now
+        context = IngestionContext(plan=plan, read_all=True)  # the filter may now skip what was read before
         for row in shallow:
             reopened = yield from write(queries.REOPEN_SHALLOW, id=row["id"], **chosen)
-            if reopened:  # else another process reads it, or it was forgotten
+            if reopened:  # else another process is reading the episode, or it was deleted
                 state = input_of(rows.to_episode(reopened[0]["episode"]))
                 tally.count((yield from read_again(self._engine, state, namespace, context)))
         yield from refresh(since=0, before=(yield from now()))
@@ -224,13 +235,13 @@ class Episodes(Group):
 
 
 def read_stats() -> Flow[Stats]:
-    """Count what the namespace holds."""
+    """Return the number of episodes, entities, facts, communities and open reviews in the namespace."""
     stats = yield from read(STATS, now=(yield from now()))
     return Stats.model_validate(stats[0]) if stats else Stats()
 
 
 def set_paused(*, paused: bool) -> Flow[bool]:
-    """Pause the namespace, or end that, and return whether that changed anything."""
+    """Pause the namespace, or end its pause, and return whether that changed anything."""
     [row] = yield from write(queries.PAUSE, paused=paused, now=(yield from now()))
     return bool(row["before"] != paused)
 
@@ -242,7 +253,10 @@ def read_episodes(
     where: Mapping[str, Any] | None = None,
     characters: int | None = None,
 ) -> Flow[list[Episode]]:
-    """Return the episodes that pass *where*, latest first; only those of *status*, one or several, if given."""
+    """Return a page of the episodes, latest first, that have one of the statuses *status* and pass the filter *where*.
+
+    None applies no such condition. The page ends early where the contents reach *characters* together.
+    """
     page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     page["statuses"] = None if status is None else _statuses(status)
     page["characters"] = None if characters is None else validate_count("characters", characters)
@@ -258,16 +272,17 @@ def read_episodes(
 
 
 def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
-    """Return the episodes in one of these states, earliest first."""
+    """Return at most *limit* episodes with one of these statuses, earliest first, after the first *skip*."""
     names = [str(status) for status in statuses]
     episodes = yield from read(queries.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark the episodes in one of these states, of *ids* if given, as to be read, and return them, earliest first.
+    """Mark the episodes that have one of these statuses as unread, and return them, earliest first.
 
-    What was skipped for its flags is included only where its id is given. Errors: `InputError` names an unknown id.
+    *ids* restricts it to these episodes; an id that is missing among them raises `InputError`. Without *ids*, skipped
+    episodes that look like prompt injections are left out.
     """
     names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
     stored = yield from read_oldest(statuses, MAX_COUNT)
@@ -282,14 +297,12 @@ def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) 
 
 
 def _is_suspect(episode: Episode) -> bool:
+    """Return whether *episode* was skipped because it looks like a prompt injection."""
     return bool(episode.flags) and episode.status is EpisodeStatus.SKIPPED
 
 
 def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
-    """Return *status*, one or several, as a list.
-
-    Errors: `InputError`.
-    """
+    """Return one status or several as a list of texts. Raises `InputError` for an unknown status."""
     if isinstance(status, str) or not isinstance(status, Iterable):
         status = [status]
     statuses = list(status)
@@ -299,9 +312,9 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the plan *to* which to deepen, or the memory's own; *reads* says that a model is needed.
+    """Return the plan for `deepen`: *to*, else the memory's own plan, else ``"standard"``.
 
-    Errors: `InputError`.
+    *reads* is False for a dry run, which needs no model. Raises `InputError`.
     """
     if reads and engine.driver.model.by_rules:
         raise InputError("this memory reads offline, by rules; name a model, which reads better, to deepen it")

@@ -1,4 +1,4 @@
-"""`GraphMemory.facts`: the facts about an entity over time, what changed, and what superseded what."""
+"""`GraphMemory.facts`: declare, list, correct and explain facts, and follow them over time."""
 
 from __future__ import annotations
 
@@ -47,15 +47,19 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_author, validate_co
 MOST_EXPLAINED = 1000
 REFUSED = "a replacement that states no other fact"
 MAX_CHAIN = 64
-"""The number of periods that an evolution has at most (C53)."""
+"""The most periods that `Facts.evolution` returns."""
 
 
 class Facts(Group):
-    """Facts about an entity, at any time.
+    """`GraphMemory.facts`: facts about entities, at any time in the world and as believed at any time.
 
-    Times are datetimes (naive ones are UTC), ISO 8601 text or plain words, English or Chinese. ``"last March"`` is its
-    first instant, and in `during` its whole length. `as_of` and `during` ask about the world, `believed_at` about what
-    the memory believed then. Errors: `InputError` for what is no time.
+    Times are datetimes (naive ones are UTC), ISO 8601 text, or words in English or Chinese: ``"2019"``, ``"last
+    March"``.
+    *as_of* is a time at which facts must hold in the world; a period such as ``"last March"`` counts as its first
+    instant.
+    *during* is a period, in words or as two times (None is an open end): facts must hold at some time in it.
+    *believed_at* is a time of the memory's own clock: what was believed then. Raises `InputError` for an invalid time,
+    and `NotFound` for the id of a fact that is not stored.
     """
 
     _group = "facts"
@@ -81,16 +85,21 @@ class Facts(Group):
         object_type: str | None = None,
         rests_on: Sequence[str] | None = None,
     ) -> Flow[AddResult]:
-        """State a fact that you know; no model is asked. See `docs/declared.md`.
+        """Declare one fact that your application knows, without asking a model, and return what changed.
 
-        *object* is a name, several for a fact about more than two entities, or ``None`` for one about the subject
-        alone. *valid_at* and *invalid_at* are when it began and ended, as exactly as you know: a datetime, or text such
-        as ``"2024-05"``. *at* is when it was stated, now if left out. *labels* are for filters, and after *expires_at*
-        the next `evict` forgets it. *rests_on* are the ids of facts that are its reason or condition: when one of them
-        ends, it is doubtful. It ends or corrects what is known by the same rules as a message; the same fact again is
-        another source of it.
-        ``privacy.forget(episode=result.episode)`` takes it back. Errors: `InputError`, `DatabaseError`,
-        `EmbeddingError`.
+        ``memory.facts.add("Ann", "works at", "Acme", valid_at="2024-05")``. *object* is a name, a list of names for a
+        fact about more than two entities, or None for a fact about *subject* alone. *valid_at* and *invalid_at* are
+        when the fact began and ended, as exactly as it is known: a datetime, a date, a year, or text such as
+        ``"2024-05"``; None is unknown.
+        *sentence* is the fact in words; None makes one from the names. *source* and *source_id* are the system it comes
+        from and its id there; the same id is stored once. *confidence* and *trust*, from 0 to 1, are how sure the fact
+        is and how far its source is believed. *at* is when it is stated; None is now. After *expires_at* the next
+        `privacy.evict` deletes it. *labels* are for filters. *rests_on* has the ids of premises (reasons or
+        conditions): when one of them ends, this fact is doubtful.
+
+        The fact ends or corrects existing facts by the same rules as a message; if it exists already, it gets another
+        source. ``privacy.forget(episode=result.episode)`` takes it back. See `docs/declared.md`. Raises `InputError`,
+        `MemoryPaused`, `DatabaseError` and `EmbeddingError`.
         """
         row: dict[str, Any] = {"subject": subject, "predicate": predicate, "object": object, "sentence": sentence}
         row |= {"valid_at": valid_at, "invalid_at": invalid_at, "confidence": confidence, "trust": trust, "at": at}
@@ -108,10 +117,11 @@ class Facts(Group):
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[list[AddResult]]:
-        """State many facts in their order: each row has the arguments of `add`, or is a triple.
+        """Declare many facts in their order, without asking a model, and return one result for each row.
 
-        With *mapping* the rows are records, and it says which facts each states; see `docs/declared.md`. *progress* is
-        called after each. Errors: `InputError` names the rows that are no facts, and nothing is saved.
+        A row is a dict with the arguments of `add`, or a tuple ``(subject, predicate, object)``. With *mapping*, rows
+        are JSON records, and the mapping says which facts each states; see `docs/declared.md`. *progress* is called
+        after each row. Raises `InputError`, which names the invalid rows, before any row is saved.
         """
         return declare_many(self._engine, rows, mapping, namespace, Tally(count_items("rows", rows, "facts"), progress))
 
@@ -130,11 +140,12 @@ class Facts(Group):
         believed_at: Time | None = None,
         unreviewed: bool = False,
     ) -> Flow[Paged[Fact]]:
-        """Return a page of the facts, latest first: each period of each, past ones too; see `about`.
+        """Return a page of the facts, latest first, past facts included: each period of each fact.
 
-        *where* is a filter, such as ``{"predicate": "LIVES_IN"}``: see `kg_memory.models.filters`. *about* is an entity
-        by a name or its id. *after* is the `next` of the page before, which is None at the end: what is learned or
-        forgotten meanwhile moves nothing to another page. Errors: `InputError`.
+        *where* is a filter, such as ``{"predicate": "LIVES_IN"}``; see `kg_memory.models.filters`. *about* is an
+        entity, by a name or its id. *as_of*, *during* and *believed_at* select facts by time; see `Facts`. *unreviewed*
+        includes facts that wait for review. *after* is the `next` of the previous page, which is None on the last page;
+        facts that are added or deleted meanwhile do not shift the pages. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         seen = yield from belief_params(window or EVER, believed, unreviewed=unreviewed)
@@ -146,10 +157,11 @@ class Facts(Group):
     def _retract(
         self, fact: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[Review]:
-        """Believe the fact with that id no more, and return the decision; ``reviews.undo(review.id)`` takes it back.
+        """Stop believing the fact with the id *fact*, and return the decision; ``reviews.undo(review.id)`` reverses it.
 
-        What was believed until then is kept, and so are its sources. What it had ended holds again. It is believed
-        again when a message that comes later states it. Who, when and why is kept. Errors: `InputError`.
+        The fact stays stored with its sources and its past, and facts that it had ended hold again. It is believed
+        again when a later episode states it. *by* (who decides) and *reason* are stored with the decision. Raises
+        `InputError`.
         """
         return retract(fact, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
@@ -165,12 +177,12 @@ class Facts(Group):
         reason: str = "",
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Review]:
-        """Let another fact supersede the one with that id, and return the decision, to be undone as others.
+        """Replace the fact with the id *fact* by a new one, and return the decision; `reviews.undo` reverses it.
 
-        *with_text* states it, and is read as a message that *by* says now; or *episode*, which was added before, does.
-        The old fact ends where the new one begins, or is not believed at all where the new one does not begin later.
-        Who, when and why is kept. Errors: as `GraphMemory.add`, and `InputError` when no other fact is stated:
-        then the text is forgotten, with an entry in `privacy.audit`.
+        Give either *with_text*, a text that states the new fact and is read as a message of *by*, or *episode*, the id
+        of an episode that states it. The old fact ends where the new one begins; if the new one does not begin later,
+        the old fact is not believed at all. *by* and *reason* are stored. Raises the errors of `GraphMemory.add`, and
+        `InputError` if the text states no other fact: the text is then deleted, with an entry in `privacy.audit`.
         """
         validate_author(by, reason)
         if (with_text is None) == (episode is None):
@@ -195,7 +207,7 @@ class Facts(Group):
     def _get(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[Fact | None]:
-        """Return the latest period of the fact with that id, which may wait for review; ``None`` if there is none."""
+        """Return the fact *fact* (an id) in its latest period, as believed at *believed_at* (now if None), or None."""
         _, believed = yield from read_times(None, None, believed_at)
         seen = yield from belief_params(EVER, believed, unreviewed=True)
         stored = yield from read(FACTS_BY_ID, ids=[validate_fact(fact)], sources=SOURCES, **seen)
@@ -206,9 +218,9 @@ class Facts(Group):
     def _explain(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[FactExplanation]:
-        """Return why the fact with that id is believed, or not: who stated it, and what ended or contradicted it.
+        """Return the evidence for a fact: statements, verdicts about it, what superseded it, and what rests on it.
 
-        At most 1,000 of each. Errors: `InputError` when there is no such fact.
+        *fact* is an id. Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return FactExplanation(
@@ -232,10 +244,10 @@ class Facts(Group):
         believed_at: Time | None = None,
         unreviewed: bool = False,
     ) -> Flow[builtins.list[Fact]]:
-        """Return the facts about the entity called *name*, latest first: each period of each, past ones too.
+        """Return the facts about the entity *name*, latest first, past facts included: each period of each fact.
 
-        With *as_of*, only what was so then; with *during*, what was so at some time in it. *unreviewed* includes facts
-        that wait for review and are not believed yet.
+        *name* is a name, an alias or an id. *as_of* keeps facts that held at that time, *during* those that held at
+        some time in that period. *unreviewed* includes facts that wait for review and are not believed yet.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from facts_about(name, limit, window, believed, unreviewed=unreviewed))
@@ -251,9 +263,11 @@ class Facts(Group):
         limit: int = 100,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Fact]]:
-        """Return the periods of what the entity called *name* was, did or had, newest first, with their sources.
+        """Return the periods of the facts about the entity *name*, newest first, with their sources.
 
-        *predicate* restricts them to one relation, in any of its wordings ("lives in", ``RESIDES_IN``).
+        ``history("Ann", "lives in")`` lists each home of Ann with its dates. *predicate* is one relation in any
+        wording, such as ``"lives in"`` or ``RESIDES_IN``; None is all. *believed_at* asks what was believed at that
+        time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         relation = None
@@ -269,7 +283,11 @@ class Facts(Group):
     def _timeline(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
     ) -> Flow[builtins.list[TimelineEvent]]:
-        """Return what began, ended and was said of the entity called *name*, earliest first, from *limit* periods."""
+        """Return when each fact about the entity *name* began, ended, or was stated, as events, earliest first.
+
+        *limit* is the most periods of facts from which events are made. *believed_at* asks what was believed at that
+        time.
+        """
         _, believed = yield from read_times(None, None, believed_at)
         facts = yield from facts_about(name, limit, None, believed)
         events = [event for fact in facts for event in _events(fact)]
@@ -280,10 +298,10 @@ class Facts(Group):
     def _changes(
         self, since: Time, until: Time | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 1000
     ) -> Flow[builtins.list[Change]]:
-        """Return what was learned, ended, corrected, retracted, restored, or became doubtful or sure, earliest first.
+        """Return how the memory's beliefs changed from *since* until before *until* (None is now), earliest first.
 
-        It is what changed in ``[since, until)``, which are times of the system's clock: when the memory came to believe
-        it.
+        Changes are facts that were learned, ended, corrected, retracted or restored, or became doubtful or sure again.
+        Times are of the memory's own clock: when it came to believe something.
         """
         time = yield from now()
         begin = parse_moment("since", since, time)
@@ -294,10 +312,7 @@ class Facts(Group):
     changes, achanges = verb(_changes)
 
     def _evolution(self, fact: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[builtins.list[Fact]]:
-        """Return what superseded what, earliest first: the fact with that id, and all that superseding links to it.
-
-        At most 64 periods around it. Errors: `InputError` when there is no such fact.
-        """
+        """Return the facts that superseded *fact* (an id) or that it superseded, earliest first, at most 64 periods."""
         return read_evolution(fact)
 
     evolution, aevolution = verb(_evolution)
@@ -311,9 +326,9 @@ class Facts(Group):
         skip: int = 0,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Source]]:
-        """Return every statement of the fact with that id, earliest first; `Fact.sources` has the first five.
+        """Return the statements of *fact* (an id): each episode that states it, with its quote, earliest first.
 
-        With *believed_at*, those that were saved by then.
+        `Fact.sources` has only the first five. *believed_at* keeps the statements that were saved by that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return (yield from read_sources(fact, limit, skip, believed))
@@ -329,10 +344,9 @@ class Facts(Group):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Consequence]]:
-        """Return what rests on the fact with that id, the nearest first, over any number of steps, each with the way.
+        """Return the facts that rest on *fact* (an id), directly or through others, nearest first, each with its path.
 
-        Those that are doubtful then tell since when, and because of what. At most *limit*. Errors: `InputError` when
-        there is no such fact.
+        Those that are doubtful at *as_of* (now if None) say since when, and because of which premise.
         """
         window, believed = yield from read_times(as_of, None, believed_at)
         return (yield from read_consequences(fact, limit, window, believed))
@@ -341,7 +355,7 @@ class Facts(Group):
 
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
-    """Return what superseded what, earliest first: the periods of the fact with that id and of those linked to it."""
+    """Return at most `MAX_CHAIN` periods of *fact* (an id) and of facts linked to it by superseding, earliest first."""
     history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
     beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
@@ -354,7 +368,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
 
 
 def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> Flow[list[Source]]:
-    """Return a page of the statements of the fact with that id that were saved by then, earliest first."""
+    """Return a page of the statements of *fact* (an id) saved by *believed_at* (microseconds), earliest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     seen = OPEN_END if believed_at is None else believed_at
     stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact(fact), believed_at=seen, **page)
@@ -364,6 +378,7 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
 
 
 def _events(fact: Fact) -> Iterable[TimelineEvent]:
+    """Yield the events of one period of *fact*: ``began`` (or ``said`` if the start is unknown) and ``ended``."""
     if fact.valid_at:
         yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
     elif fact.known_from:
@@ -373,7 +388,7 @@ def _events(fact: Fact) -> Iterable[TimelineEvent]:
 
 
 def _find_chain(history: History, fact: str) -> set[str]:
-    """Return the facts that superseding links to *fact*, through any number of others."""
+    """Return the ids of all facts that are linked to *fact* by ``supersedes`` verdicts, directly or through others."""
     linked = rivals_by(history.verdicts.values(), "supersedes")
     chain, edge = {fact}, {fact}
     while edge:

@@ -1,4 +1,4 @@
-"""Read facts without a question: a page of all that pass a filter, about an entity, or that rest on another fact."""
+"""List facts without a question: pages of facts that pass a filter, facts about an entity, consequences of a fact."""
 
 from __future__ import annotations
 
@@ -31,21 +31,28 @@ NAME_HINT = "an entity's name or one of its aliases"
 
 Time = date | str
 During = str | Sequence[Time | None]
-"""Two times, each of which may be open (``None``), or one period in words such as ``"last March"``."""
+"""A period: two times, of which None is an open end, or words such as ``"last March"``."""
 Seen = Mapping[str, Any]
-"""The parameters by which queries select beliefs; see `belief_params`."""
+"""The query parameters that select beliefs; see `belief_params`."""
 
 
 def read_times(
     as_of: Time | None, during: During | None, believed_at: Time | None
 ) -> Flow[tuple[Window | None, int | None]]:
-    """Return the window that the arguments ask about, and the instant of belief, both in microseconds."""
+    """Return the arguments parsed: the window ``(since, until)`` that facts must hold in, and the time of belief.
+
+    Both are in microseconds since the epoch. The window is None without *as_of* and *during*; the time of belief
+    defaults to now.
+    """
     time = yield from now()
     return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
 
 
 def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
-    """Return the parameters by which queries select beliefs: true in *window*, believed at *believed_at* or now."""
+    """Return the query parameters that select beliefs true in *window* and believed at *believed_at*, or now.
+
+    Times are microseconds since the epoch. *unreviewed* includes facts that wait for review.
+    """
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
     return {"since": since, "until": until, "believed_at": time, "unreviewed": unreviewed}
@@ -55,9 +62,10 @@ def facts_about(
     name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
     relation: str | None = None, unreviewed: bool = False,
 ) -> Flow[list[Fact]]:  # fmt: skip
-    """Return the facts about the entity called *name*, latest first: each period of each, or those in *window*.
+    """Return the facts about the entity *name* (a name, an alias or an id), latest first, one for each period.
 
-    *name* may also be its id. *relation* is the canonical name of a predicate.
+    *window* keeps the periods that overlap it, and *relation*, a canonical predicate such as ``LIVES_IN``, those of
+    that predicate; None keeps all.
     """
     first = _start_about("name", name, relation)
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
@@ -65,7 +73,12 @@ def facts_about(
 
 
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
-    """Return the page behind the cursor *after* of the facts that *first* yields; those in *window* are *seen*."""
+    """Return a page of at most *limit* facts, with the cursor of the next page.
+
+    *first* is the beginning of the query, which selects the facts; *seen* are the parameters that select their beliefs.
+    *after* is the cursor of the previous page, None for the first page. *window* is the time for which facts are marked
+    as doubtful or absent.
+    """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
     stored = yield from read(
@@ -76,18 +89,21 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
 
 
 def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
-    """Return *stored* rows as facts, with how they stand at that point."""
+    """Return query rows as `Fact` objects, marked as doubtful or absent where they are at the end of *window*."""
     standing = yield from add_standing(stored, point_of(window, believed_at))
     return [rows.to_fact(row) for row in standing]
 
 
 def is_reviewed(row: Row) -> bool:
-    """Return whether the belief of *row* was never withheld for review, or is not any more."""
+    """Return whether the belief in *row* does not wait for review."""
     return bool(row["belief"] and row["belief"]["reviewed"])
 
 
 def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
-    """Return the beginning of a query of the facts *about* an entity that pass *where*, by an index if there is one."""
+    """Return the beginning of a query for the facts *about* an entity that pass the filter *where*.
+
+    None applies no such condition. An index is used where the filter allows it.
+    """
     passing = parse_filter(where)
     if passing is None:
         return Step(ALL_FACTS, {}) if about is None else _start_about("about", about)
@@ -99,9 +115,9 @@ def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]
 
 
 def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
-    """Return the beginning of a query of all *kind* that pass, by an index if there is one.
+    """Return the beginning of a query for all nodes of *kind* that pass the filter, from an index where possible.
 
-    *everything* is the beginning of a query of all of them.
+    *everything* is the Cypher that matches all nodes of the kind, for filters that no index can serve.
     """
     names = yield from read_names(passing)
     rest = start_step(passing, kind, names)
@@ -112,19 +128,23 @@ def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
 
 
 def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
+    """Return the beginning of a query for the facts about the entity *name*, with the predicate *relation* if given."""
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     return Step(queries.ABOUT, {"alias": alias_key(text), "about": text, "predicate": relation})
 
 
 def _make_cursor(row: Row) -> str:
-    """Return the cursor that leads behind *row*."""
+    """Return the cursor of the page after *row*: its time, fact id and belief id as JSON in base64."""
     belief = row["belief"]
     time = belief["said_at"] if belief["known_from"] == OPEN_START else belief["known_from"]
     return base64.urlsafe_b64encode(json.dumps([time, row["fact"]["id"], belief["id"]]).encode()).decode()
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:
-    """Return the place to which a cursor leads, as `queries.list_facts` takes it. Errors: `InputError`."""
+    """Return the query parameters ``place``, ``fact`` and ``belief`` of the cursor *after*, or of the first page.
+
+    Raises `InputError` for an invalid cursor.
+    """
     if after is None:
         return {"place": OPEN_END, "fact": "", "belief": ""}
     try:
@@ -140,7 +160,11 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 
 
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
-    """Return what rests on the fact with that id, over any number of steps: the nearest first, at most *limit*."""
+    """Return at most *limit* facts that rest on the fact with the id *fact*, nearest first, each with its path.
+
+    *window* is the time at which they may be doubtful, *believed_at* the time of belief (microseconds since the epoch);
+    None is now. Raises `InputError` if the fact is not stored.
+    """
     root, limit = validate_fact(fact), validate_count("limit", limit)
     if not (yield from read(premises.STORED, ids=[root])):
         raise missing_fact(fact)
@@ -157,13 +181,17 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return the key by which the period of a fact that holds then comes last, or else the one that ended last."""
+    """Return a sort key for the periods of one fact, by which the period that holds at *as_of* comes last.
+
+    Before it come past periods, and first of all future ones; the nearest to *as_of* later.
+    """
     belief = row["belief"]
     begun = belief["known_from"] <= as_of
     return (begun and as_of < belief["invalid_at"], begun, belief["known_from"] if begun else -belief["known_from"])
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
+    """Return the facts on the way to the fact *id_*, itself last; *before* maps each fact to the one it rests on."""
     path: list[Premise] = []
     while id_ in before:
         path.append(Premise(id=id_, sentence=sentences[id_]))

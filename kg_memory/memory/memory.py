@@ -1,4 +1,4 @@
-"""`GraphMemory`: the memory that a user opens."""
+"""`GraphMemory`: the class that users open, with the methods to add, search and administer memories."""
 
 from __future__ import annotations
 
@@ -56,27 +56,24 @@ if TYPE_CHECKING:
 
 
 class GraphMemory(Group, Closing):
-    """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
+    """Long-term memory of an LLM agent: stores episodes (messages, texts, records) as a temporal knowledge graph.
 
-    Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
-    It connects at first use; `open` connects at once, so that errors show where it is opened.
+    Example::
 
-    Search and context return facts that hold now, or held *as_of* another instant, or at some time *during* a period,
-    by what is believed now, or was *believed_at* another instant; see `Facts` for how times are given. Without these,
-    time words in the question choose what comes first ("where did Ann live in 2019?", "before she moved"): see
-    `SearchResults.time`. *unreviewed* includes what waits for review. Summaries describe the present, so a time in
-    the past that is given leaves them out.
+        with GraphMemory.open() as memory:
+            memory.add("I moved to Oslo last week.", speaker="Ann", namespace="ann")
+            print(memory.context("Where does Ann live?", namespace="ann"))
 
-    *thread* is the conversation that asks: what it last spoke of is found more easily. *center* is the name of an
-    entity near which to look, or several names. *asker* is the name of who asks: whom "I", "my" and "the user" in the
-    question mean. *where* filters the results, such as ``{"speaker": "Ann"}`` or ``{"type": "Person"}``: see
-    `kg_memory.models.filters`.
-    *recipe* sets how to search and rank, by name or as a `kg_memory.retrieval.recipe.Recipe`. *explain* adds the
-    `SearchResults.explanations`: why each result stands where it does, and what was left out and why.
+    `add` stores an episode, and reads it into dated facts with their sources; `search` and `context` find them. Other
+    methods are in groups: `facts`, `entities`, `episodes`, `communities`, `reviews`, `predicates`, `privacy`, `usage`,
+    `data` and `graphs`. Each method has an async twin, named with ``a``: `aadd`, `asearch`, ``memory.facts.aabout``.
+
+    Each *namespace* (a user, a project) is a separate graph; the default is ``"default"``. The constructor connects to
+    the database at the first call, `open` at once.
     """
 
     reports: Any
-    """A group of verbs of a plug-in, `kg_memory.contrib.reports`; other plug-ins may add more."""
+    """The group of methods of the plug-in `kg_memory.contrib.reports`; other plug-ins may add groups of their own."""
 
     def __init__(
         self,
@@ -136,16 +133,22 @@ class GraphMemory(Group, Closing):
         settings: Settings | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> Self:
-        """Open the embedded database, or the server at *url* (``falkor://host:6379``).
+        """Open the database and the models, and return the memory; close it with `close` or ``with``.
 
-        *model* is a LangChain chat model, a model's name, or ``"offline"``; *embeddings* likewise.
-        *reranker* scores for a recipe with a cross-encoder: the URL of a rerank endpoint, a chat model or its name, a
-        LangChain cross-encoder or a `CrossEncoder`; else the model does.
-        *redact* removes secrets from all that is remembered, keys and passwords by default; ``"none"`` removes
-        nothing; see `kg_memory.text.redaction`.
-        *budget* limits what reading may cost; see `docs/budgets.md`.
-        *on_wait* is called with a message at each longer wait, such as a download. Errors: `DatabaseError`,
-        `SettingsError`, `MissingExtra`.
+        *url* is a server, such as ``falkor://host:6379``; None is `Settings.url`, else an embedded database is started.
+        *model* is a LangChain chat model, a name, or ``"offline"`` (built-in rules, no model). None is
+        `Settings.model`, else an OpenAI model if there is an API key or a `base_url`, else ``"offline"``.
+        *embeddings* is a LangChain embedding model, a name, or ``"offline"``; None is `Settings.embedding_model`, else
+        the one that suits *model*.
+        *reranker* scores texts for recipes with a cross-encoder: the URL of a rerank endpoint, a chat model or its
+        name, a LangChain cross-encoder, or a `CrossEncoder`; None is that of the settings, else *model*.
+        *redact* removes secrets from episodes before they are stored: ``"secrets"`` (keys and passwords, the default),
+        ``"personal"``, a function from text to text, or ``"none"``; see `kg_memory.text.redaction`.
+        *budget* limits the cost of reading; see `docs/budgets.md`. *settings* has all other options; None reads the
+        environment variables ``KG_MEMORY_*``. *on_wait* gets a message before each long wait, such as a download.
+
+        Raises `DatabaseError` if the database cannot be reached or started, `SettingsError` for an invalid value, and
+        `MissingExtra` if an optional package is not installed.
         """
         settings = (settings or Settings.from_env()).with_(url=url, budget=budget)
         memory = cls(settings, model=model, embeddings=embeddings, reranker=reranker, redact=redact, on_wait=on_wait)
@@ -165,24 +168,28 @@ class GraphMemory(Group, Closing):
         settings: Settings | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> Self:
-        """`open`, for asyncio; ``async with await GraphMemory.aopen() as memory`` closes it."""
+        """Open a memory as `open` does, without blocking the event loop.
+
+        ``async with await GraphMemory.aopen() as memory: ...`` closes the memory at the end of the block.
+        """
         how: dict[str, Any] = {"model": model, "embeddings": embeddings, "reranker": reranker, "redact": redact}
         return await asyncio.to_thread(cls.open, url, **how, budget=budget, settings=settings, on_wait=on_wait)
 
     @property
     def driver(self) -> FalkorDriver:
-        """The driver that performs the I/O of this memory."""
+        """The driver that runs database queries and calls to models for this memory."""
         return self._engine.driver
 
     @property
     def settings(self) -> Settings:
-        """The settings as they apply, with the model's plan and thresholds."""
+        """The settings in effect, with the plan for the model and the thresholds for the embedding model filled in."""
         return self._engine.settings
 
     def close(self) -> None:
-        """Disconnect from the database; an embedded server stops some time after its last client left.
+        """Stop background maintenance and disconnect from the database.
 
-        What is saved and not read yet, as by the plan ``economy``, is read by `resume`.
+        An embedded server stops `Settings.idle_seconds` after its last client disconnected. Episodes that are saved but
+        not read yet (as with the plan ``economy``) stay stored; a later `episodes.resume` reads them.
         """
         if self._maintainer is not None:
             self._maintainer.stop()
@@ -190,7 +197,7 @@ class GraphMemory(Group, Closing):
         self._database.close()
 
     async def aclose(self) -> None:
-        """`close`, for asyncio."""
+        """Close the memory as `close` does, without blocking the event loop."""
         if self._maintainer is not None:
             await asyncio.to_thread(self._maintainer.stop)
         await asyncio.to_thread(self.driver.close)
@@ -212,17 +219,22 @@ class GraphMemory(Group, Closing):
         labels: Mapping[str, Any] | None = None,
         mapping: FactMapping | None = None,
     ) -> Flow[AddResult]:
-        """Remember one message, text or JSON record, and return the result.
+        """Store one episode (a message, a text or a JSON record), read it into facts, and return what was learned.
 
-        *at* is when it was said (a naive datetime is UTC), now if left out. *trust*, 0 to 1, is how far the source is
-        believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or without one the same
-        content, speaker, thread and time, is the same episode and is stored once. After *expires_at* no search finds
-        it or the facts that it alone states, and the next `evict` forgets them; see `docs/eviction.md`.
-        *labels* are for filters, such as ``{"agent": "support", "tags": ["vip"]}``: ``where={"labels.tags": "vip"}``
-        finds it and the facts in it; see `kg_memory.models.labels`.
-        *mapping* says which facts a JSON record states, so that no model reads it; see `docs/declared.md`.
-        The episode is stored first: whatever fails later, `resume` finishes it.
-        Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
+        *speaker* is the author of a message.
+        *at* is when it was said: a datetime or ISO 8601 text (UTC without an offset); None is now.
+        *thread* is the id of its conversation.
+        *source* and *source_id* are the system that it comes from and its id there. Content with the same *source_id*,
+        or else with the same content, speaker, thread and time, is stored once.
+        *kind* is ``"message"``, ``"text"`` or ``"json"``.
+        *trust*, from 0 to 1, is how far the source is believed; by default it decides between conflicting facts.
+        *expires_at* is when it expires: from then on no search returns the episode or the facts that it alone states,
+        and the next `privacy.evict` deletes them; see `docs/eviction.md`. None is `Settings.default_ttl` from now.
+        *labels* are values for filters: ``labels={"tags": ["vip"]}`` is found by ``where={"labels.tags": "vip"}``.
+        *mapping* says which facts a JSON record states, so that no model is asked; see `docs/declared.md`.
+
+        The episode is stored before it is read: if reading fails, `episodes.resume` or `episodes.retry` finishes it.
+        Raises `InputError` for an invalid argument, `MemoryPaused`, `DatabaseError`, `ModelError` and `EmbeddingError`.
         """
         fields: dict[str, Any] = {"speaker": speaker, "at": at, "thread": thread, "source": source}
         fields |= {"source_id": source_id, "trust": trust, "expires_at": expires_at, "labels": labels}
@@ -239,9 +251,11 @@ class GraphMemory(Group, Closing):
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[list[AddResult]]:
-        """Remember *episodes* in their order, calling *progress* after each; see `add`.
+        """Store and read many episodes in their order, and return one result for each.
 
-        One that the models cannot read does not block the others: its `AddResult` has a `problem`.
+        Each is an `EpisodeInput`, a dict of its fields, or a string, the content of a message. *progress* is called
+        with a `Progress` after each. An episode that cannot be read does not stop the others: `AddResult.error` says
+        why. Other errors are raised as by `add`, such as an unreachable database or model.
         """
         tally = Tally(count_items("episodes", episodes, "episodes"), progress)
         clock = self.driver.today
@@ -266,15 +280,28 @@ class GraphMemory(Group, Closing):
         recipe: Recipe | str | Mapping[str, Any] | None = None,
         explain: bool = False,
     ) -> Flow[SearchResults]:
-        """Find facts, entities, communities and episodes, at most *limit* of each, best first; see `GraphMemory`.
+        """Search a namespace for *question*, and return the matching facts, entities, communities and episodes.
 
-        Errors: `InputError`, `DatabaseError`, `EmbeddingError`.
+        Each kind has at most *limit* results, best first. Without times, only facts that hold now are returned.
+        *as_of* is a time at which facts must hold; *during* a period in which they must hold at some time: two times,
+        or words such as ``"last March"``. *believed_at* searches what was believed at that time. `Facts` has the
+        formats of times. For a past time, summaries of entities and communities are left out: they describe the
+        present. Time words in *question* itself ("in 2019") only change the order.
+        *unreviewed* includes facts that wait for review. *thread* is the id of the conversation in which it is asked:
+        entities mentioned there last rank higher.
+        *center* is the name of an entity, or a list of names, near which to search. *asker* is the name of the person
+        whom "I", "my" and "the user" in the question mean.
+        *where* filters the results: ``{"speaker": "Ann"}``, ``{"type": "Person"}``; see `kg_memory.models.filters`.
+        *recipe* chooses how to search and rank: a name, a dict or a `kg_memory.retrieval.recipe.Recipe`.
+        *explain* adds `SearchResults.explanations`: why each result has its rank, and what was left out.
+
+        Raises `InputError`, `DatabaseError` and `EmbeddingError`.
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
         asked = ask(question, {"limit": limit}, times, thread, how)
         if not explain:
-            asked = replace(asked, max_tokens=0)  # no context is written, which only an explanation quotes
+            asked = replace(asked, max_tokens=0)  # do not write the context: only explanations need its lines
         context: Context = yield from self._engine.answer(asked, namespace)
         return context.results
 
@@ -299,12 +326,13 @@ class GraphMemory(Group, Closing):
         template: Template | str | None = None,
         explain: bool = False,
     ) -> Flow[Context]:
-        """Return what an agent needs to answer *question*: dated and sourced lines, within *max_tokens*.
+        """Return text for a prompt, with what the memory knows about *question*: dated lines with their sources.
 
-        It is a string that also has the results it was `found` in, its `lines`, its `left_out` lines and its `tokens`.
-        *limit* is how many of each kind it may have; by default as many as there is room for. *template* sets the
-        format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a `Template`. For the rest see `GraphMemory`.
-        Errors: as `search`.
+        The text has at most *max_tokens* tokens. It is a `str` with the attributes `results` (what the search found),
+        `lines`, `left_out` (results without room) and `tokens`. *limit* is the most results of each kind; None is as
+        many as may fit.
+        *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a `Template`. The other parameters
+        and the errors are those of `search`.
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how: dict[str, Any] = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
@@ -315,23 +343,23 @@ class GraphMemory(Group, Closing):
     context, acontext = verb(_context)
 
     def _stats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Stats]:
-        """Count what the namespace holds."""
+        """Return the number of episodes, entities, facts, communities and open reviews in the namespace."""
         return read_stats()
 
     stats, astats = verb(_stats)
 
     def _pause(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[bool]:
-        """Remember nothing new in the namespace, in any process, until `unpause`; return whether it was not paused.
+        """Stop the namespace from accepting new episodes, in all processes, until `unpause`.
 
-        What is added is refused (`MemoryPaused`), and nodes, middleware and stores pass over it. What was saved before
-        is still read; searches, decisions and forgetting go on. `stats` tells whether it is paused.
+        Returns False if it was paused before. While it is paused, `add` and the like raise `MemoryPaused`; LangGraph
+        nodes, middleware and stores skip saving. Searches, reviews, forgetting and reading of saved episodes go on.
         """
         return set_paused(paused=True)
 
     pause, apause = verb(_pause)
 
     def _unpause(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[bool]:
-        """Remember again what is added from now on; return whether the namespace was paused."""
+        """End a `pause`: accept new episodes again. Returns False if the namespace was not paused."""
         return set_paused(paused=False)
 
     unpause, aunpause = verb(_unpause)
@@ -351,11 +379,19 @@ class GraphMemory(Group, Closing):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Profile]:
-        """Return the states that hold of the entity called *name*, by topic and sub-topic; `str` of it is for a prompt.
+        """Return the current states of the entity *name* (home, job, likes and so on), grouped by topic and sub-topic.
 
-        *schema* has your topics, a dict or the path of a TOML or JSON file; without *strict* the default topics and
-        ``other`` take the rest. See `docs/profile.md`. Its text stays the same, byte for byte, until something about
-        the entity changes. Errors: `InputError`.
+        ``str(profile)`` is text for a prompt; it stays the same, byte for byte, until the facts of the entity change.
+        No model is asked.
+        *schema* has your own topics, as a dict or the path of a TOML or JSON file; unless *strict* is set, facts that
+        fit none of them go to the default topics and ``other``.
+        *max_tokens* limits the text; None is no limit.
+        *prefer_topics* come first; *only_topics* leaves out all others.
+        *max_subtopics* is the most sub-topics of a topic; the smallest beyond that are joined as ``other``.
+        *max_slot_tokens* is the length at which one content is cut.
+        *as_of* and *believed_at* ask for another time, as in `search`.
+
+        See `docs/profile.md`. Raises `InputError`.
         """
         limits: dict[str, Any] = {"max_tokens": max_tokens, "max_subtopics": max_subtopics}
         limits |= {"max_slot_tokens": max_slot_tokens, "prefer_topics": prefer_topics, "only_topics": only_topics}

@@ -1,4 +1,4 @@
-"""Opening the server, the model and the embedding model that the settings name."""
+"""Open the database, the language model, the embedding model and the reranker that the settings or the user name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     Reranker = CrossEncoder | BaseCrossEncoder | BaseChatModel | str
-    """The kinds of rerankers that a memory takes."""
+    """The types of the argument *reranker* of `GraphMemory.open`."""
 
 logger = logging.getLogger("kg_memory")
 
@@ -44,14 +44,17 @@ LOCAL_THRESHOLDS = {
     "note_link_threshold": 0.95,
     "compare_threshold": 0.85,
 }
-"""Cosines of names from which two are one, from which the model is asked, and from which two entities are linked; and
-of sentences from which two facts are compared. The local model's lie close together: unrelated names reach 0.89, "Acme"
-and "Acme Corp" 0.96, "Room 101" and "Room 102" 0.95. Contradictory pairs reach down to 0.853 by it, and half of all
-pairs of facts about one person in LoCoMo are below 0.85."""
+"""Cosine similarities of names from which two entities are merged, the model is asked, or they are linked; and of
+sentences from which two facts are compared. Vectors of the local model are close together: unrelated names reach
+0.89, "Room 101" and "Room 102" 0.95, "Acme" and "Acme Corp" 0.96. Contradictory sentences go down to 0.853; half of
+all pairs of facts about one person in LoCoMo are below 0.85."""
 
 
 class NoModel(Embeddings):
-    """Stands in for all models of a memory that is only looked into; whoever asks it is told *why* there is none."""
+    """Placeholder for the language and embedding model of a memory that never calls one.
+
+    Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the message *why*.
+    """
 
     name = schema.ANY_MODEL
     by_rules = False
@@ -73,14 +76,17 @@ class NoModel(Embeddings):
 
 
 def without_models(settings: Settings, why: str) -> dict[str, Any]:
-    """Return the arguments by which `GraphMemory.open` needs no model, and no key of one, as *why* says."""
+    """Return the arguments for `GraphMemory.open` that open *settings* without any model or API key.
+
+    *why* is the message of the error that is raised if a model is needed after all.
+    """
     none = NoModel(why)
     settings = replace(settings, rerank_url=None, rerank_model=None, maintenance=None)
     return {"settings": settings, "model": none, "embeddings": none}
 
 
 class NamedServer:
-    """The server that the settings name."""
+    """The database server at the URL of the settings, as a `Host`."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -89,22 +95,25 @@ class NamedServer:
         return self._url
 
     def close(self) -> None:
-        """Nothing to let go: the server is somebody else's."""
+        """Do nothing: the server was not started by this process."""
 
     def advice(self) -> str:
-        """Return what to do where the server cannot be reached."""
+        """Return what a user should do if the server cannot be reached, for error messages."""
         return ADVICE
 
 
 def host(settings: Settings, on_wait: Callable[[str], None] | None) -> Host:
-    """Return where the database is; *on_wait* is called at waits."""
+    """Return the database server of *settings*: the one at `Settings.url`, else the embedded one.
+
+    *on_wait* is called with a message before long waits; None logs it.
+    """
     return local_host(settings, on_wait or logger.info) if settings.url is None else NamedServer(settings.url)
 
 
 def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Database:
-    """Return the database, with its replica where the settings name one.
+    """Return the database of *settings*, with its read replica if one is set; it connects at the first query.
 
-    Errors: `SettingsError` for a replica of the embedded server, which has none.
+    Raises `SettingsError` if replicas are set without `Settings.url`: the embedded server has none.
     """
     primary, old = host(settings, on_wait), settings.allow_old_falkordb
     wait, least = settings.wait_replicas, settings.min_replicas
@@ -120,15 +129,16 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
 
 @cache
 def rules() -> Model:
-    """Return the offline model, which answers by rules; all memories of a process share it."""
+    """Return the offline model, which answers by built-in rules; all memories of the process share one instance."""
     offline: Model = load_plugin("models", OFFLINE)()
     return offline
 
 
 def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:
-    """Return what answers questions: the given model, the one that the settings name, else the default.
+    """Return the language model: *option* if given, else that of *settings*, else the default.
 
-    The default is OpenAI's when there is a key, or the server at `base_url`; else the offline reader.
+    *option* is a LangChain chat model, a `Model`, a name or ``"offline"``. The default is an OpenAI model if an API key
+    or `Settings.base_url` is set, else the offline model, with a warning. Raises `SettingsError` for another type.
     """
     if isinstance(option, NoModel):
         return option
@@ -145,6 +155,7 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
 
 
 def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
+    """Return *option* as a `Model`. Raises `SettingsError` if its type is not supported."""
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - takes 0.3 s to import
 
     if isinstance(option, BaseChatModel):
@@ -155,7 +166,8 @@ def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
 
 
 def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
-    # OpenAI's client takes half a second to import, and reading offline does without it.
+    """Return the chat model *option*, or the one of that name, with the rate limits of *settings*."""
+    # Imported here: OpenAI's client takes 0.5 s to import, and the offline model does not need it.
     from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
     if isinstance(option, str):
@@ -167,9 +179,9 @@ def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
 
 
 def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
-    """Return the cross-encoder: the given one, the one that the settings name, else *model*.
+    """Return the cross-encoder that scores texts for a question: *option*, else that of *settings*, else *model*.
 
-    A text is the URL of a rerank endpoint, or the name of a chat model.
+    Text is the URL of a rerank endpoint or the name of a chat model.
     """
     if option is not None and not isinstance(option, str):
         return _given_scorer(option, settings)
@@ -202,7 +214,11 @@ def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, setti
 
 
 def embeddings(option: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
-    """Return the embedding model: the given one, the one that the settings name, else what goes with *model*."""
+    """Return the embedding model: *option* if given, else that of *settings*, else the default for *model*.
+
+    The default is an OpenAI model if *model* is not offline, an API key is set and `Settings.base_url` is not; else the
+    local model. Raises `SettingsError` for another type than a LangChain embedding model or a name.
+    """
     if isinstance(option, NoModel):
         return option
     if isinstance(option, Embeddings):
@@ -235,29 +251,34 @@ def open_driver(
     clock: Callable[[], int] | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> FalkorDriver:
-    """Return what performs the effects of flows, with these models, within *budget*.
+    """Return the driver that performs the effects of flows: model calls, vectors, database queries.
 
-    *rules* answers the questions that have an answer by rules, where the budget has no room to ask the model. Without
-    *scorer* the model scores.
+    *scorer* is the cross-encoder; None scores with *model*. *budget* limits the calls to *model*; *rules* is the model
+    that answers in its place when the budget is spent, where rules can. *clock* returns the time in microseconds since
+    the epoch. *side_by_side* is the most flows that run at once.
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
-    if dimension := getattr(unwrap(embeddings), "dimension", None):  # known before the first text
+    if dimension := getattr(unwrap(embeddings), "dimension", None):  # some models know it before the first call
         embedder.length = dimension
     store, scorer = GraphStore(database, embedder), scorer or ModelCrossEncoder(model)
     return Driver(model, embedder, store, scorer, meter=meter, clock=clock, side_by_side=side_by_side)
 
 
 def plan(settings: Settings, model: Model) -> Settings:
-    """Return *settings* with the *model*, and the plan that suits it: rules read better step by step."""
+    """Return *settings* with the name of *model*; for the offline model also with the plan ``thorough``.
+
+    The offline rules read better step by step.
+    """
     settings = settings.with_(model=model.name)
     return settings.with_(plan="thorough") if model.by_rules else settings
 
 
 def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
-    """Return *settings* with the thresholds that suit the embedding model, where none were set.
+    """Return *settings* with the similarity thresholds that are None set to those for the embedding model.
 
-    Where only one was set, the other keeps to its side of it.
+    If only one of `ask_threshold` and `merge_threshold` was set, the other is adjusted so that ask does not exceed
+    merge.
     """
     suited = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LOCAL_EMBEDDINGS else THRESHOLDS
     own = {name: getattr(settings, name) for name in suited if getattr(settings, name) is not None}

@@ -1,4 +1,4 @@
-"""`GraphMemory.predicates`: the vocabulary of relations that a namespace uses."""
+"""`GraphMemory.predicates`: list and correct the predicates (relations) of a namespace."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 
 class Predicates(Group):
-    """Relations: their canonical names, and whether a subject has one object at a time."""
+    """`GraphMemory.predicates`: relations such as ``LIVES_IN``, their canonical names, and which are single-valued.
+
+    A single-valued predicate has one object at a time for a subject: somebody lives in one place, but likes many
+    things.
+    """
 
     _group = "predicates"
 
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[PredicateInfo]]:
-        """Return the predicates that this namespace learned, or that were declared or corrected in it, by name.
+        """Return the predicates that the namespace learned, or that were declared or corrected in it, sorted by name.
 
-        The built-in ones are left out.
+        The built-in predicates are not listed. *limit* and *skip* select a page.
         """
         page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
         rows = yield from read(queries.ALL_PREDICATES, **page)
@@ -42,9 +46,15 @@ class Predicates(Group):
         single_valued: bool | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[PredicateInfo]:
-        """Set the *canonical* name of a predicate, and whether a subject has one object of it at a time.
+        """Correct a predicate: set its canonical name, or whether it is single-valued; return the predicate.
 
-        It applies to what is read from now on. Errors: `InputError`.
+        Example::
+
+            memory.predicates.update("RESIDES_IN", canonical="LIVES_IN")
+            memory.predicates.update("PREFERS", single_valued=True)
+
+        None leaves a value as it is. The correction applies to episodes that are read from now on, not to existing
+        facts. Raises `InputError` for an invalid name, or if neither value is given.
         """
         _validate_correction(name, canonical, single_valued)
         own_name = predicate_name(replace_unstorable(name))
@@ -63,6 +73,7 @@ class Predicates(Group):
 
 
 def _validate_correction(name: object, canonical: object, single_valued: object) -> None:
+    """Raise `InputError` if the arguments of `Predicates.update` are invalid."""
     if not _is_name(name):
         raise InputError("the predicate is empty: give a name such as LIVES_IN")
     if canonical is None and single_valued is None:
@@ -74,11 +85,15 @@ def _validate_correction(name: object, canonical: object, single_valued: object)
 
 
 def _is_name(value: object) -> bool:
+    """Return whether *value* is text with a letter or a digit."""
     return isinstance(value, str) and any(map(str.isalnum, value))
 
 
 def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
-    """Return the predicate as a person corrected it, the settings declare it, the namespace learned it, or by rules."""
+    """Return the predicate *name*: as a person corrected it, else as declared, learned, or built in, in this order.
+
+    *fact_types* are the declared predicates, `Settings.fact_types`. An unknown name is its own canonical name.
+    """
     stored = yield from read(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None
     declared = declared_predicate(name, fact_types)

@@ -1,4 +1,4 @@
-"""`GraphMemory.privacy`: forgetting, eviction, and the log of what was forgotten."""
+"""`GraphMemory.privacy`: delete episodes and facts for good, evict old content, and audit the deletions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 ALL = ""
-"""The namespace of a call that names none and is about all of them."""
+"""The default namespace of `Privacy.audit`: all namespaces."""
 
 
 class Privacy(Group):
-    """Removal from a memory, and the proof of it."""
+    """`GraphMemory.privacy`: deletion from a memory, with a log that proves it."""
 
     _group = "privacy"
 
@@ -44,29 +44,32 @@ class Privacy(Group):
         progress: OnProgress = ignore_progress,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[ForgetReceipt]:
-        """Forget what is named, exactly one thing, and return a receipt; it cannot be undone.
+        """Delete one thing and all that only it supports, and return a receipt; it cannot be undone.
 
-        An *episode* goes with its text, its words and vectors, and with what only it supports: facts and everything
-        that was believed of them, verdicts and decisions about them, entities and names. What others say too stays, and
-        is believed as if the episode had never been said: what it had ended holds again. Summaries are made anew. A
-        *thread*, a *speaker* and a *source* go with all their episodes. A *fact* goes with every episode that states
-        it, the whole message, as contexts also show raw messages. An *entity*, by its id or a name, goes with every
-        episode that mentions or names it. With a *span*, the start and the end of some characters of the *episode*,
-        only these go, and the rest is read again as if it alone had been said. *everything* is all that the namespace
-        has.
+        Give exactly one of these:
 
-        Many episodes go in parts, each whole by itself; a call that was killed goes on when it is repeated. *progress*
-        is called with how many of how many are gone. *dry_run* changes nothing and shows all that would go, with its
-        text.
+        - *episode*: the id of an episode; with *span*, only its characters ``start, end``, and the rest is read again
+        - *thread*, *speaker* or *source*: all episodes of that conversation, author or source
+        - *fact*: the id of a fact; all episodes that state it are deleted whole, because contexts also show episodes
+        - *entity*: an id or a name; all episodes that mention or name it are deleted
+        - *everything*: True deletes the namespace
 
-        An episode that stays is to be read again where one of its names or relations was known only from what went
-        ("I like it there"): the receipt lists it as `unread`, and `resume` reads it. Afterwards nothing may have an id
-        of what went: what has is the `residue`. With *search* its words, names, quotes and vectors are looked for in
-        all there is; it takes seconds at 10,000 facts. *erase* has the server rewrite its files too; left out, an
-        embedded one does. *checkpointer* loses the checkpoints of the threads in which something was forgotten. *by*
-        and *reason* go into the log, see `audit`: do not put there what is to be forgotten. Added again, the same
-        message is a new episode.
-        Errors: `InputError`, also where it is not there or forgotten already; `DatabaseError`.
+        With an episode go its text, words and vectors, and the facts, beliefs, verdicts, decisions, entities and names
+        that only it supports. What other episodes state stays, and is believed as if the deleted episode had never been
+        added: facts that it had ended hold again. Summaries are written again. `ForgetReceipt.unread` lists episodes
+        that made sense only together with the deleted ones ("I like it there"); `episodes.resume` reads them again. The
+        same message can be added again.
+
+        *dry_run* deletes nothing, and returns what would be deleted, with the texts.
+        *search* also searches the namespace for words, names, quotes and vectors of the deleted text, which takes
+        seconds at 10,000 facts; ids are always searched for. `ForgetReceipt.residue` lists the traces found.
+        *erase* makes the server rewrite its files without the deleted data; None does so only for the embedded server.
+        *checkpointer* is a LangGraph checkpointer, from which the checkpoints of the threads concerned are deleted.
+        *by* and *reason* go into the audit log: write nothing there that must be forgotten.
+        *progress* is called with the number of episodes deleted and of all. Many episodes are deleted in parts, each
+        atomic; if the call is interrupted, repeat it.
+
+        See `docs/forgetting.md`. Raises `InputError`, also if the thing is not there, and `DatabaseError`.
         """
         what = {"episode": episode, "thread": thread, "entity": entity, "speaker": speaker, "source": source}
         how = {"by": by, "reason": reason, "dry_run": dry_run, "span": span, "erase": erase, "search": search}
@@ -95,19 +98,20 @@ class Privacy(Group):
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[EvictionResult], None] | None = None,
     ) -> Flow[EvictionResult]:
-        """Remove what the arguments select, and return what went; see `docs/eviction.md`.
+        """Remove old or excess content that the arguments select, to bound the size, and return what was removed.
 
-        *expired_days*: superseded beliefs, and facts that have ended, both for at least so many days: what holds now,
-        or did at any time since then, stays. *orphans*: entities last seen so long ago, or 90 days, without other
-        facts. *max_entities*: so many entities are left; those with the fewest current facts go first, and of these
-        the longest unseen; their facts are evicted with them. *expired_episodes*: messages past their `expires_at` are
-        forgotten; see `forget`. Without any of these, they are, and nothing else goes.
+        *expired_days* selects superseded beliefs and ended facts that were over for at least so many days; answers
+        about any later time stay the same.
+        *orphans* selects entities without other facts, last seen at least *expired_days* ago (90 if None).
+        *max_entities* is how many entities stay: those with the fewest current facts are evicted first, the longest
+        unseen first, together with their facts.
+        *expired_episodes* deletes episodes past their `expires_at`, as `forget` does. Without any of these four
+        arguments, only this is done.
 
-        Messages stay, except those that expired. Evicted facts and entities lose their vectors and words: no search
-        finds them by words or meaning until they are stated or mentioned again, and what is asked by their names is
-        told as before. *dry_run* changes nothing and returns what would go. *progress* is called with what went so far.
-        It may be interrupted and called again.
-        Errors: `InputError`, `DatabaseError`.
+        Evicted facts and entities lose their words and vectors, so searches do not find them until they are stated or
+        mentioned again; `facts.about` and `facts.history` still return them. Other episodes stay.
+        *dry_run* changes nothing, and returns what would be removed. *progress* is called with the result so far. The
+        call may be interrupted and repeated. See `docs/eviction.md`. Raises `InputError` and `DatabaseError`.
         """
         return run_plugin(
             "evict",
@@ -124,15 +128,19 @@ class Privacy(Group):
     evict, aevict = verb(_evict)
 
     def _audit(self, *, namespace: str = ALL, limit: int = 100, skip: int = 0) -> Flow[list[AuditEntry]]:
-        """Return what was forgotten on this server, latest first, or in one *namespace*: the log, without any text."""
+        """Return the audit log of this server, latest first: what was forgotten, when and by whom, without any text.
+
+        *namespace* restricts it to one namespace; if left out, all are listed. *limit* and *skip* select a page.
+        """
         return log.read_entries(limit, skip, namespace or None)
 
     audit, aaudit = verb(_audit)
 
     def _verify(self, *, head: str | None = None) -> Flow[AuditReport]:
-        """Check that no entry of the log was changed, removed or inserted, and return what is wrong with it.
+        """Check that no entry of the audit log was changed, removed or inserted, and return the problems found.
 
-        That its end was not cut off shows only by the *head* of a receipt: the log must still have that entry.
+        Entries cut off at the end are found only with *head*, the hash in a `ForgetReceipt` that you kept: the log must
+        still have that entry.
         """
         return log.verify(head)
 

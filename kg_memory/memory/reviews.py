@@ -1,4 +1,4 @@
-"""`GraphMemory.reviews`: uncertain verdicts that wait for a person, decisions, and undoing them."""
+"""`GraphMemory.reviews`: decide uncertain verdicts about facts and identities, and undo the decisions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class Reviews(Group):
-    """Verdicts about facts that may contradict each other."""
+    """`GraphMemory.reviews`: verdicts about facts that may contradict each other, to be decided by a person."""
 
     _group = "reviews"
 
     def _list(
         self, *, decided: bool = False, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return the verdicts that wait for a person, earliest first.
+        """Return the verdicts that wait for a person's decision, earliest first.
 
-        Until then both facts are believed, and disputed. With `Settings.disputes` ``withhold`` the pending one is
-        stored but not believed: searches and lists leave it out unless asked (`unreviewed`). A verdict about two
-        pending facts comes later, once the earlier fact is decided. *decided* returns the verdicts that persons
-        decided instead, the latest decision first, to be looked at and undone.
+        Until it is decided, both facts are believed and marked as disputed; with `Settings.disputes` set to
+        ``withhold``, the later fact is stored but not believed, and searches return it only with *unreviewed*. A
+        verdict about two facts that both wait is listed once the earlier of them is decided. *decided* returns the
+        verdicts that persons have decided instead, latest decision first. *limit* and *skip* select a page.
         """
         return list_reviews(limit, skip, decided=decided)
 
@@ -38,7 +38,10 @@ class Reviews(Group):
     def _conflicts(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return the facts that cannot both be true, those settled by the strategy and those that wait."""
+        """Return the verdicts about facts that cannot both be true, settled automatically or waiting, earliest first.
+
+        *limit* and *skip* select a page.
+        """
         return list_conflicts(limit, skip)
 
     conflicts, aconflicts = verb(_conflicts)
@@ -46,10 +49,11 @@ class Reviews(Group):
     def _verdicts(
         self, fact: str | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
-        """Return all verdicts about the fact with that id, or about any, the latest first.
+        """Return all verdicts about the fact with the id *fact*, or about any fact if None, latest first.
 
-        Those that took effect by themselves are among them, with `decided_by` ``auto`` and the model's reason; each can
-        be decided and undone by its id. Errors: `InputError` when there is no such fact.
+        They include verdicts that took effect automatically, with `decided_by` ``"auto"`` and the reason of the model;
+        each can be decided and undone by its id. *limit* and *skip* select a page. Raises `InputError` if the fact is
+        not stored.
         """
         return list_verdicts(fact, limit, skip)
 
@@ -68,13 +72,16 @@ class Reviews(Group):
         seen: Ruling | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Review]:
-        """Decide the verdict with that id, and return it as it is then.
+        """Decide the verdict with the id *review*, and return it in its new state.
 
-        ``"accept"``: it takes effect. ``"reject"``: the pending fact is not believed. ``"edit"``: it takes effect with
-        another *verdict* (``complements``, ``temporary`` and ``unrelated`` let both facts hold), or with other dates
-        of the pending fact. Dates are as exact as they are written: ``"2019"`` is shown as 2019, and *invalid_at*
-        ``"open"`` takes an end back. A verdict that took effect by itself can be decided too. *seen* is the `ruling`
-        on which the decision was based, which must still hold. Who, when and why is kept. Errors: `InputError`.
+        *choice* is ``"accept"`` (the verdict takes effect), ``"reject"`` (the pending fact is not believed) or
+        ``"edit"``: the verdict takes effect with another *verdict* (``complements``, ``temporary`` and ``unrelated``
+        keep both facts), or with other dates of the pending fact. *valid_at* and *invalid_at* are as exact as they are
+        written: ``"2019"`` is shown as 2019; *invalid_at* ``"open"`` removes an end.
+
+        Verdicts that took effect automatically can be decided too. *seen* is the `Review.ruling` on which the decision
+        is based: if it has changed meanwhile, `InputError` is raised. *by* and *reason* are stored. `undo` reverses the
+        decision.
         """
         request = DecisionRequest(choice, by, reason, verdict, valid_at, invalid_at, seen)
         return decide(review, request, ConflictPolicy.from_settings(self._engine.settings), namespace)
@@ -84,7 +91,10 @@ class Reviews(Group):
     def _undo(
         self, review: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[Review]:
-        """Undo the last decision about the verdict with that id; it takes effect again as before."""
+        """Undo the last decision about the verdict with the id *review*, and return the verdict in its former state.
+
+        *by* and *reason* are stored.
+        """
         return undo(review, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
     undo, aundo = verb(_undo)
@@ -92,9 +102,11 @@ class Reviews(Group):
     def _identities(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[IdentityDecision]]:
-        """Return the doubts that wait: new entities of which a reading was not sure whether they are known ones.
+        """Return the doubts about identities that wait for a decision: whether a new entity is an existing one.
 
-        Until one is decided, the two are kept apart. See also `Entities.decisions`, which has those decided.
+        Until a doubt is decided, the two entities are kept apart. `Entities.decisions` lists the decided doubts.
+        *limit* and
+        *skip* select a page.
         """
         return list_identities(("waiting",), limit, skip, kinds=("doubt",))
 
@@ -109,9 +121,10 @@ class Reviews(Group):
         reason: str = "",
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[IdentityDecision]:
-        """Decide a doubt about who is who: ``"accept"`` merges the two, ``"reject"`` keeps them apart for good.
+        """Decide the doubt with the id *doubt*: ``"accept"`` merges the two entities, ``"reject"`` keeps them apart.
 
-        `Entities.undo` takes it back: then it waits again. Who, when and why is kept. Errors: `InputError`.
+        Returns the decision; `Entities.undo` reverses it, and the doubt waits again. Entities that are kept apart are
+        never merged automatically. *by* and *reason* are stored. Raises `InputError`.
         """
         return decide_doubt(doubt, choice, by, reason)
 

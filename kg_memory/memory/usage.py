@@ -1,4 +1,4 @@
-"""`GraphMemory.usage`: what reading will cost, and what it did."""
+"""`GraphMemory.usage`: estimates and records of model calls, tokens and money."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 
 class UsageReports(Group):
-    """Tokens, calls and money."""
+    """`GraphMemory.usage`: the cost of reading episodes, before and after."""
 
     _group = "usage"
 
     def _estimate(self, episodes: Iterable[Input], *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Estimate]:
-        """Return what `add_many` of *episodes* will take by the current plan, asking no model and storing nothing.
+        """Return the model calls, tokens, money and time that `GraphMemory.add_many` of *episodes* would take.
 
-        For 150 messages of a conversation, calls and input tokens were within a tenth of the likely figure; for the
-        first few messages of a new memory it is up to twice too high. Errors: `InputError` where one could not be
-        stored.
+        The current plan is used; no model is asked, and nothing is stored. For 150 messages of a conversation, calls
+        and input tokens were within a tenth of the likely figure; for the first few messages of a new memory it is up
+        to twice too high. Raises `InputError` for an episode that could not be stored.
         """
         driver = self._engine.driver
         states = date_inputs(episodes, namespace, driver.today)
@@ -35,7 +35,10 @@ class UsageReports(Group):
     estimate, aestimate = verb(_estimate)
 
     def _spent(self, *, namespace: str = DEFAULT_NAMESPACE, days: int = 30) -> Flow[list[DailyUsage]]:
-        """Return what the last *days* took, today first; a day (UTC) on which nothing was asked is left out."""
+        """Return the usage of each of the last *days* days (UTC), today first; days without model calls are left out.
+
+        `DailyUsage.money` is None if the settings have no prices.
+        """
         last = (yield from now()) // DAY
         spent = yield from read(queries.DAILY_USAGE, first=last - validate_count("days", days) + 1, last=last)
         return [_daily_usage(row, self._engine.settings.budget) for row in spent]
@@ -44,6 +47,7 @@ class UsageReports(Group):
 
 
 def _daily_usage(row: Row, budget: Budget) -> DailyUsage:
+    """Return one day's usage from a query *row*, with its cost by the prices of *budget*."""
     usage = Usage(**{name: row[name] for name in queries.COUNTS})
     day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=row["day"])).date()
     return DailyUsage(**dict(usage), day=day, money=budget.money(usage))
