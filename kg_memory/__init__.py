@@ -1,4 +1,4 @@
-"""Long-term memory for LLM agents as a temporal knowledge graph."""
+"""Long-term memory for LLM agents, as a temporal knowledge graph."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: a command that needs little of it starts fast."""
+    """Import a public name at its first use, so that a command which needs few of them starts fast."""
     if name == "__version__":
         return _version()
     if name not in __all__:
@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _version() -> str:
-    """Return the installed version."""
+    """Return the installed version of the package, or ``"0+unknown"`` if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - most programs never ask
 
     try:

@@ -1,4 +1,4 @@
-"""``python -m kg_memory`` is ``kg-memory``."""
+"""Run the command line: ``python -m kg_memory`` is the same as ``kg-memory``."""
 
 import sys
 

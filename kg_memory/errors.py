@@ -1,28 +1,29 @@
-"""Every error that kg-memory raises, in one tree.
+"""All errors that kg-memory raises, as one tree of classes.
 
     KGMemoryError
-    |-- SettingsError          a setting, a URL or an argument of ``open`` is wrong
+    |-- SettingsError          a setting, a URL or an argument of ``open`` is invalid
     |-- MissingExtra           an optional dependency is not installed
     |-- InputError             an argument is invalid (also a ValueError)
     |   `-- NotFound           an argument names something that is not in the namespace
+    |-- MemoryPaused           the namespace does not accept new episodes
     |-- EpisodeAborted         reading this episode ended the process too often
     |-- DatabaseError
-    |   |-- DatabaseMissing    there is no FalkorDB here
+    |   |-- DatabaseMissing    FalkorDB is not installed
     |   |-- DatabaseStartError the embedded server did not start
     |   |-- DatabaseUnavailable the server cannot be reached, or disconnected
     |   |-- DatabaseClosed     the memory was closed before
     |   |-- DatabaseVersionError the server's FalkorDB is too old
-    |   |-- QueryError         the server refused a query
-    |   |   `-- DatabaseForbidden the user of the database lacks a right
-    |   `-- SchemaError        the stored schema is newer than this package, or broken
-    |-- EmbeddingError         the embedding model failed, or returned no valid vector
+    |   |-- QueryError         the server rejected a query
+    |   |   `-- DatabaseForbidden the user of the database lacks a permission
+    |   `-- SchemaError        the stored schema is newer than this package, or damaged
+    |-- EmbeddingError         the embedding model failed, or returned invalid vectors
     |   |-- EmbeddingUnavailable rate limit, server error, timeout, no connection
-    |   `-- EmbeddingMismatch  the graph was built with another embedding model
-    `-- ModelError             the language model gave no usable answer
+    |   `-- EmbeddingMismatch  the vectors in the graph are of another embedding model
+    `-- ModelError             the language model returned no usable answer
         |-- ModelUnavailable   rate limit, server error, timeout, no connection
         |-- ModelRefusal       the model declined to answer
-        |-- AnswerError        the answer stayed invalid after the repairs
-        `-- BudgetSpent        a budget does not cover the question
+        |-- AnswerError        the answer stayed invalid after all retries
+        `-- BudgetSpent        a budget does not cover the call
 
 Each message ends with a remedy.
 """
@@ -39,29 +40,32 @@ if TYPE_CHECKING:
 
 
 class KGMemoryError(Exception):
-    """The root of all errors raised deliberately by this package.
+    """Base class of all errors that kg-memory raises on purpose.
 
-    If reading an episode failed, `steps` has the usage of each step until then.
+    If reading an episode failed, `steps` has the usage of each ingestion step up to the failure.
     """
 
     steps: tuple[StepUsage, ...] = ()
 
 
 class SettingsError(KGMemoryError, ValueError):
-    """A setting, a URL or an argument of ``open`` is wrong."""
+    """A setting, a URL or an argument of `GraphMemory.open` is invalid."""
 
 
 class MissingExtra(KGMemoryError, ImportError):
-    """An optional dependency is not installed; the message names the extra."""
+    """An optional dependency is not installed; the message names the extra to install."""
 
 
 class InputError(KGMemoryError, ValueError):
-    """An argument is invalid: it cannot be stored, or the question cannot be asked."""
+    """An argument of a method is invalid; also a `ValueError`."""
 
 
 @contextmanager
 def renaming(**names: str) -> Iterator[None]:
-    """Let an `InputError` that begins with an argument of the verb begin with that of its caller, by *names*."""
+    """Rename the argument that an `InputError` raised in the block begins with.
+
+    With ``renaming(center="near")``, "center must be a string" becomes "near must be a string".
+    """
     try:
         yield
     except InputError as error:
@@ -71,35 +75,35 @@ def renaming(**names: str) -> Iterator[None]:
 
 
 class NotFound(InputError):
-    """An argument names something that is not in the namespace, or not any more."""
+    """An argument names an episode, fact or other object that does not exist in the namespace, or was deleted."""
 
 
 class MemoryPaused(KGMemoryError):
-    """The namespace is paused: nothing new is remembered until `GraphMemory.unpause`."""
+    """The namespace is paused: new episodes are refused until `GraphMemory.unpause`."""
 
 
 class EpisodeAborted(KGMemoryError):
-    """Reading an episode ended the process several times: it is stored, and only `retry` reads it again."""
+    """Reading an episode ended the process several times. It stays stored, and only `episodes.retry` reads it again."""
 
 
 class DatabaseError(KGMemoryError):
-    """Anything about FalkorDB."""
+    """Base class of errors of the database, FalkorDB."""
 
 
 class DatabaseMissing(DatabaseError):
-    """There is no FalkorDB here; the message names every way to get one."""
+    """FalkorDB is not installed, and no server is set; the message lists the ways to get one."""
 
 
 class DatabaseStartError(DatabaseError):
-    """The embedded server did not start."""
+    """The embedded database server did not start."""
 
 
 class DatabaseUnavailable(DatabaseError):
-    """The server cannot be reached, or disconnected during a query."""
+    """The database server cannot be reached, or disconnected during a query."""
 
 
 class DatabaseClosed(DatabaseError):
-    """The memory was closed before: a bug in the program, not an outage."""
+    """A method was called after the memory was closed: a bug in the program, not an outage."""
 
 
 class DatabaseVersionError(DatabaseError):
@@ -107,27 +111,27 @@ class DatabaseVersionError(DatabaseError):
 
 
 class QueryError(DatabaseError):
-    """The server refused a query."""
+    """The database server rejected a query."""
 
 
 class DatabaseForbidden(QueryError):
-    """The user of the database lacks the right to a command."""
+    """The user of the database has no permission for a command."""
 
 
 class SchemaError(DatabaseError):
-    """The stored schema is newer than this package, or broken."""
+    """The schema stored in the graph is newer than this package supports, or damaged."""
 
 
 class EmbeddingError(KGMemoryError):
-    """The embedding model failed, or returned no valid vector."""
+    """The embedding model failed, or returned invalid vectors."""
 
 
 class EmbeddingUnavailable(EmbeddingError):
-    """Rate limit, server error, timeout or no connection, after the retries."""
+    """The embedding model could not be reached, after all retries: rate limit, server error, timeout, no connection."""
 
 
 class EmbeddingMismatch(EmbeddingError):
-    """The graph was built with another embedding model or dimension."""
+    """The vectors in the graph come from another embedding model, or have another dimension; see `data.reembed`."""
 
 
 class ModelError(KGMemoryError):
@@ -135,19 +139,22 @@ class ModelError(KGMemoryError):
 
 
 class ModelUnavailable(ModelError):
-    """Rate limit, server error, timeout or no connection, after the retries."""
+    """The language model could not be reached, after all retries: rate limit, server error, timeout, no connection."""
 
 
 class ModelRefusal(ModelError):
-    """The model declined to answer."""
+    """The language model declined to answer."""
 
 
 class AnswerError(ModelError):
-    """The answer stayed invalid after the repairs."""
+    """The language model's answer stayed invalid after all retries that asked for a correction."""
 
 
 class BudgetSpent(ModelError):
-    """A budget does not cover the question, which was not asked; `scope` is ``episode``, ``day`` or ``namespace``."""
+    """A budget does not cover a call to the model, which was therefore not made.
+
+    `scope` is the limit that was reached: ``"episode"``, ``"day"`` or ``"namespace"``.
+    """
 
     def __init__(self, message: str, scope: str = "namespace") -> None:
         super().__init__(message)
@@ -158,9 +165,10 @@ _CALL = re.compile(r"`?memory\.([a-z]+\.[a-z]+)\([^()]*\)`?(?: and `(kg-memory [
 
 
 def name_calls(text: str, names: Mapping[str, str]) -> str:
-    """Return the *text* of an error with the calls that *names* has under these: "memory.facts.list()" as "GET /facts".
+    """Replace calls such as ``memory.facts.list()`` in an error message by their names for another interface.
 
-    A command that is named beside a call goes, as one of the two is enough.
+    *names* maps the name of a method to its replacement: ``{"facts.list": "GET /facts"}``. A command of the command
+    line that stands beside the call is removed.
     """
 
     def rename(found: re.Match[str]) -> str:

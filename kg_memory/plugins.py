@@ -1,7 +1,7 @@
-"""Find plug-ins by kind and name among the entry points of the installed distributions.
+"""Find plug-ins among the entry points of installed distributions, by kind and name.
 
-The group of an entry point is ``kg_memory.`` and the kind, such as ``importers``; `docs/architecture.md` has all kinds.
-A distribution of its own adds a plug-in the same way::
+The entry point group of a kind such as ``importers`` is ``kg_memory.importers``; `docs/architecture.md` lists all
+kinds. Another distribution adds a plug-in in its ``pyproject.toml``::
 
     [project.entry-points."kg_memory.importers"]
     acme = "acme_memory:read_acme"
@@ -17,15 +17,15 @@ from kg_memory.errors import SettingsError
 
 
 def plugin_names(kind: str) -> tuple[str, ...]:
-    """Return the names of the installed plug-ins of *kind*, sorted."""
+    """Return the sorted names of the installed plug-ins of *kind*: ``("memoryd", "zeph")`` for ``"ontologies"``."""
     return tuple(sorted(_plugins(kind)))
 
 
 @cache
 def load_plugin(kind: str, name: str) -> Any:
-    """Return the object that the plug-in *name* of *kind* names, and import its module.
+    """Import the plug-in *name* of *kind*, and return its object, such as a function or a class.
 
-    Raises: `SettingsError` if no such plug-in is installed.
+    Raises `SettingsError` if it is not installed.
     """
     plugin = _plugins(kind).get(name)
     if plugin is None:
@@ -35,15 +35,17 @@ def load_plugin(kind: str, name: str) -> Any:
 
 
 def load_plugins(kind: str) -> list[Any]:
-    """Return the objects that all installed plug-ins of *kind* name, sorted by the plug-ins' names."""
+    """Import all installed plug-ins of *kind*, and return their objects, sorted by the names of the plug-ins."""
     return [load_plugin(kind, name) for name in plugin_names(kind)]
 
 
 @cache
-def _installed() -> Any:  # its type differs between versions of Python
-    return entry_points()  # looks through all distributions, whatever the group
+def _installed() -> Any:  # the type differs between versions of Python
+    """Return all entry points; cached, because each call reads the metadata of all distributions."""
+    return entry_points()
 
 
 @cache
 def _plugins(kind: str) -> dict[str, EntryPoint]:
+    """Return the entry points of *kind* by name."""
     return {point.name: point for point in _installed().select(group=f"kg_memory.{kind}")}

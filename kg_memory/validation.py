@@ -1,4 +1,4 @@
-"""Validators of arguments that many verbs share."""
+"""Validate arguments that many methods share; each function returns the valid value or raises `InputError`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from reprlib import repr as short
 from kg_memory.errors import InputError
 
 DEFAULT_NAMESPACE = "default"
-"""The namespace of a call that names none."""
+"""The namespace of calls that pass none."""
 UNFILLED = re.compile(r"\{[\w.\s]*\}")
-"""A place of a template that nobody filled, as in ``{user_id}``."""
+"""Matches an unfilled place of a template, such as ``{user_id}``."""
 MAX_COUNT = 10**9
-"""The largest number that may be asked for; from 2^63 on, the database refuses it."""
+"""The largest accepted count; the database rejects numbers from 2^63."""
 LONGEST_REASON = 2000
 
 
 def validate_namespace(namespace: object) -> str:
-    """Return *namespace*, which may be any string with something in it but ``{user_id}`` and the like.
+    """Return *namespace* if it is a non-blank string without unfilled placeholders such as ``{user_id}``.
 
-    ``None``, blank and unfilled ones are no default: users whose id is missing would share a memory.
-    Errors: `InputError`.
+    Otherwise raises `InputError`. None and blank strings do not mean the default namespace: users whose id is missing
+    would share one memory.
     """
     if not isinstance(namespace, str) or _is_blank(namespace):
         raise InputError(
@@ -38,14 +38,14 @@ def validate_namespace(namespace: object) -> str:
 
 
 def _is_blank(text: str) -> bool:
-    """Return whether nothing of *text* can be seen."""
+    """Return whether *text* has only whitespace and invisible characters, such as zero-width spaces."""
     return all(char.isspace() or unicodedata.category(char) == "Cf" for char in text)
 
 
 def validate_count(name: str, value: object, least: int = 1) -> int:
-    """Return *value*, the argument *name*, which must be a whole number from *least* to `MAX_COUNT`.
+    """Return *value* if it is a whole number from *least* to `MAX_COUNT`; otherwise raise `InputError`.
 
-    Errors: `InputError`.
+    *name* is the name of the argument, for the message.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_COUNT:
         raise InputError(f"{name} must be a whole number from {least} to {MAX_COUNT}, got {value!r}")
@@ -53,9 +53,9 @@ def validate_count(name: str, value: object, least: int = 1) -> int:
 
 
 def validate_number(name: str, value: object, least: float, most: float) -> float:
-    """Return *value*, the argument *name*, which must be a number from *least* to *most*.
+    """Return *value* as a float if it is a number from *least* to *most*; otherwise raise `InputError`.
 
-    Errors: `InputError`.
+    *name* is the name of the argument, for the message.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InputError(f"{name} must be a number from {least:.0f} to {most:.0f}, got {value!r}")
@@ -63,16 +63,19 @@ def validate_number(name: str, value: object, least: float, most: float) -> floa
 
 
 def validate_seconds(name: str, value: object) -> float:
-    """Return *value*, the argument *name*, which must be a number of seconds, 0 or more. Errors: `InputError`."""
+    """Return *value* as a float if it is a finite number of seconds, 0 or more; otherwise raise `InputError`.
+
+    *name* is the name of the argument, for the message.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InputError(f"{name} must be a number of seconds, 0 or more, got {value!r}")
     return float(value)
 
 
 def validate_text(name: str, value: object, hint: str = "") -> str:
-    """Return *value*, the argument *name*, which must be a string, empty or not; *hint* says what to give.
+    """Return *value* if it is a string, which may be empty; otherwise raise `InputError`.
 
-    Errors: `InputError`.
+    *name* is the name of the argument, and *hint* says what to give, for the message.
     """
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, got {short(value)}" + (hint and f"; give {hint}"))
@@ -80,9 +83,9 @@ def validate_text(name: str, value: object, hint: str = "") -> str:
 
 
 def validate_name(name: str, value: object, hint: str) -> str:
-    """Return *value*, the argument *name*, which must be a string with something in it; *hint* says what to give.
+    """Return *value* if it is a non-blank string; otherwise raise `InputError`.
 
-    Errors: `InputError`.
+    *name* is the name of the argument, and *hint* says what to give, for the message.
     """
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{name} must be a non-empty string, got {value!r}; give {hint}")
@@ -90,9 +93,10 @@ def validate_name(name: str, value: object, hint: str) -> str:
 
 
 def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
-    """Return *value*, the argument *name*, which must be one non-empty string or several, or ``None``, as a tuple.
+    """Return *value* as a tuple of non-blank strings; it may be None, one string, a list or a tuple.
 
-    Errors: `InputError`.
+    None gives an empty tuple. Raises `InputError` for other values; *name* is the name of the argument, and *hint* says
+    what to give.
     """
     values = () if value is None else (value,) if isinstance(value, str) else value
     if not isinstance(values, list | tuple):
@@ -101,7 +105,10 @@ def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
 
 
 def validate_author(by: object, reason: object) -> None:
-    """Check who decides something, and why. Errors: `InputError`."""
+    """Raise `InputError` unless *by* (who decides) is a non-blank string and *reason* a string.
+
+    Each may have up to `LONGEST_REASON` characters.
+    """
     if not isinstance(by, str) or not by.strip():
         raise InputError(f"by must be a name, got {by!r}")
     if len(by) > LONGEST_REASON:
