@@ -1,1 +1,1 @@
-"""The public values: frozen, validated, and JSON-plain when dumped."""
+"""The public data types: immutable, validated, and plain JSON when dumped."""

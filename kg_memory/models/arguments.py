@@ -1,4 +1,4 @@
-"""Arguments as models and other programs write them in JSON: values that mean "left out", and values of other types."""
+"""Read JSON arguments from models and other programs leniently: ``"null"`` as left out, text as a number or a list."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ LEFT_OUT = frozenset({"", "null", "none", "undefined", "n/a"})
 
 
 def is_left_out(value: object) -> bool:
-    """Return whether *value*, of an optional argument, means that it is left out: null, blank, or ``"null"``."""
+    """Return whether the value of an optional argument means "not given": None, blank text, ``"null"`` or ``"none"``.
+
+    ``"undefined"`` and ``"n/a"`` count too, in any case.
+    """
     return value is None or (isinstance(value, str) and value.strip().casefold() in LEFT_OUT)
 
 
 class Arguments(BaseModel):
-    """The arguments of a tool, or the body of a request.
+    """Base class of the arguments of a tool and of request bodies, which reads wrong but clear JSON leniently.
 
-    An optional argument that `is_left_out` has its default; a required text is kept as it is. Where no text is
-    expected, a text may be a number, a list or an object in JSON, or the only item of a list.
+    An optional argument that `is_left_out` has its default; required text is kept as it is. Where no text is expected,
+    text may be a number, a list or an object in JSON, or the only item of a list: ``"Ann"`` for ``["Ann"]``.
     """
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
     texts: ClassVar[frozenset[str]] = frozenset()
-    """The optional arguments that may be a text such as ``"null"``."""
+    """The optional arguments for which text such as ``"null"`` is a value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -35,6 +38,7 @@ class Arguments(BaseModel):
 
     @classmethod
     def _read_each(cls, given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the converted value of each argument in *given* that is not left out."""
         for name, value in given.items():
             field = cls.model_fields.get(name)
             read = value if field is None else _read_value(field.annotation, value)
@@ -46,7 +50,7 @@ class Arguments(BaseModel):
 
 
 def _read_value(annotation: Any, value: Any) -> Any:
-    """Return the *value* of an argument of the type *annotation*; a text is JSON or an item of a list where it fits."""
+    """Return *value* as the type *annotation*: text becomes parsed JSON or the only item of a list, where that fits."""
     if not isinstance(value, str):
         return value
     kinds = {get_origin(kind) or kind for kind in _alternatives(annotation)}
@@ -61,6 +65,7 @@ def _read_value(annotation: Any, value: Any) -> Any:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
+    """Yield the members of a union type, or the type itself, without `Annotated`."""
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         for kind in get_args(annotation):

@@ -1,4 +1,4 @@
-"""Limits of what reading may cost, and which questions are given up first when a budget runs out.
+"""Limits on the cost of reading, and which model calls are left out first when a budget runs out.
 
 `LADDER` is the only definition of that order; ``docs/budgets.md`` explains it.
 """
@@ -14,7 +14,7 @@ from kg_memory.models.operations import Usage
 
 ENV_PREFIX = "KG_MEMORY_BUDGET_"
 PER_PRICE = 1_000_000
-"""Tokens per unit of a price."""
+"""The number of tokens that a price is for."""
 DAY = 86_400_000_000
 """Microseconds of a day."""
 MAX_VALUE = 10**15
@@ -27,14 +27,17 @@ PRICES = ("input_price", "output_price", "cached_price")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Upper limits of spending; None is no limit, and 0 allows nothing."""
+    """Upper limits on the cost of model calls; None is no limit, and 0 allows nothing.
+
+    ``Limits(calls=1000, money=5.0)`` allows at most 1,000 calls, and calls for at most 5.0.
+    """
 
     calls: int | None = None
-    """Requests to the model."""
+    """The most requests to the model."""
     tokens: int | None = None
-    """Tokens of prompts and of answers, together."""
+    """The most tokens of prompts and answers together."""
     money: float | None = None
-    """In the currency of the prices."""
+    """The most money, in the currency of the prices of the `Budget`."""
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
         """Yield the name and the value of each limit that is set."""
@@ -44,7 +47,7 @@ class Limits:
                 yield measure, limit
 
     def __bool__(self) -> bool:
-        """Return whether there is any limit."""
+        """Return whether any limit is set."""
         return self != NO_LIMITS
 
 
@@ -54,11 +57,15 @@ MEASURES = tuple(measure.name for measure in fields(Limits))
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of what reading may cost: per `episode`, per `day` of a namespace (UTC), and per `namespace` in all.
+    """Limits on the cost of reading: for each `episode`, each `day` (UTC) of a namespace, and a `namespace` in all.
 
-    With `namespace_days` the last counts so many days including today. Prices are per million tokens; the default of
-    `cached_price` is `input_price`. Each value is also an environment variable: ``KG_MEMORY_BUDGET_DAY_MONEY``,
-    ``KG_MEMORY_BUDGET_INPUT_PRICE`` and so on.
+    Example::
+
+        Budget(day=Limits(money=5.0), input_price=0.4, output_price=1.6)
+
+    With `namespace_days`, the limit of the namespace counts only so many days, including today. Prices are for a
+    million tokens; `cached_price` defaults to `input_price`. Each value is also an environment variable, such as
+    ``KG_MEMORY_BUDGET_DAY_MONEY`` or ``KG_MEMORY_BUDGET_INPUT_PRICE``. Raises `SettingsError` for an invalid value.
     """
 
     episode: Limits = NO_LIMITS
@@ -70,16 +77,16 @@ class Budget:
     cached_price: float | None = None
 
     def __bool__(self) -> bool:
-        """Return whether there is any limit."""
+        """Return whether any limit is set."""
         return any(self.of(scope) for scope in SCOPES)
 
     def of(self, scope: Scope) -> Limits:
-        """Return the limits of *scope*."""
+        """Return the limits of one scope: ``"episode"``, ``"day"`` or ``"namespace"``."""
         limits: Limits = getattr(self, scope)
         return limits
 
     def money(self, usage: Usage) -> float | None:
-        """Return the cost of *usage* in money; None without prices."""
+        """Return the cost of *usage* by the prices, or None if no prices are set."""
         if self.input_price is None or self.output_price is None:
             return None
         cached_price = self.input_price if self.cached_price is None else self.cached_price
@@ -88,16 +95,16 @@ class Budget:
         return paid / PER_PRICE
 
     def measure(self, usage: Usage, measure: str) -> float:
-        """Return *usage* in calls, tokens or money."""
+        """Return the part of *usage* that the limit *measure* counts: ``"calls"``, ``"tokens"`` or ``"money"``."""
         if measure == "calls":
             return usage.calls
         return usage.input_tokens + usage.output_tokens if measure == "tokens" else self.money(usage) or 0.0
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Read the budget from ``KG_MEMORY_BUDGET_*``.
+        """Return the budget that the variables ``KG_MEMORY_BUDGET_*`` in *environment* name.
 
-        Raises: `SettingsError`, which names the invalid variable.
+        Raises `SettingsError`, which names the invalid or unknown variable.
         """
         names = (*(f"{scope}_{measure}" for scope in SCOPES for measure in MEASURES), *PRICES, "namespace_days")
         variables = sorted(ENV_PREFIX + name.upper() for name in names)
@@ -110,10 +117,7 @@ class Budget:
         return cls(**values)
 
     def __post_init__(self) -> None:
-        """Validate the values.
-
-        Raises: `SettingsError`, which names the limit or price and its valid values.
-        """
+        """Raise `SettingsError`, which names the invalid limit or price and its valid values."""
         for scope in SCOPES:
             limits = self.of(scope)
             if not isinstance(limits, Limits):
@@ -138,10 +142,11 @@ NO_BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A group of questions that are given up together, by the names of their prompts.
+    """A group of model calls that are left out together when a budget runs out.
 
-    They are asked while no more than `share` of a day's or a namespace's budget is spent; the rest is kept for more
-    important questions. Within an episode they leave room for those that are still to come.
+    `prompts` are the names of their prompts. They are made until `share` (0 to 1) of the budget of the day or the
+    namespace is spent; the rest is for more important calls. Within an episode they leave room for the calls still to
+    come.
     """
 
     name: str
@@ -155,19 +160,19 @@ THOROUGH = Rung("thorough", ("extract_message", "extract_text", "extract_json"),
 JUDGEMENT = Rung("judgement", ("resolve", "judge", "predicates"), 0.95)
 READING = Rung("reading", (), 1.0)
 LADDER = (SUMMARIES, REFLECTIONS, THOROUGH, JUDGEMENT, READING)
-"""The order in which questions are given up when a budget runs out. `READING` are all that no other rung names."""
+"""The order in which calls are left out when a budget runs out. `READING` are all calls that no other rung names."""
 BY_RULES = (REFLECTIONS, JUDGEMENT)
 """The rungs whose questions the offline rules answer instead."""
 _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 
 
 def rung_of(prompt: str) -> Rung:
-    """Return the rung of the prompt of that name."""
+    """Return the rung of the prompt called *prompt*."""
     return _RUNGS.get(prompt, READING)
 
 
 def _read(environment: Mapping[str, str], name: str) -> Any:
-    """Return the value of the variable for *name*; None if it is not set."""
+    """Return the number in the environment variable of *name*, or None if it is not set."""
     text = environment.get(ENV_PREFIX + name.upper())
     if not text:
         return None
@@ -178,6 +183,7 @@ def _read(environment: Mapping[str, str], name: str) -> Any:
 
 
 def _validate_number(name: str, value: Any, *, whole: bool, least: int = 0) -> None:
+    """Raise `SettingsError` unless *value* is a number, or a *whole* number, from *least* to `MAX_VALUE`."""
     is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     if not is_number or not least <= value <= MAX_VALUE:  # rejects a NaN too
         kind = "a whole number" if whole else "a number"

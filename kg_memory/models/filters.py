@@ -1,28 +1,28 @@
-"""Filters: conditions on the results of a search, validated and JSON-plain.
+"""Filters: the conditions of the argument *where* of searches and lists, validated and plain JSON.
 
     {"thread": "t1"}                                    one field
     {"predicate": ["LIVES_IN", "WORKS_AT"]}             any of these values
     {"trust": {"$gte": 0.5}, "speaker": "Ann"}          all of several fields
     {"$or": [{"type": "Person"}, {"$not": {"source": "web"}}]}
 
-A field belongs to episodes, entities or facts (`FIELDS`); other kinds are matched through the graph. A fact is linked
-to the episodes that state it and to its entities; an entity to the episodes that mention it and to the facts about it;
-an episode to what it states and mentions. Something matches the fields of one dict if it has its own fields among them,
-and if for each other kind *one* linked thing has all fields of that kind. So ``{"thread": "t1", "speaker": "Ann"}``
-matches a fact that Ann stated in t1; ``{"$and": [{"thread": "t1"}, {"speaker": "Ann"}]}`` also matches one that she
-stated elsewhere and somebody else in t1. A community matches the fields of one dict if one of its members does.
+A field belongs to episodes, entities or facts (see `FIELDS`). Results of another kind are tested through the graph: a
+fact is linked to the episodes that state it and to its entities; an entity to the episodes that mention it and to the
+facts about it; an episode to the entities and facts in it. A result matches a dict if its own fields match and, for
+each other kind, one linked object matches all fields of that kind. So ``{"thread": "t1", "speaker": "Ann"}`` matches a
+fact that Ann stated in t1; ``{"$and": [{"thread": "t1"}, {"speaker": "Ann"}]}`` also matches a fact that Ann stated
+elsewhere and somebody else in t1. A community matches a dict if one of its members does.
 
-``$and``, ``$or`` and ``$not`` combine matches: ``{"$not": {"speaker": "Ann"}}`` is what Ann never said, but
-``{"speaker": {"$ne": "Ann"}}`` is what somebody else said, even if she did too. An empty dict or ``$and`` matches
-everything, an empty ``$or`` or list nothing (``$nin``: everything that is linked).
+``$and``, ``$or`` and ``$not`` combine matches. ``{"$not": {"speaker": "Ann"}}`` matches facts that Ann never stated,
+but ``{"speaker": {"$ne": "Ann"}}`` matches facts that somebody else stated, even if Ann did too. An empty dict or
+``$and`` matches everything, an empty ``$or`` or list nothing (an empty ``$nin``: everything that has a linked object).
 
 The times of a fact are those of its beliefs: one belief that holds at the time of the question must match them all.
-Linked facts count only if they hold then. An open start is before every time and an open end after every one; ``None``
-matches both. An episode without a speaker, thread or source has ``None``, which differs from every text. A name is any
-name of an entity, case-insensitive, and a predicate any spelling of it; other texts are compared exactly.
+Linked facts count only if they hold then. An open start is before every time and an open end after every time; None
+matches both. An episode without a speaker, thread or source has None there, which differs from every text. A name is
+any name of an entity, case-insensitive, and a predicate any wording of it; other texts are compared exactly.
 
-``labels.KEY`` is a label of an episode: ``{"labels.tags": "vip"}`` matches if one of its values is that one, ``None``
-if there is no such label; see `kg_memory.models.labels`.
+``labels.KEY`` is a label of an episode: ``{"labels.tags": "vip"}`` matches if "vip" is one of its values, and None
+matches episodes without that label; see `kg_memory.models.labels`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAX_CHARACTERS = 1_000_000
 
 
 class Field(NamedTuple):
-    """The owner of a field, its type, and whether it may be missing."""
+    """A field of filters: the object it belongs to (`of`), its type (`holds`), and whether it may be missing."""
 
     of: Owner
     holds: Literal["text", "number", "time", "label"]
@@ -80,25 +80,28 @@ FIELDS: Mapping[str, Field] = {
     "expired_at": Field("belief", "time", optional=True),
 }
 CHOICES: Mapping[str, tuple[str, ...]] = {"kind": tuple(EpisodeKind), "fact_kind": get_args(FactKind)}
-"""The values of the fields that have few."""
+"""The valid values of fields that have only a few."""
 LABEL = Field("episode", "label", optional=True)
 
 
 def find_field(name: object) -> Field | None:
-    """Return the field called *name*, which may be a label; None if there is none."""
+    """Return the field called *name*, such as ``"speaker"`` or ``"labels.tags"``, or None if there is no such field."""
     if isinstance(name, str) and name.startswith(PREFIX):
         return LABEL
     return FIELDS.get(name) if isinstance(name, str) else None
 
 
 def field_of(comparison: Comparison) -> Field:
-    """Return the field that *comparison* is about."""
+    """Return the field that *comparison* tests."""
     return LABEL if comparison.field.startswith(PREFIX) else FIELDS[comparison.field]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of a field with a value or a tuple of values; a time is ISO 8601 text in UTC."""
+    """A test of one field: ``Comparison("trust", "$gte", 0.5)``; the value of ``$in`` and ``$nin`` is a tuple.
+
+    Times are ISO 8601 text in UTC.
+    """
 
     field: str
     operator: str
@@ -107,28 +110,28 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The comparisons of one dict, which one thing of each kind must match."""
+    """A filter: the comparisons of one dict, all of which the same episode, entity or fact must match."""
 
     comparisons: tuple[Comparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """All *parts* must match."""
+    """A filter that matches if all *parts* match."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one of *parts* must match."""
+    """A filter that matches if at least one of *parts* matches."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """*part* must not match."""
+    """A filter that matches if *part* does not match."""
 
     part: Filter
 
@@ -137,15 +140,16 @@ Filter = Fields | AllOf | AnyOf | Not
 
 
 def parse_filter(where: Mapping[str, Any] | None) -> Filter | None:
-    """Return the filter that *where* describes; None if it is empty.
+    """Return the filter that the dict *where* describes, or None if it is empty.
 
-    Raises: `InputError`, which names the invalid part and its valid values.
+    ``{"speaker": "Ann"}`` becomes ``Fields((Comparison("speaker", "$eq", "Ann"),))``. Raises `InputError`, which names
+    the invalid part and its valid values.
     """
     return None if where is None or where == {} else _Parser().filter(where)
 
 
 def comparisons(where: Filter) -> Iterator[Comparison]:
-    """Yield all comparisons of *where*."""
+    """Yield all comparisons in the filter *where*, nested ones included."""
     if isinstance(where, Fields):
         yield from where.comparisons
     else:
@@ -154,7 +158,7 @@ def comparisons(where: Filter) -> Iterator[Comparison]:
 
 
 def to_plain(where: Filter) -> dict[str, Any]:
-    """Return *where* as the JSON-plain dict that `parse_filter` reads."""
+    """Return the filter *where* as a plain JSON dict that `parse_filter` reads."""
     if isinstance(where, Fields):
         fields: dict[str, Any] = {}
         for comparison in where.comparisons:
@@ -168,12 +172,13 @@ def to_plain(where: Filter) -> dict[str, Any]:
 
 
 class _Parser:
-    """Parses one filter, and counts its parts against the limits."""
+    """Parses one filter, and counts its parts against the limits of a filter."""
 
     def __init__(self) -> None:
         self._left = {"tests": MAX_TESTS, "values": MAX_VALUES, "characters": MAX_CHARACTERS}
 
     def filter(self, where: Any, depth: int = 1) -> Filter:
+        """Return the filter of the dict *where*; *depth* is how deeply it is nested, from 1."""
         if not isinstance(where, Mapping):
             raise InputError(f"a filter must be a dict such as {{'thread': 't1'}}, got {type(where).__name__}")
         if depth > MAX_DEPTH:
@@ -189,6 +194,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
     def _join(self, name: str, value: Any, depth: int) -> Filter:
+        """Return the filter of ``{name: value}``, where *name* is ``$and``, ``$or`` or ``$not``."""
         if name == "$not":
             return Not(self.filter(value, depth))
         if not isinstance(value, list | tuple):
@@ -199,6 +205,7 @@ class _Parser:
         return AllOf(parts) if name == "$and" else AnyOf(parts)
 
     def _tests(self, name: str, condition: Any) -> Iterator[Comparison]:
+        """Yield the comparisons of ``{name: condition}``, where *name* is a field."""
         field = find_field(name) or LABEL
         if field is LABEL:
             check_key(name.removeprefix(PREFIX))
@@ -226,7 +233,7 @@ class _Parser:
         return tuple(sorted(values, key=repr)) if isinstance(value, set | frozenset) else values
 
     def _scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
-        """Return a single value in the type of the field *name*."""
+        """Return one value in the type of the field *name*; raise `InputError` if it has another type."""
         self._count("values")
         if isinstance(value, str):
             self._count("characters", len(value))
@@ -242,9 +249,10 @@ class _Parser:
             raise InputError(f"the filter's {name} must be a string or a list of strings, got {value!r:.100}")
         if name in CHOICES and value not in CHOICES[name]:
             raise _unknown(name, value, CHOICES[name])
-        return str.__str__(value)  # of a member of an enumeration, its value
+        return str.__str__(value)  # plain text, also for a member of an enum
 
     def _count(self, kind: str, count: int = 1) -> None:
+        """Subtract *count* from what is left of a limit, and raise `InputError` below 0."""
         self._left[kind] -= count
         if self._left[kind] < 0:
             limits = f"{MAX_TESTS} tests, {MAX_VALUES} values and {MAX_CHARACTERS:,} characters"
@@ -252,6 +260,7 @@ class _Parser:
 
 
 def _parse_time(name: str, value: Any) -> str:
+    """Return a datetime or ISO 8601 text as ISO 8601 text in UTC; naive times are UTC."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(moment, datetime):
@@ -264,6 +273,7 @@ def _parse_time(name: str, value: Any) -> str:
 
 
 def _parse_number(name: str, value: Any) -> float:
+    """Return *value* as a finite float; otherwise raise `InputError` for the field *name*."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -275,6 +285,7 @@ def _parse_number(name: str, value: Any) -> float:
 
 
 def _unknown(kind: str, value: object, allowed: tuple[str, ...]) -> InputError:
+    """Return the error for an unknown field, operator or value, with the most similar valid one as a suggestion."""
     near = get_close_matches(str(value).lower()[:100], allowed, 1)
     hint = f"did you mean {near[0]}? Else use" if near else "use"
     return InputError(f"unknown {kind} {value!r:.100} in a filter: {hint} one of {', '.join(allowed)}")

@@ -1,4 +1,4 @@
-"""The values that a memory stores: episodes, entities, facts and communities, and the decisions about them."""
+"""The data types that a memory stores and returns: episodes, entities, facts, communities, and decisions about them."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ from pydantic import BaseModel, ConfigDict, Field, FieldSerializationInfo, field
 from kg_memory.models.labels import LabelField, Labels, merge_labels
 
 Kind = Literal["facts", "entities", "communities", "episodes"]
-"""The kinds of things that a memory stores and a search returns."""
+"""The kinds of objects that a search returns."""
 KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
 Precision = Literal["instant", "day", "week", "month", "season", "year", "about", "by"]
-"""The precision of a date: the time is somewhere in the period of that length that begins with the date.
+"""How exactly a date is known: the true time is in the period of that length that begins with the date.
 
-``about``: near the date, as in "a few years ago". ``by``: at the date or before.
-"""
+``about``: near the date, as in "a few years ago". ``by``: at the date or before."""
 VerdictKind = Literal[
     "duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated", "retracted", "admission"
 ]
-"""The relation of two facts. Two are about one alone: ``retracted`` is a person's decision, and by ``admission`` a new
-fact waits for one, see `Settings.admission`."""
+"""How a new fact relates to an existing one. Two kinds concern a single fact: ``retracted`` (a person's decision)
+and ``admission`` (a new fact that waits for a decision, see `Settings.admission`)."""
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
-"""The effect of a verdict: one fact ends the other, or one of them is not believed, or the new fact waits for review,
-or the reviewer refused it, or accepted both."""
+"""What a verdict does: ``supersedes``: the new fact ended the existing one. ``conflicts``: one of the two is not
+believed. ``waiting``: a person must decide. ``refused``: a person rejected the new fact. ``both``: both are
+believed."""
 Disputes = Literal["serve", "withhold"]
-"""The treatment of a fact that may contradict an earlier one: it is served beside that one, both marked as disputed, or
-withheld until a person decides."""
+"""What happens to a fact that may contradict an earlier one: ``serve`` returns it, both marked as disputed;
+``withhold`` hides it until a person decides."""
 ConflictStrategy = Literal["recency", "confidence", "model", "trust", "incumbent"]
-"""The rule for which of two conflicting facts is believed: the one of the more trusted episode (``trust``), the more
-confident one, the model's choice, or else the one stated last; by ``incumbent``, of equals the one stated first."""
+"""Which of two conflicting facts is believed: that of the more trusted episode (``trust``), the more confident one,
+the model's choice, or the one stated last; ``incumbent`` is ``trust``, but of equals the one stated first."""
 UndatedStart = Literal["told", "reference"]
-"""The start of a state that is told without one: none, or when it was said."""
+"""The start of a state that is stated without one: ``told``: unknown; ``reference``: when it was stated."""
 FactKind = Literal["state", "event", "plan"]
-"""A state holds over a time, an event takes place at one, and a plan is meant to happen or to begin."""
+"""A state holds for some time, an event happens at a time, and a plan is meant to happen or begin."""
 SOURCES = 5
-"""The most sources of a fact that are returned, the earliest first."""
+"""The most sources that a returned fact has, the earliest first."""
 
 
 class Value(BaseModel):
-    """A frozen value."""
+    """Base class of immutable values."""
 
     model_config = ConfigDict(frozen=True)
 
 
 FOR_AGENTS, WITHHELD = {"for": "agents"}, "(withheld: it looks like a prompt injection)"
-"""The context of a serialization for agents, and the text of withheld episodes in it."""
+"""The pydantic serialization context for agents, and the text that replaces withheld episodes in it."""
 SESSION_SOURCE = "session summary"
-"""The source of the summaries that `memory.episodes.summarise` keeps."""
+"""The `source` of summaries that `memory.episodes.summarise` stores."""
 
 
 class EpisodeKind(StrEnum):
-    """The kind of an episode's content (Zep 2.1).
+    """The kind of an episode's content.
 
-    `FACT` are facts that an application states as triples. `BLOCK` is a version of a text that an agent keeps and
-    edits, and has in its prompt: it is stored, but not read into facts, and no search finds it.
+    `FACT`: facts that an application declares. `BLOCK`: a version of a text that an agent edits and has in its prompt;
+    it is stored, but not read into facts, and no search returns it.
     """
 
     MESSAGE = "message"
@@ -67,10 +67,10 @@ class EpisodeKind(StrEnum):
 
 
 class EpisodeStatus(StrEnum):
-    """The progress of an episode; in every state it is stored, and can be found by its words.
+    """How far an episode has been read; in each status it is stored, and searchable by its words.
 
-    `SAVED`: not yet read. `WORKING`: being read, or the process that read it died. `WAITING`: to be read later, for a
-    reason. `DONE`: read, and everything derived from it is stored. `SKIPPED`: not to be read. `FAILED`: reading failed.
+    `SAVED`: not read yet. `WORKING`: being read, or the process that read it ended. `WAITING`: read later, see
+    `Episode.reason`. `DONE`: read completely. `SKIPPED`: not read, on purpose. `FAILED`: reading failed.
     """
 
     SAVED = "saved"
@@ -82,9 +82,10 @@ class EpisodeStatus(StrEnum):
 
 
 class Source(Value):
-    """A statement of a fact: the episode with its `trust` and `labels`, and the characters ``content[start:end]``.
+    """A statement of a fact in one episode: `quote` is ``content[start:end]`` of the episode with the id `episode`.
 
-    `source` is where it came from, such as an application, and `source_id` its id there.
+    `at` is when it was said. `source` is the system that the episode comes from, `source_id` its id there. `trust` and
+    `labels` are those of the episode.
     """
 
     episode: str
@@ -100,10 +101,10 @@ class Source(Value):
 
 
 class Remark(Value):
-    """A note on an episode in search results: the present state of a fact that it states, because of episode `by`.
+    """A note on an episode in search results: a fact that it states has changed since, because of the episode `by`.
 
-    ``ended``: no longer so, since `at`. ``contradicted``: not believed. ``contradicts``: believed, and the other fact
-    is not. ``disputed``: may contradict another, until a person decides. ``refused``: a reviewer did not accept it.
+    ``ended``: the fact no longer holds, since `at`. ``contradicted``: it is not believed. ``contradicts``: it is
+    believed, and a contradicting fact is not. ``disputed``: a person must decide. ``refused``: a person rejected it.
     """
 
     kind: Literal["ended", "contradicted", "contradicts", "disputed", "refused"]
@@ -115,7 +116,7 @@ class Remark(Value):
 
 
 class Asked(Value):
-    """The question in the turn of a conversation just before an episode, which answers it."""
+    """The question in a conversation that an episode answers: the turn just before it."""
 
     episode: str
     source_id: str | None = None
@@ -124,14 +125,13 @@ class Asked(Value):
 
 
 class Episode(Value):
-    """A raw input, never changed after it was saved.
+    """A stored message, text or record; its content never changes.
 
-    `at` is the reference time (when it was said), `created_at` when it was saved. `trust`, 0 to 1, is how far its
-    source is believed. `reason` explains why it waits, failed or was skipped, `step` is where it failed, `attempts` how
-    often it was begun, and `plan` how it was read. `flags` are the patterns of prompt injection in it; see
-    `kg_memory.ingestion.filter`. `remarks` are set by searches: the present state of the facts that it states; and
-    `asked` by contexts: the question just before it. From `expires_at` on no search returns it, and the next `evict`
-    forgets it. `labels` are what the application noted beside it.
+    `at` is when it was said, `created_at` when it was saved. `trust`, from 0 to 1, is how far its source is believed.
+    `reason` says why it waits, failed or was skipped, `step` at which ingestion step it failed, `attempts` how often
+    reading began, and `plan` by which plan it was read. `flags` are the patterns of prompt injection found in it. From
+    `expires_at` on no search returns it, and the next `evict` deletes it. Searches set `remarks` (facts in it that have
+    changed since) and `score`; contexts set `asked` (the question before it).
     """
 
     id: str
@@ -158,7 +158,7 @@ class Episode(Value):
 
     @property
     def withheld(self) -> bool:
-        """Whether contexts and tools leave it out: it has flags, and its source is not a trusted one."""
+        """Whether contexts and tools hide the content, as it looks like a prompt injection of an untrusted source."""
         return bool(self.flags) and self.status is not EpisodeStatus.DONE
 
     @field_serializer("content")
@@ -167,13 +167,12 @@ class Episode(Value):
 
 
 class EpisodeInput(Value):
-    """A message, text or JSON record to remember.
+    """A message, text or JSON record to add to a memory.
 
-    `at` is the reference time: aware, or naive in UTC; by default now.
-    `source_id` is the source's own id: the same id in the same namespace is the same episode.
-    `trust`, 0 to 1, is how far the source is believed; it counts for the conflict strategy ``trust``.
-    `expires_at` is when it is to be forgotten: by default `Settings.default_ttl` after it was saved, or never.
-    `labels` are for filters, such as ``{"agent": "support", "tags": ["vip"]}``; see `kg_memory.models.labels`.
+    `at` is when it was said; a naive datetime is UTC, and None is now. `source_id` is its id in the system `source`:
+    content with the same id is stored once in a namespace. `trust`, from 0 to 1, is how far the source is believed, for
+    the conflict strategy ``trust``. `expires_at` is when it expires; None is `Settings.default_ttl` after it is saved,
+    or never. `labels` are values for filters, such as ``{"agent": "support", "tags": ["vip"]}``.
     """
 
     content: str
@@ -189,7 +188,7 @@ class EpisodeInput(Value):
 
 
 class Entity(Value):
-    """A person, place, thing or idea that episodes mention."""
+    """A person, place, organisation, thing or idea that episodes mention."""
 
     id: str
     name: str
@@ -202,7 +201,7 @@ class Entity(Value):
 
 
 class Premise(Value):
-    """A fact on the way from a doubtful fact to the one that its doubt comes from: that has ended, or is `refuted`."""
+    """A fact that another fact rests on; its end, or its refutation (`refuted`), makes the other doubtful."""
 
     id: str
     sentence: str
@@ -210,22 +209,21 @@ class Premise(Value):
 
 
 class Fact(Value):
-    """A belief about the world, with two time axes (Zep 2.2.3).
+    """A fact in one period: when it holds in the world, and when it was believed.
 
-    `valid_at`/`invalid_at`: when it was so. `created_at`/`expired_at`: when it was believed. Intervals are half-open
-    and None is an open end. `precision` and `end_precision` are those of the ends of the first; if its start is
-    unknown, `known_from` is the earliest time at which it is known to be so. `objects` has one name, or several for a
-    fact about more than two entities (a hyper-edge). `wording` is the predicate as it was read, `edge_type` the kind of
-    link (semantic, causal, temporal, hierarchical, co_occurrence). `trust` is that of the most trusted episode that
-    states it. A fact that is not `reviewed` waits for review and is not believed yet. The ids of other facts:
-    `supersedes` those that this one ended, `superseded_by` those that ended it, and `disputed_by` those that it may
-    contradict, until a person decides. `support`, 0 to 1, is how well the best of its quotes supports it; None if that
-    is unknown. One that is not `confirmed` has no quote that supports it well enough. `voices` counts
-    those who told it independently: speakers, and texts without one.
+    `valid_at` and `invalid_at` are when it held; `created_at` and `expired_at` when it was believed. The end is
+    exclusive, and None is open. `precision` and `end_precision` say how exactly the first two are known. If the start
+    is unknown, `known_from` is the earliest time at which it is known to hold. `objects` has one name, or several for a
+    fact about more than two entities. `predicate` is canonical, `wording` as it was read; `edge_type` is semantic,
+    causal, temporal, hierarchical or co_occurrence. `trust` is that of its most trusted episode. `voices` counts the
+    independent sources: speakers, and texts without one. `support`, from 0 to 1, is how well its best quote supports it
+    (None is unknown), and `confirmed` whether that is enough. A fact that is not `reviewed` waits for review, and is
+    not believed yet. Ids of other facts: `supersedes` (ended by this one), `superseded_by`, and `disputed_by` (may
+    contradict it; a person must decide).
 
-    A fact is doubtful while a premise of it has ended or is refuted and it was not stated again: `doubtful_since` the
-    end, as exactly as `doubtful_precision` says, or since the refutation was believed. `doubtful_because` is the way to
-    that premise, which is the last. `absent`: it has ended, and nothing is known in its place.
+    A fact is doubtful if a premise has ended or is refuted and the fact was not stated since: `doubtful_since` is that
+    time, and `doubtful_because` the path to that premise, the last. `absent`: it ended, and nothing is known to have
+    replaced it.
     """
 
     id: str
@@ -263,14 +261,14 @@ class Fact(Value):
 
     @property
     def labels(self) -> Labels:
-        """The labels of its `sources`, together."""
+        """The labels of all `sources` together."""
         return merge_labels(source.labels for source in self.sources)
 
     @property
     def mark(self) -> str:
-        """The words that contexts and lists put behind it, if any.
+        """The warning that contexts and lists show after the fact, or ``""``.
 
-        They are ``not reviewed``, ``disputed``, or ``not confirmed by its words``.
+        It is ``"not reviewed"``, ``"disputed"`` or ``"not confirmed by its words"``.
         """
         if not self.reviewed:
             return "not reviewed"
@@ -280,17 +278,17 @@ class Fact(Value):
 
 
 class Consequence(Value):
-    """A fact that rests on another one, in so many steps as `path` has facts; the last of them is `fact` itself."""
+    """A `fact` that rests on another fact. `path` has the facts between the two in order; its last is `fact` itself."""
 
     fact: Fact
     path: tuple[Premise, ...]
 
 
 class Community(Value):
-    """A cluster of strongly connected entities and its summary; lists set the names of its `members`.
+    """A group of entities that share many facts, with a summary.
 
-    A community of a higher `level` is a cluster of communities, and lists set the names of its `parts`. `joined` is how
-    many of the members joined since it was summarised.
+    A community of `level` 1 or more is a group of communities of the level below, named in `parts`. Lists set `members`
+    (the names of entities) and `parts`. `joined` is the number of members that joined after it was summarised.
     """
 
     id: str
@@ -304,12 +302,12 @@ class Community(Value):
 
 
 class Review(Value):
-    """A verdict about two facts, which waits for a person or took effect (D5).
+    """A verdict about two facts, which waits for a person or has taken effect.
 
-    `kind` is the verdict, `confidence` and `reason` how sure the model was and why, and `ruling` what the verdict does
-    now. `pending` is the fact stated later, `existing` the one that it ends or refutes, or would. `preferred` is the
-    one that the model would believe. `decided_by` is ``auto`` or the person who decided last, at `decided_at`. Of a
-    retraction and of an admission both are the same fact; the `confidence` of an admission is the worth of the fact.
+    `kind` is the verdict; `confidence` and `reason` are the model's. `ruling` is what the verdict does now. `pending`
+    is the fact stated later, and `existing` the fact that it ends or refutes, or would. `preferred` is the id of the
+    fact that the model would believe. `decided_by` is ``"auto"`` or the person who decided last, at `decided_at`. For a
+    retraction or an admission both are the same fact; the `confidence` of an admission is the worth of the fact.
     """
 
     id: str
@@ -327,7 +325,7 @@ class Review(Value):
 
 
 class Decision(Value):
-    """A person's decision about a verdict; it is kept even after it was undone."""
+    """A person's decision about a verdict; it is kept after an undo."""
 
     id: str
     decision: Literal["accept", "reject", "edit", "undo"]
@@ -338,12 +336,12 @@ class Decision(Value):
 
 
 class Change(Value):
-    """A change of beliefs `at` that time of the system's clock.
+    """A change of what the memory believes, `at` a time of its own clock.
 
-    ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were. ``retracted``: it is no
-    longer believed. ``restored``: it is believed again. ``doubtful``: a premise of it ended or was refuted. ``sure``:
-    it is doubtful no more. `before` and `after` are the beliefs, with the sources that were known then. `cause` is the
-    id of the episode or the decision by which beliefs changed; None for what changes doubt.
+    ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were changed. ``retracted``: it is
+    no longer believed. ``restored``: it is believed again. ``doubtful``: a premise ended or was refuted. ``sure``: it
+    is not doubtful any more. `before` and `after` are the fact as believed then. `cause` is the id of the episode or
+    decision that changed it; None if a change of doubt.
     """
 
     at: datetime
@@ -354,7 +352,7 @@ class Change(Value):
 
 
 class TimelineEvent(Value):
-    """A fact that began or ended `at` that time; ``said`` is a statement whose start is unknown."""
+    """The begin or the end of a fact, `at` a time; ``said``: it was stated then, and its start is unknown."""
 
     at: datetime
     precision: Precision = "instant"
@@ -363,9 +361,10 @@ class TimelineEvent(Value):
 
 
 class PredicateInfo(Value):
-    """A predicate of the vocabulary: `name` is stored as `canonical`.
+    """A predicate that facts use: the wording `name` is stored as `canonical`.
 
-    `origin` is who defined it: a person (``corrected``), the settings (``declared``), rules, or a model (``learned``).
+    `single_valued` says whether a subject has one object at a time. `origin` is who defined it: a person
+    (``corrected``), the settings (``declared``), built-in rules, or a model (``learned``).
     """
 
     name: str
@@ -375,12 +374,12 @@ class PredicateInfo(Value):
 
 
 class IdentityDecision(Value):
-    """A decision, or a doubt, about whether two entities are one.
+    """A decision, or an open doubt, about whether two entities are the same.
 
-    `kind` is ``merge``, ``split``, or ``doubt``: a reading was not sure whether the new entity `second` is the known
-    one `entity`. `state` is ``waiting`` for a doubt that nobody decided, ``done``, ``apart`` where a person keeps the
-    two of a doubt apart, or ``undone``. `second` is None where it was merged away. `facts` is the number of facts that
-    changed hands, and `latest` has the latest sentences about each of the two where a doubt waits.
+    `kind` is ``merge``, ``split``, or ``doubt``: is the new entity `second` the existing `entity`? `state` is
+    ``waiting`` (an open doubt), ``done``, ``apart`` (a person keeps the two apart) or ``undone``. `second` is None if
+    it was merged away. `facts` is the number of facts that were moved, and `latest` has the latest sentences about each
+    of the two in a doubt.
     """
 
     id: str

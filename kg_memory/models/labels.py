@@ -1,10 +1,10 @@
-"""Labels of episodes: what an application notes beside the words, such as an agent, a run, a category or tags.
+"""Labels of episodes: values that an application stores beside the content and uses in filters.
 
     {"agent": "support", "run": "r-12", "tags": ["billing", "vip"], "priority": 2}
 
-A label has one value or a list of them. The facts that an episode states have its labels, too. A filter tests one by
-``labels.`` and its key: ``{"labels.tags": "vip"}``, ``{"labels.priority": {"$gte": 2}}``. The graph keeps each value as
-a text such as ``tags:"vip"``.
+A label has one value or a list of values. A fact has the labels of the episodes that state it. Filters name a label
+with the prefix ``labels.``: ``{"labels.tags": "vip"}``, ``{"labels.priority": {"$gte": 2}}``. The graph stores each
+value as text, such as ``tags:"vip"``.
 """
 
 from __future__ import annotations
@@ -22,23 +22,26 @@ from kg_memory.errors import InputError
 Label = str | int | float | bool
 LabelValue = Label | tuple[Label, ...]
 PREFIX = "labels."
-"""The beginning of a label in a filter."""
+"""The prefix of a label in a filter."""
 MOST_LABELS = 100
 LONGEST_LABEL = 1000
 LARGEST_NUMBER = 1e15
-"""Up to here each number has one text."""
+"""The limit of numbers in labels: below it, equal numbers have the same text."""
 _KEY = re.compile(r"\w[\w.-]{0,63}")
 
 
 class Labels(dict[str, LabelValue]):
-    """The labels of an episode or a fact, by their keys; they are not to be changed."""
+    """The labels of an episode or a fact: a dict from keys to values, hashable, not to be changed."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
 
 def read_labels(labels: Mapping[str, Any] | None) -> Labels:
-    """Return *labels* with lists as tuples, and without those that have no value. Errors: `InputError`."""
+    """Return *labels* as `Labels`: lists become tuples, and keys with None or an empty list are dropped.
+
+    Raises `InputError` for an invalid key or value, and for more than `MOST_LABELS` values.
+    """
     if not isinstance(labels, Mapping | None):
         raise InputError(f"labels must be a dict such as {{'agent': 'support'}}, got {type(labels).__name__}")
     read = Labels()
@@ -52,7 +55,7 @@ def read_labels(labels: Mapping[str, Any] | None) -> Labels:
 
 
 def check_most(labels: Any) -> Any:
-    """Return *labels* that may still be invalid. Errors: `ValueError` for far too many, before each is validated."""
+    """Return *labels* unchanged, or raise `ValueError` if they have far too many values to validate each."""
     if isinstance(labels, Mapping):
         count = sum(len(_to_tuple(value)) for value in labels.values())
         if count > 10 * MOST_LABELS:
@@ -61,20 +64,20 @@ def check_most(labels: Any) -> Any:
 
 
 LabelField = Annotated[Mapping[str, LabelValue], BeforeValidator(check_most), AfterValidator(Labels)]
-"""Labels, of which a hashable copy is kept."""
+"""The pydantic type of a field with labels; the model stores them as hashable `Labels`."""
 
 
 def check_key(key: object) -> str:
-    """Return *key*. Errors: `InputError` when it cannot be the key of a label."""
+    """Return *key* if it can be the key of a label; otherwise raise `InputError`."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise InputError(f"the key of a label must have up to 64 letters, digits, '_', '-' and '.', got {short(key)}")
     return key
 
 
 def check_label(key: str, value: object) -> Label:
-    """Return *value*, a whole number as an int. Errors: `InputError` when it is no value of a label."""
+    """Return *value* if it can be the value of the label *key*, whole floats as int; otherwise raise `InputError`."""
     if isinstance(value, str) and len(value) <= LONGEST_LABEL:
-        return str.__str__(value)  # of a member of an enumeration, its value
+        return str.__str__(value)  # plain text, also for a member of an enum
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float) and abs(value) < LARGEST_NUMBER:
@@ -84,27 +87,31 @@ def check_label(key: str, value: object) -> Label:
 
 
 def _read_value(key: str, value: object) -> LabelValue:
+    """Return the validated value of a label; a list becomes a tuple without repeats, a set a sorted tuple."""
     if not isinstance(value, list | tuple | set | frozenset):
         return check_label(key, value)
     items = (check_label(key, item) for item in value)
-    distinct = {encode_label(key, item): item for item in items}  # True is not 1
+    distinct = {encode_label(key, item): item for item in items}  # by text, so that True and 1 stay distinct
     return tuple(distinct[text] for text in (sorted(distinct) if isinstance(value, set | frozenset) else distinct))
 
 
 def encode_label(key: str, value: Label) -> str:
-    """Return one value as the graph keeps it."""
+    """Return a label value as the graph stores it: ``("tags", "vip") -> 'tags:"vip"'``."""
     return f"{key}:{json.dumps(value, ensure_ascii=False)}"
 
 
 def encode_labels(labels: Labels) -> list[str] | None:
-    """Return *labels* as the graph keeps them; None for none."""
+    """Return *labels* as the list of texts that the graph stores, or None if there are no labels.
+
+    A label with a list of values also has a text ``key:[]``, so that `decode_labels` returns a list again.
+    """
     lists = (key for key, value in labels.items() if isinstance(value, tuple))
     marks = [f"{key}:[]" for key in lists]
     return [*(encode_label(key, value) for key, value in _pairs(labels)), *marks] or None
 
 
 def decode_labels(stored: Sequence[str] | None) -> Labels:
-    """Return the labels of which `encode_labels` made *stored*. Errors: `ValueError`."""
+    """Return the labels that `encode_labels` stored as *stored*. Raises `ValueError` for invalid text."""
     labels: dict[str, Any] = {}
     for text in stored or ():
         key, _, plain = text.partition(":")
@@ -116,7 +123,7 @@ def decode_labels(stored: Sequence[str] | None) -> Labels:
 
 
 def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
-    """Return the labels of all of *many*; a key with several values has them all."""
+    """Return the labels of all *many* in one; a key with different values has all of them."""
     merged = Labels()
     for labels in many:
         for key, value in labels.items():
@@ -126,6 +133,7 @@ def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
 
 
 def _pairs(labels: Labels) -> Iterator[tuple[str, Label]]:
+    """Yield each key with each of its values."""
     for key, value in labels.items():
         for item in _to_tuple(value):
             yield key, item

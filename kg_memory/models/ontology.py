@@ -1,10 +1,10 @@
-"""Ontologies: the types of entities and facts to look for, by default, or in a file.
+"""Ontologies: the types of entities and facts that episodes are read into; the default one, and TOML files of your own.
 
-A file is TOML::
+A file looks like this::
 
-    strict = true                                  # facts of other predicates are left out
+    strict = true                                  # facts with other predicates are dropped
 
-    [[entity_types]]                               # the first one is for what fits no other
+    [[entity_types]]                               # the first one is for entities that fit no other
     name = "Thing"
     description = "anything that fits no other type"
 
@@ -28,7 +28,7 @@ from kg_memory.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
-    """An entity type of the ontology, and when to use it."""
+    """An entity type of the ontology; the model decides by `description` when to use it."""
 
     name: str
     description: str
@@ -36,21 +36,25 @@ class EntityType:
 
 @dataclass(frozen=True, slots=True)
 class FactType:
-    """A fact type of the ontology: its predicate, its meaning, and the pairs of entity types that it may connect.
+    """A fact type of the ontology: a predicate, its meaning, and the pairs of entity types that it may connect.
 
-    Fact types are preferred where they fit; other predicates stay allowed (Zep 2.2.2), unless the ontology is strict.
+    Example::
+
+        FactType("RUNS_ON", "a service runs on a device", signature=(("Service", "Device"),))
+
+    The model prefers these predicates where they fit; it may use others unless `Settings.strict_fact_types` is set.
     """
 
     name: str
     description: str
     signature: tuple[tuple[str, str], ...] = ()
     single_valued: bool | None = None
-    """Whether a subject has one object at a time ("lives in"); None leaves that to rules and the model."""
+    """Whether a subject has one object at a time (as of ``LIVES_IN``); None leaves that to rules and the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
-    """Types of entities and facts; a `strict` one leaves out facts of other predicates."""
+    """A set of entity types and fact types; if it is `strict`, facts with other predicates are dropped."""
 
     entity_types: tuple[EntityType, ...]
     fact_types: tuple[FactType, ...] = ()
@@ -69,7 +73,7 @@ ENTITY_TYPES = (
 
 
 def read_ontology(file: str) -> Ontology:
-    """Return the ontology of the TOML *file*. Errors: `SettingsError`."""
+    """Return the ontology in the TOML file *file*. Raises `SettingsError` if it cannot be read or is invalid."""
     path = Path(file).expanduser()
     try:
         return _parse_ontology(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -78,6 +82,7 @@ def read_ontology(file: str) -> Ontology:
 
 
 def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
+    """Return the ontology of a parsed TOML file. Raises `ValueError`, `TypeError` or `KeyError` if it is invalid."""
     if unknown := content.keys() - {"entity_types", "fact_types", "strict"}:
         raise ValueError(f"unknown keys {sorted(unknown)}")
     facts = tuple(_read_fact_type(row) for row in content.get("fact_types", ()))
@@ -93,5 +98,6 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
 
 
 def _read_fact_type(row: Mapping[str, Any]) -> FactType:
+    """Return the fact type of one ``[[fact_types]]`` table."""
     signature = tuple((str(subject), str(target)) for subject, target in row.get("signature", ()))
     return FactType(**{**row, "signature": signature})

@@ -1,4 +1,4 @@
-"""The reports of operations: usage, and the results of adding, refreshing, forgetting, exporting and importing."""
+"""The results of operations: usage of models, and what adding, forgetting, evicting, exporting or importing did."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "dropped")
 
 
 class Usage(BaseModel):
-    """The model usage of one request or of many; it can be added and subtracted."""
+    """The usage of a language model, of one call or many; two can be added."""
 
     model_config = ConfigDict(frozen=True)
 
     calls: int = 0
-    """Requests that the model answered, validly or not."""
+    """Requests that the model answered, with a valid answer or not."""
     input_tokens: int = 0
     output_tokens: int = 0
-    """Both as the server counts them; 0 if it does not."""
+    """Tokens as the server counts them; 0 if it does not report them."""
     cached_tokens: int = 0
     """The part of the input tokens that the server had cached, and charges less for."""
     dropped: int = 0
-    """Invalid items of answers that were dropped."""
+    """The number of invalid items in answers, which were dropped."""
     given_up: tuple[str, ...] = ()
-    """The questions not asked because a budget ran out, by the names of `kg_memory.models.budget.LADDER`, once each."""
+    """The names of the `kg_memory.models.budget.LADDER` rungs whose calls were left out for lack of budget."""
 
     def __add__(self, other: Usage) -> Usage:
         given_up = tuple(dict.fromkeys((*self.given_up, *other.given_up)))
@@ -35,21 +35,21 @@ class Usage(BaseModel):
 
 
 class StepUsage(Usage):
-    """The usage of a step of an ingestion; `seconds` includes all waiting."""
+    """The usage of one ingestion step; `seconds` includes all waiting."""
 
     step: str
     seconds: float
 
 
 class DailyUsage(Usage):
-    """The usage of a namespace on a day (UTC); `money` by the prices in the settings, None without."""
+    """The usage of a namespace on one day (UTC); `money` follows the prices in the settings, None without prices."""
 
     day: date
     money: float | None = None
 
 
 class Range(Value):
-    """The range of a figure, and its likely value."""
+    """An estimated number: its likely value, and its lowest and highest."""
 
     low: float
     likely: float
@@ -60,11 +60,11 @@ class Range(Value):
 
 
 class Estimate(Value):
-    """The cost of reading some `episodes`: only those `to_read` cost anything.
+    """The estimated cost of reading `episodes` episodes, of which only `to_read` cost anything.
 
-    `finished` were read before, `skipped` have nothing in them that is read. `seconds`, where it is known, is from all
-    asked at once to one after the other. `past` is how many episodes of the namespace it comes from: with 20 or
-    more, that is what is likely; else a measured conversation is.
+    `finished` were read before, and `skipped` would be skipped. `seconds` is the time if all calls run at once, and if
+    they run one after the other; None if unknown. `past` is the number of episodes of the namespace that the estimate
+    is based on; with fewer than 20, the likely values come from a measured conversation.
     """
 
     episodes: int
@@ -79,7 +79,7 @@ class Estimate(Value):
     past: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:
-        """Return what both take; what is not known of one is not known of both."""
+        """Return the cost of both; `money` and `seconds` are None if either is unknown."""
         counts = ("episodes", "to_read", "finished", "skipped", "calls", "input_tokens", "output_tokens", "past")
         whole = {name: getattr(self, name) + getattr(other, name) for name in counts}
         money = self.money + other.money if self.money and other.money else None
@@ -90,10 +90,10 @@ class Estimate(Value):
 
 
 class Dropped(Value):
-    """An entity or a fact that the reading names and the memory does not take: its `text`, and the `reason`.
+    """An entity or fact that was read from an episode and not stored: its `text`, and the `reason`.
 
-    A fact that is taken without one of its objects is among them too, and so is a part of a long text that the model
-    declines to read, with the beginning and the end of the part as its text.
+    A fact that was stored without one of its objects is listed too. ``part`` is a part of a long text that the model
+    declined to read, with the beginning and the end of the part as `text`.
     """
 
     kind: Literal["entity", "fact", "part"]
@@ -104,12 +104,11 @@ class Dropped(Value):
 class AddResult(Value):
     """The result of adding one episode.
 
-    `new` is false if the same episode had been added before. `facts` are the sentences of the facts that it states,
-    `ended` those of facts that no longer hold because of it, `pending` those that wait for review. `dropped` is what
-    was read and not taken, with reasons: nothing is lost silently. A declared start that changes nothing is among it.
-    If `status` is not done, `error` is why it could not be read, or `skipped` why it was not to be. `unmapped` are the
-    facts of a mapping that the record does not state, each with the reason. `steps` is the usage of each step in order,
-    and `usage` their sum.
+    `episode` is its id, and `new` is False if it had been added before. `facts` are the sentences of the facts that it
+    states, `ended` of facts that no longer hold because of it, and `pending` of facts that wait for review. `dropped`
+    lists what was read and not stored, with the reasons. If `status` is not ``done``, `error` says why it could not be
+    read, or `skipped` why it was skipped. `unmapped` lists the facts of a mapping that the record does not state, with
+    the reasons. `steps` is the usage of each ingestion step, in order.
     """
 
     episode: str
@@ -127,14 +126,15 @@ class AddResult(Value):
 
     @property
     def usage(self) -> Usage:
-        """The usage of all steps."""
+        """The usage of all steps together."""
         return sum(self.steps, Usage())
 
 
 class PreviewedVerdict(Value):
-    """A verdict on a fact that a text states and a stored one, `existing` by its id; see `models.graph.VerdictKind`.
+    """A verdict about a fact in a previewed text and a stored fact, whose id is `existing`.
 
-    `ruling` is what it would do, if it is about a contradiction.
+    `verdict` is how the two relate, such as ``duplicate`` or ``supersedes``; `ruling` is what it would do, if it is
+    about a contradiction.
     """
 
     fact: str
@@ -147,11 +147,11 @@ class PreviewedVerdict(Value):
 
 
 class Preview(Value):
-    """The effects that reading a text would have.
+    """What reading a text would change; nothing was stored.
 
-    `facts` are the sentences that would be new, `known` those that are known already. `ended` would hold no longer, and
-    `pending` would wait for review. `entities` would be new, and `merged` would be taken for stored ones. `skipped` is
-    why it would not be read. `usage` is what the preview took: reading takes about the same again.
+    Sentences: `facts` would be new, `known` exist already, `ended` would no longer hold, and `pending` would wait for
+    review. Names: `entities` would be new, and `merged` would be recognised as existing ones. `skipped` says why the
+    text would not be read. `usage` is the cost of the preview; adding the text costs about the same again.
     """
 
     facts: tuple[str, ...] = ()
@@ -166,11 +166,12 @@ class Preview(Value):
 
 
 class Stats(Value):
-    """The size of a namespace; `reviews` are verdicts that wait for a person.
+    """The number of objects in a namespace.
 
-    `messages` of the episodes are of that kind. `blocks` are versions of blocks, which are counted apart. `waiting` are
-    episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
-    `paused` says that nothing new is remembered; see `GraphMemory.pause`.
+    `messages` are the episodes of that kind; `blocks` (versions of agent-edited texts) are not counted in `episodes`.
+    `waiting` episodes are not read yet, `failed` ones could not be read, and `skipped` ones are not to be read.
+    `reviews` are verdicts that wait for a person. `paused` says that no new episodes are accepted; see
+    `GraphMemory.pause`.
     """
 
     episodes: int = 0
@@ -188,10 +189,11 @@ class Stats(Value):
 
 
 class CommunityRefresh(Value):
-    """The result of refreshing the communities: their number, and how many were summarised again or removed.
+    """The result of refreshing the communities: their number, and how many changed or were removed.
 
-    `levels` is the number of levels. `drift` is the share of the entities that are in another community than before, or
-    were in none, if there were communities. `questions` is how many the model was asked, and `usage` their usage.
+    Communities that `changed` were summarised again. `levels` is the number of levels. `drift` is the share of the
+    entities that are in another community than before, None if there were no communities. `questions` is the number of
+    calls to the model, and `usage` their usage.
     """
 
     communities: int = 0
@@ -205,10 +207,10 @@ class CommunityRefresh(Value):
 
 
 class EvictionResult(Value):
-    """The things evicted `at` that time, or so in a dry run: the number of `beliefs`, and the ids of the rest.
+    """What an eviction removed, or would remove in a dry run.
 
-    `beliefs` are closed ones, and `episodes` expired ones, which were forgotten. `texts` has the texts of some ids, but
-    not of what was forgotten.
+    `beliefs` is the number of closed beliefs; `facts`, `entities` and `episodes` are ids; the episodes had expired and
+    were deleted. `texts` maps some of the ids to their texts, except for deleted episodes.
     """
 
     beliefs: int = 0
@@ -221,10 +223,11 @@ class EvictionResult(Value):
 
 
 class Residue(Value):
-    """A `trace` of forgotten content: the property `name` of a node or relation, by its label and id.
+    """A trace of deleted content that was found in the property `name` of a node or relationship.
 
-    The trace is an ``id``, a ``word``, a ``name``, a ``quote``, the ``text`` of a message or a ``vector``.
-    A ``replica`` that does not have the deletion is named by its address; ``replica_url`` is that of the settings.
+    `label` and `id` are those of the node or relationship. `trace` is what was found: an ``id``, a ``word``, a
+    ``name``, a ``quote``, the ``text`` of an episode or a ``vector``. With the trace ``replica``, `name` is the address
+    of a replica that has not deleted the content yet, or ``replica_url`` for the one in the settings.
     """
 
     label: str
@@ -234,19 +237,18 @@ class Residue(Value):
 
 
 class ForgetReceipt(Value):
-    """The things forgotten `at` that time, or so in a dry run: the ids of the `episodes`, `facts` and `entities`.
+    """The result of `privacy.forget`: the ids of what was deleted, or in a dry run would be.
 
-    `restored` are facts that hold again, as what had ended them is gone; `changed` are those with other wordings or
-    times. `unread` are episodes to be read again by `resume`: they made sense only together with what was forgotten. Of
-    the `redacted` episodes only some characters were removed; these are their new ids. `texts` has the texts of the ids
-    in a dry run only: a receipt keeps no text.
+    `episodes`, `facts` and `entities` are deleted. `restored` facts hold again, because what had ended them is deleted;
+    `changed` facts have another wording or time. `unread` episodes need to be read again, by `episodes.resume`, because
+    they made sense only together with deleted ones. `redacted` has the new ids of episodes of which only some
+    characters were deleted. `texts` has the texts of the ids, in a dry run only.
 
-    The work took so many `parts`, each of them atomic. `residue` are the traces found afterwards, empty if all is well
-    and None in a dry run: ids, and on request words, names, quotes and vectors in so many `searched` properties.
-    `erased` tells whether the server's files are free of it too; if not, `advice` says what to do. `cleared` is the
-    number of caches and buffers of this process that were emptied, such as those of its streams of events.
-    `checkpoints` are the threads whose checkpoints were deleted. In the audit log it has the id `receipt`, and its
-    entry the hash `head`.
+    `parts` is the number of atomic steps. `residue` lists the traces found afterwards: empty if there are none, None in
+    a dry run. Ids are always searched for; words, names, quotes and vectors only on request, in so many `searched`
+    properties. `erased` says whether the server's files are clean too; if not, `advice` says what to do. `cleared` is
+    the number of caches and buffers of this process that were emptied. `checkpoints` are the threads whose LangGraph
+    checkpoints were deleted. `receipt` is the id in the audit log, and `head` the hash of the log's entry.
     """
 
     kind: str = "episode"
@@ -274,16 +276,16 @@ class ForgetReceipt(Value):
 
 
 PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "redacted")
-"""The fields of a receipt that make up a plan of what would go."""
+"""The fields of a receipt that a dry run fills."""
 
 
 class AuditEntry(Value):
-    """The entry `number` of the audit log: something was forgotten `at` that time, without its text.
+    """One entry of the audit log: what was deleted `at` that time, by whom, without any text.
 
-    `what`, `namespace` and the `messages` (the first 1,000) are salted hashes. `residue` is the number of traces found,
-    of ids or in so many `searched` properties. An entry that is not `complete` was made before anything was deleted: it
-    has the number of `episodes` to delete, and is the last one of a call that is under way or was killed. `before` is
-    the hash of the previous entry, `hash` its own.
+    `what`, `namespace` and `messages` (the first 1,000) are salted hashes. `residue` is the number of traces found, of
+    ids or in so many `searched` properties. `complete` is False for the entry that is written before anything is
+    deleted; it has the number of `episodes` to delete, and if it is the last one of a receipt, the call is running or
+    was killed. `before` is the hash of the previous entry, and `hash` its own.
     """
 
     number: int
@@ -307,9 +309,10 @@ class AuditEntry(Value):
 
 
 class AuditReport(Value):
-    """The result of verifying the audit log: the `problems`, the number of `entries`, and the hash of the last, `head`.
+    """The result of verifying the audit log: its `problems`, and the number and last hash of its entries.
 
-    `pending` is the number of calls that were begun and did not end: they are under way, or were killed.
+    `entries` is their number, and `head` the hash of the last one, None for an empty log. `pending` is the number of
+    deletions that began and did not end: they are running, or were killed.
     """
 
     entries: int
@@ -324,9 +327,9 @@ class AuditReport(Value):
 
 
 class ExportResult(Value):
-    """The result of exporting `namespace`: the number of nodes of each label, and of relations.
+    """The result of exporting `namespace`: the number of nodes by label, and of relationships.
 
-    `bytes` is the size of its lines before compression, `sha256` their hash.
+    `bytes` is the size of the lines before compression, and `sha256` their hash.
     """
 
     namespace: str
@@ -336,11 +339,11 @@ class ExportResult(Value):
 
 
 class ImportResult(Value):
-    """The result of importing into `namespace`: the number of each record, and of vectors that were computed again.
+    """The result of importing into `namespace`: the number of records of each kind.
 
-    `replaced` tells whether the previous content was deleted. `left_out` counts what another memory's export has that
-    is not supported here, and `repeated` the records that were there before. `unread` has the errors of messages that
-    were saved but could not be read.
+    `embedded` is the number of vectors that were computed again. `replaced` says whether the former content was
+    deleted. `left_out` counts records of another memory that are not supported, and `repeated` those that were stored
+    before. `unread` has the errors of episodes that were saved but could not be read.
     """
 
     namespace: str

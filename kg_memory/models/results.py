@@ -1,4 +1,4 @@
-"""The answers of a memory: search results, contexts, profiles, and views of an entity and its surroundings."""
+"""The results of searches: matches, contexts for prompts, profiles, and views of an entity, a fact or a community."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Paged(list[T]):
-    """A page of a list: `next` is the `after` of the page behind it, and None at the end."""
+    """One page of a list; pass `next` as *after* to get the next page, and None means that this is the last one."""
 
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - as in answers over HTTP
         super().__init__(items)
@@ -21,9 +21,10 @@ class Paged(list[T]):
 
 
 class QueryTime(Value):
-    """The time of a question: what was so at some time in ``[since, until)``, as `believed_at` that time.
+    """The time that a question is about: what held at some time from `since` until before `until`.
 
-    `words` are those of the question that name it, if it was not an argument. `reading` states it in a sentence.
+    None is an open end. `believed_at` is the time of belief. `words` are the time words in the question, None if the
+    time was an argument. `reading` says in a sentence how the time was understood.
     """
 
     since: datetime | None = None
@@ -34,7 +35,7 @@ class QueryTime(Value):
 
 
 class Hit(Value):
-    """The `rank` and the `score` at which a `retriever` (``words``, ``meaning``, ``graph``) found something."""
+    """One search that found a result: the `retriever` (``words``, ``meaning``, ``graph``), its `rank` and `score`."""
 
     retriever: str
     rank: int
@@ -42,11 +43,11 @@ class Hit(Value):
 
 
 class Explanation(Value):
-    """An explanation of the rank of a result, or of why it was left out.
+    """Why a search result has its rank, or why it was left out.
 
-    `text` is its line in the context, if it has one. `rank` is its place among the results of its kind, from 1; if it
-    is None, or there is no line, `left_out` is the reason. `hits` are the searches that found it, and `scores` its
-    score after each step of ranking.
+    `text` is its line in the context, if any. `rank` is its place among the results of its kind, from 1. If it was left
+    out of the results or the context, `left_out` is the reason. `hits` are the searches that found it, and `scores` its
+    score after each step of ranking, by the name of the step.
     """
 
     kind: Kind
@@ -59,10 +60,10 @@ class Explanation(Value):
 
 
 class Answerable(Value):
-    """Whether the memory holds an answer: yes, unlikely or no, by the relevance of a search; true for yes.
+    """Whether the memory can answer a question: ``yes``, ``unlikely`` or ``no``; true in a condition if ``yes``.
 
-    `reason` says why not, as in "nothing here is about Lily". `abstains` says that the relevance is below
-    `Settings.abstain_below`: then contexts, tools and documents say no more than that the memory does not know.
+    `reason` says why not, such as "nothing here is about Lily". `abstains` says that the relevance of the search is
+    below `Settings.abstain_below`: contexts, tools and documents then only say that the memory does not know.
     """
 
     value: Literal["yes", "unlikely", "no"]
@@ -77,12 +78,12 @@ class Answerable(Value):
 
 
 class SearchResults(Value):
-    """The results of a search, best first in each kind, and the `time` of the question.
+    """The results of a search, best first in each kind.
 
-    `relevance`, 0 to 1, is the probability that the memory holds an answer, if half of all questions have one, and
-    `answerable` what follows from it, with the reason. A search without words has neither. `explanations` covers each
-    result and what was left out, if the search was asked to explain. `skipped` are the retrievers that a recipe with
-    `route` left out. `degraded` is why the search went by words and graph alone, where the embedding model failed.
+    `time` is the time that the question is about. `relevance`, from 0 to 1, is the probability that the memory holds an
+    answer (if half of all questions have one), and `answerable` the conclusion from it; both are None for a question
+    without words. `explanations` is set if the search was asked to explain. `skipped` are the retrievers that a recipe
+    with `route` left out. `degraded` says why the search used only words and graph: the embedding model failed.
     """
 
     question: str
@@ -99,12 +100,12 @@ class SearchResults(Value):
 
     @property
     def abstains(self) -> bool:
-        """Whether the memory only says that it does not know."""
+        """Whether the memory only says that it does not know the answer."""
         return self.answerable is not None and self.answerable.abstains
 
 
 class Line(Value):
-    """A line of a context: the `kind` and the `id` of its subject, its text, and about how many tokens that has."""
+    """One line of a context: its text, its estimated number of tokens, and the `kind` and `id` of its subject."""
 
     kind: Kind
     id: str
@@ -113,9 +114,9 @@ class Line(Value):
 
 
 class Context(str):
-    """A text for a prompt: a string that knows its contents.
+    """Text for a prompt: a `str` that also has the search results behind it.
 
-    `results` are those of the search, `lines` the ones in the text, in its order, and `left_out` explains the others.
+    `results` are the search results, `lines` those in the text, in its order, and `left_out` explains the others.
     `tokens` is the estimated length of the text.
     """
 
@@ -142,16 +143,16 @@ class Context(str):
 
 
 class Neighbourhood(Value):
-    """The surroundings of an entity at a time (C31): entities with their distance in steps, and the facts."""
+    """The entities and facts around an entity."""
 
     depths: dict[str, int]
-    """The distance of each entity, by its id."""
+    """The distance of each entity in steps, by entity id; 0 is the entity itself."""
     entities: tuple[Entity, ...] = ()
     facts: tuple[Fact, ...] = ()
 
 
 class Neighbour(Value):
-    """An entity that shares so many `facts` with another."""
+    """An entity that shares `facts` facts with another entity."""
 
     name: str
     type: str = "Entity"
@@ -159,9 +160,9 @@ class Neighbour(Value):
 
 
 class FactExplanation(Value):
-    """The reasons for a fact: its statements, the verdicts about it, what superseded what, and what rests on it.
+    """The evidence for a fact: its statements, the verdicts about it, what superseded it, and what rests on it.
 
-    `fact` is None where it was not believed at the time that is asked about.
+    `fact` is None if it was not believed at the requested time.
     """
 
     fact: Fact | None
@@ -172,7 +173,7 @@ class FactExplanation(Value):
 
 
 class CommunityCard(Value):
-    """An overview of a community: the latest facts among its members, or its parts, and the community around it."""
+    """An overview of a community: its latest facts or its parts, and the community that it is part of."""
 
     community: Community
     facts: tuple[Fact, ...] = ()
@@ -191,7 +192,7 @@ class EntityCard(Value):
 
 
 class ProfileSlot(Value):
-    """A fact in a profile: its `content`, `when` it is so in words, and the ids of the `facts` that say so.
+    """One entry of a profile: its `content`, `when` it holds in words, and the ids of the `facts` that say so.
 
     `mark` is ``disputed``, ``doubtful``, ``not confirmed by its words`` or empty.
     """
@@ -208,7 +209,7 @@ class ProfileSlot(Value):
 
 
 class ProfileSubTopic(Value):
-    """A sub-topic with its slots, what is so for the longest time first."""
+    """A sub-topic of a profile with its entries, the longest-standing first."""
 
     name: str
     description: str = ""
@@ -216,7 +217,7 @@ class ProfileSubTopic(Value):
 
 
 class ProfileTopic(Value):
-    """A topic with its sub-topics, in the order of the schema."""
+    """A topic of a profile with its sub-topics, in the order of the schema."""
 
     name: str
     description: str = ""
@@ -224,9 +225,9 @@ class ProfileTopic(Value):
 
 
 class Profile(Value):
-    """The states that hold of an entity, by topic; `str` gives its `text`, for a prompt.
+    """The current states of an entity, by topic; ``str(profile)`` is text for a prompt.
 
-    `left_out` are the ids of facts that have no room within `max_tokens`. `tokens` is the estimated length of the text.
+    `left_out` has the ids of facts without room within `max_tokens`. `tokens` is the estimated length of the text.
     """
 
     entity: str
@@ -237,7 +238,7 @@ class Profile(Value):
 
     @cached_property
     def facts(self) -> frozenset[str]:
-        """The ids of the facts in it."""
+        """The ids of all facts in the profile."""
         slots = (slot for topic in self.topics for sub_topic in topic.sub_topics for slot in sub_topic.slots)
         return frozenset(id_ for slot in slots for id_ in slot.facts)
 
