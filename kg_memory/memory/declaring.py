@@ -152,11 +152,11 @@ def add_record(
     those of the mapping. Raises `InputError`.
     """
     if kind != EpisodeKind.JSON:
-        raise InputError(f"kind must be 'json' where there is a mapping, got {short(str(kind))}; map records only")
+        raise InputError(f"kind must be 'json' with a mapping, got {short(str(kind))}; a mapping needs a JSON record")
     try:
         record = json.loads(content)
     except (ValueError, RecursionError, TypeError) as error:
-        raise InputError(f"content must be JSON where there is a mapping, got {short(content)} ({error})") from None
+        raise InputError(f"content must be JSON with a mapping, got {short(content)} ({error})") from None
     declaration = _map_record(record, (yield from _open_mapping(mapping)), episode, engine)
     return (yield from _add_declaration(engine, declaration, namespace))
 
@@ -184,7 +184,7 @@ def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engi
         left = len(problems) - MOST_SHOWN
         more = f"; and {left} more" if left > 0 else ""
         listed = "; ".join(problems[:MOST_SHOWN])
-        raise InputError(f"rows must be facts, but {listed}{more}; nothing was saved, correct them")
+        raise InputError(f"rows must be valid facts: {listed}{more}; nothing was saved, correct these rows")
     return declarations
 
 
@@ -196,10 +196,10 @@ def declaration_of(row: Any, engine: Engine) -> Declaration:
     if isinstance(row, tuple):
         row = dict(zip(("subject", "predicate", "object"), row, strict=False)) if len(row) in (2, 3) else None
     if not isinstance(row, Mapping):
-        raise InputError(f"a fact must be a dict or (subject, predicate, object), got {short(row)}; give it so")
+        raise InputError(f"a fact must be a dict or a tuple (subject, predicate, object), got {short(row)}")
     if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
         valid = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
-        raise InputError(f"a fact must have only the fields {valid}, got {sorted(map(str, unknown))}; rename them")
+        raise InputError(f"a fact has unknown fields {sorted(map(str, unknown))}; use {valid}")
     fact = validate_fact(row)
     _check_types(fact, engine.settings)
     return Declaration(
@@ -223,7 +223,7 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
         return
     stored = {row["id"] for row in (yield from read(STORED, ids=ids))}
     if missing := [id_ for id_ in ids if id_ not in stored]:
-        raise InputError(f"rests_on must be the ids of stored facts, got {short(missing[0])}; state that fact first")
+        raise InputError(f"rests_on must be ids of stored facts, got {short(missing[0])}; add that fact first")
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:

@@ -231,7 +231,7 @@ class Entities(Group):
 def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
     """Return the list of ids *ids* as a tuple without repeats. *name* is the argument, for the `InputError`."""
     if isinstance(ids, str) or not isinstance(ids, Sequence):
-        raise InputError(f"{name} must be a list of ids, got {ids!r}; put one into a list")
+        raise InputError(f"{name} must be a list of ids, got {ids!r}; put a single id into a list")
     return tuple(dict.fromkeys(validate_name(name, id_, "ids") for id_ in ids))
 
 

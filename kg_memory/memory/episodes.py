@@ -179,7 +179,7 @@ class Episodes(Group):
         *skipped*. *progress* is as in `GraphMemory.add_many`. Raises `InputError`, also for an unknown id.
         """
         if skipped and not read:
-            raise InputError("who reads later would skip it again: leave skipped out, or ask where it is read at once")
+            raise InputError("skipped episodes must be read at once (read=True): a later reader would skip them again")
         statuses = (EpisodeStatus.FAILED, *([EpisodeStatus.SKIPPED] if skipped else []))
         reopened = yield from reopen(statuses, episodes)
         if not read:
@@ -291,7 +291,7 @@ def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) 
     else:
         episodes = [episode for episode in stored if episode.id in chosen]
         if unknown := sorted(chosen - {episode.id for episode in episodes}):
-            raise InputError(f"no episode {unknown[0]!r} is {' or '.join(names)}; list them by state to see which are")
+            raise InputError(f"no episode {unknown[0]!r} is {' or '.join(names)}; list episodes by status to find ids")
     yield from write(queries.REOPEN, ids=[episode.id for episode in episodes], statuses=names)
     return episodes
 
@@ -317,8 +317,8 @@ def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
     *reads* is False for a dry run, which needs no model. Raises `InputError`.
     """
     if reads and engine.driver.model.by_rules:
-        raise InputError("this memory reads offline, by rules; name a model, which reads better, to deepen it")
+        raise InputError("deepen needs a language model, and this memory reads by offline rules; name a model")
     plan = to or (engine.settings.plan if engine.settings.plan in DEEPER else DEEPER[0])
     if plan not in DEEPER:
-        raise InputError(f"the plan to deepen to must be {' or '.join(DEEPER)}, got {to!r}")
+        raise InputError(f"to must be {' or '.join(DEEPER)}, got {to!r}")
     return plan

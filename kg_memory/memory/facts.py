@@ -186,7 +186,7 @@ class Facts(Group):
         """
         validate_author(by, reason)
         if (with_text is None) == (episode is None):
-            raise InputError("exactly one of with_text and episode must be set; give what states the new fact")
+            raise InputError("give exactly one of with_text and episode, which state the new fact")
         yield from require_fact(fact)
         settings = self._engine.settings
         policy = ConflictPolicy.from_settings(settings)

@@ -152,7 +152,7 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
     except (ValueError, TypeError, RecursionError):
         place, fact, belief = None, None, None
     if type(place) is not int or not isinstance(fact, str) or not isinstance(belief, str) or abs(place) > OPEN_END:
-        raise InputError(f"after must be the `next` of a page, got {after!r:.100}; leave it out to begin")
+        raise InputError(f"after must be the `next` of a page, got {after!r:.100}; leave it out for the first page")
     return {"place": place, "fact": replace_unstorable(fact), "belief": replace_unstorable(belief)}
 
 

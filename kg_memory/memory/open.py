@@ -118,10 +118,10 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
     primary, old = host(settings, on_wait), settings.allow_old_falkordb
     wait, least = settings.wait_replicas, settings.min_replicas
     if wait and settings.url is None:
-        raise SettingsError("wait_replicas is set but url is not: the embedded server has no replicas")
+        raise SettingsError("wait_replicas needs url, as the embedded server has no replicas; set url as well")
     replica = None if settings.replica_url is None else NamedServer(settings.replica_url)
     if replica is not None and settings.url is None:
-        raise SettingsError("replica_url is set but url is not: set url to the server that it is a replica of")
+        raise SettingsError("replica_url needs url; set url to the server that has this replica")
     return Database(
         primary, allow_old=old, advice=primary.advice, wait_replicas=wait, min_replicas=least, replica=replica
     )
@@ -149,7 +149,7 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
         name = OPENAI_MODEL
     if name is None or name == OFFLINE:
         if name is None:
-            logger.warning("no model and no OPENAI_API_KEY: reading offline, by rules; set KG_MEMORY_MODEL to choose")
+            logger.warning("no model and no OPENAI_API_KEY: reading by offline rules; set KG_MEMORY_MODEL to choose")
         return rules()
     return _chat(name, settings)
 
@@ -162,7 +162,7 @@ def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
         return _chat(option, settings)
     if isinstance(option, Model):
         return option
-    raise SettingsError(f"the model is a {type(option).__name__}: pass a LangChain chat model, a name or 'offline'")
+    raise SettingsError(f"model must be a LangChain chat model, a name or 'offline', got {type(option).__name__}")
 
 
 def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
@@ -208,8 +208,8 @@ def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, setti
     if isinstance(option, CrossEncoder):
         return option
     raise SettingsError(
-        f"the reranker is a {type(option).__name__}: pass the URL of a rerank endpoint, a LangChain chat model "
-        "or cross-encoder, a name, or an object with name, scores and ascores"
+        f"reranker must be the URL of a rerank endpoint, a LangChain chat model or cross-encoder, a name, or an object "
+        f"with name, scores and ascores, got {type(option).__name__}"
     )
 
 
@@ -224,7 +224,7 @@ def embeddings(option: Embeddings | str | None, settings: Settings, model: Model
     if isinstance(option, Embeddings):
         return _limit_rate(make_reliable(option), settings)
     if option is not None and not isinstance(option, str):
-        raise SettingsError(f"embeddings is a {type(option).__name__}: pass a LangChain Embeddings object or 'offline'")
+        raise SettingsError(f"embeddings must be a LangChain model, a name or 'offline', got {type(option).__name__}")
     name = option or settings.embedding_model
     if name is None:
         name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and not model.by_rules else OFFLINE

@@ -75,11 +75,11 @@ class Predicates(Group):
 def _validate_correction(name: object, canonical: object, single_valued: object) -> None:
     """Raise `InputError` if the arguments of `Predicates.update` are invalid."""
     if not _is_name(name):
-        raise InputError("the predicate is empty: give a name such as LIVES_IN")
+        raise InputError(f"name must be the name of a predicate such as LIVES_IN, got {name!r}")
     if canonical is None and single_valued is None:
-        raise InputError("nothing is corrected: give canonical or single_valued")
+        raise InputError("give canonical or single_valued: both are None, which changes nothing")
     if canonical is not None and not _is_name(canonical):
-        raise InputError(f"canonical must be a name such as LIVES_IN, got {canonical!r}")
+        raise InputError(f"canonical must be the name of a predicate such as LIVES_IN, got {canonical!r}")
     if single_valued is not None and not isinstance(single_valued, bool):
         raise InputError(f"single_valued must be True or False, got {single_valued!r}")
 
