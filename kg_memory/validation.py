@@ -26,7 +26,7 @@ def validate_namespace(namespace: object) -> str:
     """
     if not isinstance(namespace, str) or _is_blank(namespace):
         raise InputError(
-            f"namespace must be a non-empty string, got {short(namespace)}; give one, such as a user id, or leave the "
+            f"namespace must be a non-empty string, got {short(namespace)}; give a user id, for example, or leave the "
             f"argument out for {DEFAULT_NAMESPACE!r}"
         )
     if unfilled := UNFILLED.search(namespace):
@@ -110,7 +110,7 @@ def validate_author(by: object, reason: object) -> None:
     Each may have up to `LONGEST_REASON` characters.
     """
     if not isinstance(by, str) or not by.strip():
-        raise InputError(f"by must be a name, got {by!r}")
+        raise InputError(f"by must be a name, got {by!r}; give the name of who decides")
     if len(by) > LONGEST_REASON:
         raise InputError(f"by has {len(by)} characters; use at most {LONGEST_REASON}")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:

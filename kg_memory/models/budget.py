@@ -133,7 +133,7 @@ class Budget:
         if priced is not None and self.money(Usage()) is None:
             raise SettingsError(
                 f"the budget limits the money of each {priced}, but has no prices: set input_price and output_price, "
-                "for a million tokens each"
+                "the prices of a million tokens"
             )
 
 

@@ -182,7 +182,7 @@ class _Parser:
         if not isinstance(where, Mapping):
             raise InputError(f"a filter must be a dict such as {{'thread': 't1'}}, got {type(where).__name__}")
         if depth > MAX_DEPTH:
-            raise InputError(f"the filter is deeper than {MAX_DEPTH}: combine its parts in fewer $and, $or and $not")
+            raise InputError(f"the filter is nested deeper than {MAX_DEPTH} levels; use fewer $and, $or and $not")
         self._count("tests")
         for name in where:
             if name not in JOINS and find_field(name) is None:
@@ -256,7 +256,7 @@ class _Parser:
         self._left[kind] -= count
         if self._left[kind] < 0:
             limits = f"{MAX_TESTS} tests, {MAX_VALUES} values and {MAX_CHARACTERS:,} characters"
-            raise InputError(f"the filter has too many {kind}: it may have {limits}")
+            raise InputError(f"the filter has too many {kind}: it may have at most {limits}")
 
 
 def _parse_time(name: str, value: Any) -> str:

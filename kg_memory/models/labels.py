@@ -82,7 +82,7 @@ def check_label(key: str, value: object) -> Label:
         return value
     if isinstance(value, int | float) and abs(value) < LARGEST_NUMBER:
         return int(value) if value == int(value) else float(value)
-    allowed = f"a text of up to {LONGEST_LABEL} characters, a number, a bool, or a list of these"
+    allowed = f"a string of up to {LONGEST_LABEL} characters, a number, a bool, or a list of these"
     raise InputError(f"the label {short(key)} must be {allowed}, got {short(value)}")
 
 

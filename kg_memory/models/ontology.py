@@ -90,7 +90,7 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
     types: tuple[EntityType | FactType, ...] = (*entities, *facts)
     texts = [*(type_.name for type_ in types), *(type_.description for type_ in types)]
     if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise ValueError("names and descriptions must be texts with something in them")
+        raise ValueError("names and descriptions must be non-empty strings")
     strict = content.get("strict", False)
     if not isinstance(strict, bool) or (strict and not facts):
         raise ValueError("strict must be true or false, and needs fact_types")
