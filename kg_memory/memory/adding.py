@@ -63,7 +63,10 @@ class Progress:
 
 
 class Tally:
-    """Collects the results of added episodes, and reports the progress after each; *total* is their number, or None."""
+    """Collects the results of added episodes, and reports the progress after each to a callback.
+
+    *total* is the number of episodes to add, or None if unknown.
+    """
 
     def __init__(self, total: int | None = None, progress: Callable[[Progress], None] | None = None) -> None:
         self.added: list[AddResult] = []
@@ -136,9 +139,10 @@ def date_input(episode: Input, clock: Callable[[], int]) -> State:
 
 
 def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
-    """Yield each of *episodes* as the dated input of the ingestion graph, with its *namespace*.
+    """Yield each of *episodes* as the input of the ingestion graph, with *namespace* and a date.
 
-    Raises `InputError` if *episodes* is a single episode or not iterable.
+    Episodes without a date get the time of *clock* (microseconds since the epoch). Raises `InputError` if *episodes* is
+    a single episode or not iterable.
     """
     count_items("episodes", episodes, "episodes")
     return ({**date_input(episode, clock), "namespace": namespace} for episode in episodes)

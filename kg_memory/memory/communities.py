@@ -26,15 +26,17 @@ class Communities(Group):
 
         Level 0 are communities of entities, level 1 are communities of those, and so on. *level* selects one level;
         None is all levels. The communities are those of the last `refresh`; entities that appeared since have joined
-        them. *limit* and
-        *skip* select a page.
+        them.
         """
         return list_communities(limit, skip, level)
 
     list, alist = verb(_list)
 
     def _get(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> Flow[CommunityCard | None]:
-        """Return a community, by its id or the beginning of its name, with its latest facts, parts and parent."""
+        """Return a community, by its id or the beginning of its name, with its latest facts, parts and parent.
+
+        *limit* is the most facts. Returns None if no community matches.
+        """
         return get_card(name, limit)
 
     get, aget = verb(_get)

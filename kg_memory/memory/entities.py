@@ -210,10 +210,10 @@ class Entities(Group):
     def _undo(
         self, decision: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[IdentityDecision]:
-        """Undo the merge, the split or the decided doubt with the id *decision*, and return the decision.
+        """Undo a merge, a split, or the decision of a doubt about an identity, and return the decision.
 
-        Facts and names move back; statements that were added since stay where they are. *by* and *reason* are stored.
-        Raises `InputError` if the decision is undone already.
+        *decision* is its id. Facts and names move back; statements that were added since stay where they are. *by* and
+        *reason* are stored. Raises `InputError` if the decision is undone already.
         """
         return undo(decision, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 

@@ -69,10 +69,9 @@ class Episodes(Group):
     ) -> Flow[builtins.list[Episode]]:
         """Return the episodes of a namespace, latest first.
 
-        *where* is a filter, such as ``{"source": "mail"}``; see `kg_memory.models.filters`. *limit* and *skip* select a
-        page.
-        *characters* ends the list with the episode at which the contents reach that length together. *status* is one
-        `EpisodeStatus` or several; None is all. Raises `InputError`.
+        *where* is a filter, such as ``{"source": "mail"}``; see `kg_memory.models.filters`.
+        *characters* ends the list with the episode at which the contents reach that length together.
+        *status* is one `EpisodeStatus` or several; None is all. Raises `InputError`.
         """
         return read_episodes(limit, skip, status, where, characters)
 
@@ -105,9 +104,8 @@ class Episodes(Group):
         """Summarise a conversation with one call to the model, and return the summary, which is stored as an episode.
 
         The summary has the intent, files, decisions, open questions and next steps, and updates the previous summary of
-        the
-        *thread*. If fewer than *least* messages are new, the previous summary is returned, or None. It is deleted when
-        any message of the thread is forgotten. Raises `InputError` if the memory has no model; `ModelError`,
+        this thread. If fewer than *least* messages are new, the previous summary is returned, or None. It is deleted
+        when any message of the thread is forgotten. Raises `InputError` if the memory has no model; `ModelError`,
         `DatabaseError` and `MemoryPaused`.
         """
         thread, least = validate_name("thread", thread, "the id of a conversation"), validate_count("least", least)
@@ -174,9 +172,8 @@ class Episodes(Group):
 
         *episodes* restricts it to these ids; None is all that failed. *skipped* also reads skipped episodes, such as
         greetings; suspected prompt injections only by their ids. Answers that the model gave before are reused, without
-        new cost.
-        *read*: False only marks the episodes as saved, for `resume` or a background worker; it cannot be combined with
-        *skipped*. *progress* is as in `GraphMemory.add_many`. Raises `InputError`, also for an unknown id.
+        new cost. With ``read=False`` the episodes are only marked as saved, for `resume` or a background worker; this
+        excludes ``skipped=True``. Raises `InputError`, also for an unknown id.
         """
         if skipped and not read:
             raise InputError("skipped episodes must be read at once (read=True): a later reader would skip them again")
@@ -204,11 +201,10 @@ class Episodes(Group):
     ) -> Flow[builtins.list[AddResult]]:
         """Read again, with a more thorough plan, the episodes that a cheaper plan read, earliest first.
 
-        *to* is ``"standard"`` or ``"thorough"``; None is the plan of this memory. New facts are added, existing ones
-        are not duplicated, and facts that the new reading does not find stay. *skipped* includes skipped episodes,
-        except for suspected prompt injections. *limit* is the most episodes; None is all. Call it again to continue
-        after an interruption.
-        *dry_run* only returns the episodes that would be read. *progress* is as in `GraphMemory.add_many`. Raises
+        *to* is ``"standard"`` or ``"thorough"``; None is the plan of this memory (``"standard"`` for ``"economy"``).
+        New facts are added, existing ones are not duplicated, and facts that the new reading does not find stay.
+        *skipped* includes skipped episodes, except for suspected prompt injections. *limit* is the most episodes; None
+        is all. Call it again to continue after an interruption. With *dry_run*, the episodes are only listed. Raises
         `InputError` for an unknown plan or a memory without a model, and the errors of `GraphMemory.add`.
         """
         plan = _deeper_plan(to, self._engine, reads=not dry_run)

@@ -207,7 +207,10 @@ class Facts(Group):
     def _get(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[Fact | None]:
-        """Return the fact *fact* (an id) in its latest period, as believed at *believed_at* (now if None), or None."""
+        """Return the fact *fact* (an id) in its latest period, even if it waits for review, or None.
+
+        *believed_at* shows the fact as it was believed at that time.
+        """
         _, believed = yield from read_times(None, None, believed_at)
         seen = yield from belief_params(EVER, believed, unreviewed=True)
         stored = yield from read(FACTS_BY_ID, ids=[validate_fact(fact)], sources=SOURCES, **seen)

@@ -48,7 +48,7 @@ class Privacy(Group):
 
         Give exactly one of these:
 
-        - *episode*: the id of an episode; with *span*, only its characters ``start, end``, and the rest is read again
+        - *episode*: the id of an episode; with *span* ``(start, end)`` only these characters; the rest is read again
         - *thread*, *speaker* or *source*: all episodes of that conversation, author or source
         - *fact*: the id of a fact; all episodes that state it are deleted whole, because contexts also show episodes
         - *entity*: an id or a name; all episodes that mention or name it are deleted
@@ -102,7 +102,8 @@ class Privacy(Group):
 
         *expired_days* selects superseded beliefs and ended facts that were over for at least so many days; answers
         about any later time stay the same.
-        *orphans* selects entities without other facts, last seen at least *expired_days* ago (90 if None).
+        *orphans* selects entities last seen at least *expired_days* ago (90 if None) that have no facts, or only facts
+        that ended that long ago, which are evicted with them.
         *max_entities* is how many entities stay: those with the fewest current facts are evicted first, the longest
         unseen first, together with their facts.
         *expired_episodes* deletes episodes past their `expires_at`, as `forget` does. Without any of these four

@@ -105,8 +105,6 @@ class Reviews(Group):
         """Return the doubts about identities that wait for a decision: whether a new entity is an existing one.
 
         Until a doubt is decided, the two entities are kept apart. `Entities.decisions` lists the decided doubts.
-        *limit* and
-        *skip* select a page.
         """
         return list_identities(("waiting",), limit, skip, kinds=("doubt",))
 

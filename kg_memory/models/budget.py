@@ -144,9 +144,9 @@ NO_BUDGET = Budget()
 class Rung:
     """A group of model calls that are left out together when a budget runs out.
 
-    `prompts` are the names of their prompts. They are made until `share` (0 to 1) of the budget of the day or the
-    namespace is spent; the rest is for more important calls. Within an episode they leave room for the calls still to
-    come.
+    `prompts` are the names of the prompts of these calls. The calls are left out once more than `share` (0 to 1) of the
+    budget of the day or the namespace is spent: the rest is for more important calls. Within an episode they leave room
+    for the calls still to come.
     """
 
     name: str
@@ -167,7 +167,7 @@ _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 
 
 def rung_of(prompt: str) -> Rung:
-    """Return the rung of the prompt called *prompt*."""
+    """Return the group of model calls that the prompt called *prompt* belongs to: `READING` if no other has it."""
     return _RUNGS.get(prompt, READING)
 
 

@@ -261,7 +261,7 @@ class Fact(Value):
 
     @property
     def labels(self) -> Labels:
-        """The labels of all `sources` together."""
+        """The labels of all episodes in `sources`, merged."""
         return merge_labels(source.labels for source in self.sources)
 
     @property
@@ -304,10 +304,11 @@ class Community(Value):
 class Review(Value):
     """A verdict about two facts, which waits for a person or has taken effect.
 
-    `kind` is the verdict; `confidence` and `reason` are the model's. `ruling` is what the verdict does now. `pending`
-    is the fact stated later, and `existing` the fact that it ends or refutes, or would. `preferred` is the id of the
-    fact that the model would believe. `decided_by` is ``"auto"`` or the person who decided last, at `decided_at`. For a
-    retraction or an admission both are the same fact; the `confidence` of an admission is the worth of the fact.
+    `kind` is the verdict, `confidence` and `reason` those of the model. `ruling` is what the verdict does now.
+    `pending` is the fact stated later, and `existing` the fact that it ends or refutes, or would. `preferred` is the id
+    of the fact that the model would believe. `decided_by` is ``"auto"`` or the person who decided last, at
+    `decided_at`. For a retraction or an admission both are the same fact; the `confidence` of an admission is the worth
+    of the fact.
     """
 
     id: str
@@ -341,7 +342,7 @@ class Change(Value):
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were changed. ``retracted``: it is
     no longer believed. ``restored``: it is believed again. ``doubtful``: a premise ended or was refuted. ``sure``: it
     is not doubtful any more. `before` and `after` are the fact as believed then. `cause` is the id of the episode or
-    decision that changed it; None if a change of doubt.
+    decision that changed it; None for changes of doubt.
     """
 
     at: datetime
@@ -352,7 +353,7 @@ class Change(Value):
 
 
 class TimelineEvent(Value):
-    """The begin or the end of a fact, `at` a time; ``said``: it was stated then, and its start is unknown."""
+    """An event of a fact, `at` a time: it ``began`` or ``ended``, or was stated (``said``) with an unknown start."""
 
     at: datetime
     precision: Precision = "instant"

@@ -123,7 +123,7 @@ def decode_labels(stored: Sequence[str] | None) -> Labels:
 
 
 def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
-    """Return the labels of all *many* in one; a key with different values has all of them."""
+    """Merge the labels of several episodes; a key that has different values gets all of them as a tuple."""
     merged = Labels()
     for labels in many:
         for key, value in labels.items():
