@@ -1,4 +1,4 @@
-"""Step 6, date: when each fact is so, or takes place, by the model and checked by code (Zep 2.2.3)."""
+"""Step 6, date: set the start and end of each fact, from the model's dates checked against the episode's words."""
 
 from __future__ import annotations
 
@@ -19,34 +19,37 @@ from kg_memory.text.predicates import is_past_state
 _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
 )
-"""Words by which a sentence tells that what began in the past goes on, whatever the tense of its predicate."""
+"""Words for a state that began in the past and still holds, whatever the tense of its predicate."""
 _SINCE = re.compile(r"\b(?:since|from)\b|自|从", re.IGNORECASE)
-"""Words by which a date is a start, and tells nothing of the end."""
+"""Words before a date that make the date a start and leave the end open."""
 _NOW = re.compile(
     r"(?P<now>\btoday\b|\bjust now\b|\bright now\b|\bthis (?:morning|afternoon|evening)\b|刚才|刚刚|今天)"
     r"|(?<!\d)(\d{1,2})[-/. ](?:\d{1,2}|[A-Za-z]{3,9})[-/. ](?:\d{4}|\d\d)(?!\d)|[A-Za-z]{3,9}[-/. ](\d{1,2})(?!\d)"
     r"|\d{4}[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)",
     re.IGNORECASE,
 )
-"""Words and figures that may name the day of a message."""
+"""Words and figures that may name the day on which a message was sent."""
 _BEGINS = re.compile(
     r"\b(?:moved|joined|start(?:ed)?|began|became|become|born|married|bought|got|founded|hired|adopted|switched|opened|"
     r"signed)\b|搬|加入|开始|出生|结婚|入职|买了",
     re.IGNORECASE,
 )
-"""Words by which a date beside them is the start of a state."""
+"""Words beside a date that make the date the start of a state."""
 
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Give each fact its interval: the model's dates where they are dates, else those that its words name."""
-    yield from ()  # a flow as all steps are, though it asks for nothing
+    """Return the facts of the episode with start and end: the model's dates, else dates in the words that state them.
+
+    Declared facts are dated already and stay as they are.
+    """
+    yield from ()  # steps are generators, also this one, which has no I/O
     if draft.episode.is_declared:
-        return {}  # their dates are those that were declared
+        return {}
     return {"facts": date_facts(draft.facts, draft.episode, settings)}
 
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:
-    """Return *facts*, which *episode* states, with their dates."""
+    """Return the *facts* stated by *episode* with `valid_at`, `invalid_at` and their precisions set."""
     if not facts:
         return ()
     reference = local_time(episode.at, episode.offset)
@@ -55,11 +58,11 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
     claimed = [one for fact in facts if (one := parse_period(fact.stated_from, reference.tzinfo or UTC)) is not None]
     dated: list[StatedFact] = []
     for fact in facts:
-        # Words that state one fact, and stand in the content, may name its date; those of several may name another's.
+        # Dates in a quote belong to the fact only if no other fact has the same quote.
         alone = fact.quoted and spans[fact.start, fact.end] == 1
         within = [one for one in everywhere if fact.start <= one.start and one.end <= fact.end] if alone else []
         if fact.stated_from is None and any(_starts_within(time, one.interval) for one in within for time in claimed):
-            within = []  # the model gave that date to another fact
+            within = []  # the model gave this date to another fact
         words = episode.text[fact.start : fact.end]
         stated = _with_kind(fact)
         if settings.undated_start == "told":
@@ -69,13 +72,13 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
 
 
 def _begin_when_stated(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the time of speaking as its start, if it is a state without one (Zep 2.2.3)."""
+    """Return *fact* with the time of its episode as its start, if *fact* is a state without a start."""
     is_undated = fact.kind == "state" and fact.valid_at == OPEN_START and fact.stated_at < fact.invalid_at
     return replace(fact, valid_at=fact.stated_at) if is_undated else fact
 
 
 def _with_kind(fact: StatedFact) -> StatedFact:
-    """Return *fact* as a former state where its predicate says so."""
+    """Return *fact* with kind "former" if it is a state whose predicate is in the past, such as LIVED_IN."""
     is_over = fact.kind == "state" and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence)
     return replace(fact, kind="former") if is_over else fact
 
@@ -87,9 +90,10 @@ def _date_fact(
     everywhere: Sequence[DateMention],
     reference: datetime,
 ) -> StatedFact:
-    """Return *fact* with its times, as exact as the *words* that say them.
+    """Return *fact* with its start and end, each as precise as the episode's words ("in May": a month).
 
-    *within* are the dates that these words alone name, *everywhere* those of the whole episode.
+    *words* is the quote that states the fact, *within* the dates in this quote if no other fact shares it,
+    *everywhere* all dates in the episode, *reference* the local time of the episode.
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
@@ -101,10 +105,11 @@ def _date_fact(
 
 
 def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
-    """Return *fact* with the times in which it began and ended; a former state ended when it was stated, at the latest.
+    """Return *fact* with `valid_at` and `invalid_at` from the intervals in which it began (*start*) and ended (*end*).
 
-    One that was so in a month ended with it, unless it *went_on*: "I had a car since 2019".
-    An interval that ends before it begins tells only when it begins.
+    ``None`` is an open start or end. An end that is not after the start is dropped. A former state without an end gets
+    one: the end of *start* ("I had a car in May"), or the time when it was stated, if that is earlier or the state
+    *went_on* after its start ("I had a car since 2019").
     """
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)
@@ -129,9 +134,10 @@ def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
 def _without_invented_dates(
     fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* without a start that is the time of speaking, or the day, which no words name.
+    """Return *fact* without dates that the model took from the time of the episode and not from its words.
 
-    That something is so now, or has happened by now, is no time. Nor does what is over end at the instant of speaking.
+    For "I live in Oslo", models give the time of the message as the start. It is removed unless *content* names that
+    day (*everywhere* are the dates in *content*); so is the exact end of a former state. Plans keep their dates.
     """
     if fact.kind == "plan":
         return fact
@@ -146,7 +152,10 @@ def _without_invented_dates(
 
 
 def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
-    """Return whether *period* is the time of speaking, or the day, which no words or figures of *content* name."""
+    """Return whether *period* is just the time or day of the episode (*reference*), and *content* does not name it.
+
+    *everywhere* are the dates found in *content*.
+    """
     if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
         return False
     now = reference.astimezone(UTC)
@@ -164,9 +173,10 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 
 
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
-    """Return the start and the end that the one date in the *words* of *fact* gives it.
+    """Return the start and the end of *fact* from *named*, the only date in the quoted *words*.
 
-    A state began on that date only where the words say so ("since", "moved"), and ended where they say "until".
+    An event or a plan starts on that date. A state starts there only by words such as "since 2019" or "moved in May",
+    and ends there only by words such as "until May".
     """
     if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
@@ -179,7 +189,10 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
 def _find_precision(
     time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
 ) -> Interval | None:
-    """Return *time*, which the model gave, as exact as the words that name it; those of the fact count first."""
+    """Return *time*, a date given by the model, with the precision of the words: for "in May", 1 May becomes a month.
+
+    *within* are the dates in the words of the fact, which count first; *everywhere* are those of the episode.
+    """
     if time is None or time.start is None or time.precision == "by":
         return time
     if any(
@@ -197,7 +210,10 @@ def _find_precision(
 
 
 def _is_vaguely(time: Interval, named: Interval) -> bool:
-    """Return whether *time* is the one that vague words name, which may have no end: "for three years"."""
+    """Return whether *time* fits *named*, the interval of vague words such as "about 2019" or "for three years".
+
+    *named* may have an open end. Exact instants never fit.
+    """
     if time.precision == "instant":
         return False
     return _starts_within(time, named) if named.end is not None else _starts_within(named, time)

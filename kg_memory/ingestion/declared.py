@@ -1,7 +1,7 @@
-"""Declared facts: what an application states as triples. The steps take them from the episode, and ask no model.
+"""Declared facts: triples that an application states itself. Ingestion takes them as they are, without a model.
 
-An episode of the kind ``fact`` has them as JSON: one fact is an object with the fields of `DeclaredFact`. Several are
-the `facts` of an object, beside the `record` that they were made from, if there was one.
+The content of an episode of kind ``fact`` is JSON: one object with the fields of `DeclaredFact`, or an object with a
+list `facts` and, where the facts were made from a record, that `record`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,11 @@ _HAS_LETTER = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFact:
-    """A fact as an application states it; times are ISO 8601 text, as exact as they are known."""
+    """A fact that an application states as a triple.
+
+    Times are ISO 8601 text, as precise as known: "2024", "2024-05", "about 2024". `rests_on` are the ids of the
+    facts without which this fact would be doubtful.
+    """
 
     subject: str
     predicate: str
@@ -57,7 +61,7 @@ class DeclaredFact:
     rests_on: tuple[str, ...] = ()
 
     def row(self) -> JSON:
-        """Return the fact as the content of an episode has it, without what is not set."""
+        """Return the fact as a JSON object for the content of an episode, without fields that have their default."""
         row: JSON = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -70,9 +74,12 @@ class DeclaredFact:
 
 
 def validate_fact(row: Row) -> DeclaredFact:
-    """Return the fact that *row* declares; its `object` is a name, a list of names or ``None``.
+    """Return the fact that *row* declares, checked and cleaned.
 
-    Raises: `InputError` says what is wrong with it.
+    *row* has the fields of `DeclaredFact`; its `object` (or `objects`) is a name, a list of names or ``None``. A
+    missing sentence is made from the triple.
+
+    Raises: `InputError` for a missing or invalid field.
     """
     subject = _validate_entity("subject", row.get("subject"))
     objects = _validate_objects(row.get("object", row.get("objects")), subject)
@@ -99,16 +106,18 @@ def validate_fact(row: Row) -> DeclaredFact:
 
 
 def to_sentence(subject: str, predicate: str, objects: Sequence[str]) -> str:
-    """Return a triple in words: "Ann works at Acme"."""
+    """Return a triple as a sentence: ``("Ann", "WORKS_AT", ["Acme"]) -> "Ann works at Acme"``."""
     *first, last = objects or ("",)
     names = f"{', '.join(first)} and {last}" if first else last
     return " ".join((subject, predicate_name(predicate).replace("_", " ").lower(), names)).strip()
 
 
 def to_time_text(name: str, value: object) -> str | None:
-    """Return *value*, the time *name*, as text that keeps how exact it is; a naive datetime is in UTC.
+    """Return a date, datetime, year or ISO 8601 text as ISO 8601 text of the same precision: ``2024 -> "2024"``.
 
-    Raises: `InputError` for what is no time.
+    *name* is the argument that an error names. ``None`` and "" give ``None``; a naive datetime is taken as UTC.
+
+    Raises: `InputError` for a *value* that is not a time.
     """
     if value is None or value == "":
         return None
@@ -154,7 +163,12 @@ def _validate_predicate(value: object) -> str:
 
 
 def _validate_premises(value: object) -> tuple[str, ...]:
-    """Return the ids of the facts that one rests on; one that is not there by now, as it was forgotten, is left out."""
+    """Return *value*, the `rests_on` of a fact, as a tuple of different fact ids.
+
+    Only their form is checked: an id may be of a fact that was forgotten since.
+
+    Raises: `InputError` for anything but an id or a list of at most `MOST_PREMISES` ids.
+    """
     ids = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(ids, list | tuple) or len(ids) > MOST_PREMISES or not all(map(_is_id, ids)):
         what = f"a list of at most {MOST_PREMISES} ids of facts"
@@ -182,7 +196,10 @@ def _check_order(fact: DeclaredFact) -> None:
 
 
 def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
-    """Return the content of the episode that declares *facts*, which were made from *record*, if there is one."""
+    """Return the JSON content of an episode that declares *facts*; *record* is the record that they were made from.
+
+    Raises: `InputError` for a *record* that is not JSON.
+    """
     rows = [fact.row() for fact in facts]
     content = rows[0] if record is None and len(rows) == 1 else {"facts": rows}
     if record is not None:
@@ -194,9 +211,9 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
 
 
 def complete_content(content: str) -> str:
-    """Return *content* as `to_content` writes it, with the sentences that it leaves out.
+    """Return the JSON *content* of an episode of declared facts, with missing sentences filled in.
 
-    Raises: `InputError` for content that declares no fact.
+    Raises: `InputError` for content that declares no facts.
     """
     facts = parse_content(content)
     value = json.loads(content)
@@ -204,9 +221,9 @@ def complete_content(content: str) -> str:
 
 
 def parse_content(content: str) -> tuple[DeclaredFact, ...]:
-    """Return the facts that *content* declares.
+    """Return the facts in the JSON *content* of an episode of declared facts.
 
-    Raises: `InputError` for content that is none.
+    Raises: `InputError` for other content, an invalid fact, or more than `MOST_IN_EPISODE` facts.
     """
     rows = parse_facts(content)
     if rows is None or len(rows) > MOST_IN_EPISODE:
@@ -219,9 +236,10 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 
 
 def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[Mention, ...]:
-    """Return the entities of *facts*: of any name, even if it is a pronoun, as an application means what it says.
+    """Return the subjects and objects of declared *facts* as entities, one for each name.
 
-    Of a name with several types the first counts, and an unknown type is the default.
+    Any name is taken, even a pronoun. If a name has several types, the first counts; an unknown or missing type
+    becomes the default entity type.
     """
     types = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     named: dict[str, tuple[str, str | None]] = {}

@@ -1,10 +1,9 @@
-"""Step 7, dedupe: which facts are known already, and how the others relate to known ones (Zep 2.2.2).
+"""Step 7, dedupe: find the new facts that are stored already, and judge how the others relate to stored facts.
 
-Facts are compared that share an end in any role (C49, D32), or are near in meaning to one another. What is said in the
-same words is recognised by code. The model is asked about the rest in one question for the whole episode: first whether
-two facts say the same, and only then whether one ends or refutes the other, which the next step applies. A verdict is
-kept by what the two facts state, of which entities by their ids, and when: so the same pair is asked about once, also
-where another writer came first.
+A new fact is compared with stored facts that share an entity with it or are near in meaning. Equal wording is
+recognised by code. One question to the model is about all other pairs: does the new fact repeat, end or contradict the
+existing one? The next step, `invalidate`, applies the verdicts. They are cached by the content of both facts, so a pair
+is asked about only once, also when this step runs again because another writer saved first.
 """
 
 from __future__ import annotations
@@ -40,45 +39,44 @@ from kg_memory.text.identity import canonical_name
 from kg_memory.text.predicates import DEFAULT_PREDICATE, canonical_predicate
 
 Candidates = Mapping[str, CandidateFact]
-"""Known facts by their ids."""
+"""Existing facts by their ids."""
 Judged = dict[str, PairVerdict | None]
-"""Verdicts by the keys of pairs; ``None`` where the two are unrelated."""
+"""Verdicts by pair key; ``None`` for unrelated facts."""
 Pair = tuple[int, CandidateFact]
-"""A new fact, by its place, and a known one."""
+"""The index of a new fact in `Draft.facts`, and an existing fact to compare with."""
 _FIRST = {
     "valid_at": None, "invalid_at": None, "precision": "instant", "end_precision": "instant", "arrived_at": 0,
 }  # fmt: skip
-"""The values of a candidate by its first statement, and what they are where there is none."""
+"""The fields of a candidate that come from its first statement, with their values if it has no statement."""
 LEAST_SIMILARITY = 0.5
-"""Cosine similarity below which a fact that shares an end is no candidate, unless it is of the same family; used where
-the settings have none for the embedding model."""
+"""Cosine similarity that a stored fact sharing an entity needs to be compared, unless its predicate is of the same
+family; the default of `Settings.compare_threshold`."""
 NEAREST = 3
-"""The most candidates that are near in meaning, that share no end, and that begin before a fact or after it.
+"""The most candidates of each sort: near in meaning, sharing no entity, beginning before a fact, beginning after it.
 
-Of 170 facts about one person, that which a new one contradicts is mostly the nearest, and nearly always among three.
-"""
+Of 170 facts about one person, the fact that a new one contradicts is nearly always among the nearest three."""
 ONE_END, NO_END, UNLIKELY = 2 / 3, 1 / 2, 1 / 4
-"""Parts of the distance within which facts of the same ends are compared: for facts that have one end or none in
-common, and for those that cannot contradict each other by their predicates, but may say the same."""
+"""Factors of `farthest(settings)`, the maximum distance for a comparison: for facts that share one entity, facts that
+share none, and facts whose predicates cannot contradict each other but may say the same."""
 _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "ownership": "owner"}
-"""Families of predicates that may have many values, and those that say the same from the other side."""
+"""Predicate families with many values, and the families of their inverses: a company's staff, a person's employment."""
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Compare the next `MOST_AT_ONCE` facts with stored ones; the later ones wait until these are saved."""
+    """Compare the next `MOST_AT_ONCE` facts with stored facts; the `later` ones follow once these are saved."""
     facts = (*draft.facts, *draft.later)
     compared = yield from compare(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
 
 
 def compare(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Mark the facts that are known, and ask what the others have to do with known ones.
+    """Find the facts of the draft that are stored already, and ask the model how the others relate to stored facts.
 
-    It asks only about pairs that were not judged before another writer came first.
+    Return the marked facts, the compared pairs with verdicts, and the data by which `save` notices other writers.
     """
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
-    facts = tuple(  # as if never compared
+    facts = tuple(  # clear the marks of an earlier run of this step
         replace(fact, same_as=_same_as(fact, own), corrects=False, refuted=False, restated=False)
         for fact, own in zip(draft.facts, candidates, strict=True)
     )
@@ -97,14 +95,15 @@ def _mark_duplicates(
     comparisons: Iterable[Comparison],
     settings: Settings,
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with the ids of the known ones that they are, and marks on those that were stated before these.
+    """Return *facts* with `same_as` and `restated` set on those that repeat an existing fact.
 
-    A fact that repeats another of the episode is the known one that the other is.
+    `same_as` is the id of the existing fact, by the verdicts in *comparisons*. `restated` tells that this episode
+    stated the fact earlier than the episode from which the stored wording comes.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
         if not policy.takes_effect(verdict.confidence):
-            break  # a copy loses less than a wrong merge
+            break  # a duplicate fact does less harm than a wrong merge
         if verdict.verdict == "duplicate" and same[new] is None:
             same[new] = candidate.id
     stored = {fact.id: id_ for fact, id_ in zip(facts, same, strict=True) if id_}
@@ -118,10 +117,10 @@ def _mark_duplicates(
 
 
 def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
-    """Yield the candidates of each fact: those *found*, and facts of the episode before it that it may end.
+    """Yield, for each fact of the episode, the facts to compare it with, by id.
 
-    Without those about another entity of the subject's name: no model tells the two apart. Those of the episode have
-    the same subject and predicate, which has one value at a time.
+    These are the stored facts *found* for it, except facts about another entity with the subject's name, which confuse
+    models; and earlier facts of this episode with the same subject and the same single-valued predicate.
     """
     for new, (fact, own) in enumerate(zip(draft.facts, found, strict=True)):
         subject, ends = draft.entities[fact.subject], (fact.subject_id, *fact.object_ids)
@@ -139,24 +138,27 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the candidate that *fact* is beyond doubt: in the same words, or by its triple where that tells all."""
+    """Return the id of the existing fact that *fact* surely repeats (same words or same full triple), or ``None``."""
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
-        return None  # what it says of one entity alone is in its sentence
+        return None  # its sentence says more than its triple
     return min((id_ for id_, candidate in candidates.items() if ends_of(candidate) == ends_of(fact)), default=None)
 
 
 def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
-    """Yield the pairs that the model is to compare, in an order that no rounding of vectors changes."""
+    """Yield the pairs of new and existing facts to ask the model about, in a stable order (not by vector distance)."""
     for new, (fact, own) in enumerate(zip(facts, candidates, strict=True)):
         open_ones = _open_candidates(fact, own, draft)
         yield from ((new, one) for one in sorted(open_ones, key=attrgetter("stated_at", "sentence", "id")))
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the candidates with which the marked *fact* is to be compared by the model."""
-    # Two facts are judged by the words in which each was stated first; so again when these arrive late.
+    """Return the existing facts among *candidates* that the model must compare with *fact*.
+
+    A new fact is compared with all. A fact that repeats an existing one (`same_as`) is compared with that one only if
+    their dates differ, and with the others only if it was stated before the stored wording.
+    """
     if fact.same_as is None:
         return list(candidates.values())
     same = candidates[fact.same_as]
@@ -167,9 +169,9 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
 
 
 def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether the words of *fact* were stated before those of *candidate*, which is the same fact.
+    """Return whether *fact* was stated before *candidate*, the existing fact that says the same.
 
-    Words that state only an end ("no longer") come last, whenever they were stated.
+    Words that state only an end ("no longer") count as later than all others. ``False`` without a candidate.
     """
     if candidate is None:
         return False
@@ -178,7 +180,7 @@ def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) ->
 
 
 def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
-    """Return whether *fact* gives a start, or an end, that the candidate does not have: it may correct it."""
+    """Return whether *fact* states another start or end than *candidate* has, so that it may correct these dates."""
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
     claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
@@ -191,14 +193,14 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 
 def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> Flow[Judged]:
-    """Ask about those of *pairs* that were not judged before, and return all verdicts.
+    """Ask the model to judge *pairs* that `Draft.judged` does not have yet, and return all verdicts by pair key.
 
-    The new facts are shown under their places, the known ones under their place among those asked about.
+    In the prompt, the id of a new fact is its index in *facts*; existing facts are numbered below each new fact.
     """
     judged = dict(draft.judged)
     keys: dict[int, list[str]] = {}
     items: dict[int, JSON] = {}
-    # An entity that got a fuller name has that name on both sides.
+    # Show an entity that this episode renames under its new name in both facts.
     names = {entity.id: entity.name for entity in draft.entities}
     for new, candidate in pairs:
         fact = facts[new]
@@ -221,14 +223,14 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
 
 
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
-    """Return the key of a pair, by all that the question shows but names, which may change."""
+    """Return the cache key of the verdict on two facts: a hash of both and the episode's time *at*, without names."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
     pair = [(*ends_of(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    """Return a known fact as the question about *fact* shows it; *names* are those that entities have from now on."""
+    """Return an existing fact as JSON for the question about *fact*; *names* has new names of entities by id."""
     rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
@@ -241,7 +243,7 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
 def _show(
     fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single: object, quote: str | None = None
 ) -> JSON:
-    """Return a fact as JSON, without what is not so or not known, which would be an eighth of its tokens."""
+    """Return *fact* as JSON for the prompt, with the *names* of subject and objects, without false and empty fields."""
     subject, *objects = names
     shown = {
         "subject": subject,
@@ -264,11 +266,11 @@ def _show(
 def find_related(
     facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False
 ) -> Flow[tuple[list[Candidates], Grounds]]:
-    """Return, for each new fact, the known ones that share an end and are of its family or near in meaning.
+    """Return, for each new fact, the stored facts to compare it with (by id); and the data they were chosen from.
 
-    The nearest of the whole graph are among them, whatever their ends. Of *declared* facts, which no model compares,
-    only those of the same pair, and of a single-valued family. With them come their histories, and the revisions of the
-    entities that the new ones are about, by which changes until these are saved are noticed.
+    These stored facts share an entity and the predicate family with the new fact, or are near in meaning. *declared*
+    facts, which no model judges, are compared only with facts between the same entities, and with other values of a
+    single-valued predicate. By the `Grounds`, `save` notices changes by other writers.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
@@ -302,7 +304,7 @@ def find_related(
 
 
 def _to_candidate(row: Row) -> CandidateFact:
-    """Return the candidate of *row*: its times are those of the statement in whose words it is stored."""
+    """Return the existing fact in *row* of `RELATED_FACTS`, with the times of the statement that has its wording."""
     history = row["history"]
     first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
     times: JSON = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
@@ -315,9 +317,10 @@ def _to_candidate(row: Row) -> CandidateFact:
 def _search_rows(
     facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
 ) -> list[JSON]:
-    """Return all by which facts related to *facts* are found; of a declared one only rivals about its subject.
+    """Return the query parameters for finding stored facts that share an entity with each of *facts*.
 
-    Of a predicate that has one value at a time they are more: where some of them are refuted, the next ones end it.
+    *declared* facts are compared only with facts about their subjects. A single-valued predicate gets more candidates,
+    as the nearest ones may be refuted.
     """
     rows: list[JSON] = []
     many = settings.candidates // 2 + 1
@@ -342,7 +345,7 @@ def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[J
 
 
 def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
-    """Return a fact of an episode that is not saved yet as a known one."""
+    """Return *fact* of an unsaved episode in the form of an existing fact, so that other facts are compared with it."""
     names = [entity.name for entity in draft.entities]
     words = pick(fact, "id", "subject_id", "predicate", "object_ids", "sentence", "stated_at", "only_ends")
     times = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
@@ -359,27 +362,27 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
 
 
 def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]:
-    """Return the subject, the predicate and the objects of *fact*."""
+    """Return the subject id, the predicate and the object ids of *fact*."""
     return fact.subject_id, fact.predicate, frozenset(fact.object_ids)
 
 
 def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
-    """Yield the new fact, the known one and the verdict of each pair that has one, the most confident first."""
+    """Yield the index of the new fact, the existing fact and the verdict of each judged pair, most confident first."""
     judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
     yield from sorted(judged, key=lambda row: -row[2].confidence)
 
 
 def farthest(settings: Settings) -> float:
-    """Return the cosine distance within which facts of the same ends are compared."""
+    """Return the maximum cosine distance at which two facts are compared: 1 - `settings.compare_threshold`."""
     least = settings.compare_threshold
     return 1.0 - (LEAST_SIMILARITY if least is None else least)
 
 
 def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
-    """Return whether *candidate*, whose `distance` from *fact* is known, may repeat or contradict it.
+    """Return whether the existing fact *candidate* may repeat or contradict *fact*, and so is worth comparing.
 
-    Facts of the same ends, of the same family, or of one subject and a predicate that may have one value at a time may;
-    of other predicates, where the words of *fact* tell of a change.
+    True for facts between the same entities, of the same predicate family, or of the same subject and a predicate that
+    may be single-valued (of any predicate if the words of *fact* tell of a change). Else the cosine distance decides.
     """
     ends = {fact.subject_id, *fact.object_ids}
     others = {candidate.subject_id, *candidate.object_ids}
@@ -398,7 +401,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether the predicates of the two are of one family, and not both values beside each other."""
+    """Return whether two facts can contradict each other by their predicate families; *is_same*: of one predicate."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

@@ -1,7 +1,7 @@
-"""Steps 2 and 3, extract and reflect: find the entities that the episode mentions, and those missed (Zep 2.2.1).
+"""Steps 2 and 3, extract and reflect: find the entities that an episode mentions, then look for missed ones.
 
-By the plans ``economy`` and ``standard`` one question asks for the entities and the facts of a piece; then `reflect`
-asks nothing, and `facts` finds its answer in `Draft.stated`. ``thorough`` asks at each step.
+With the plans ``economy`` and ``standard``, one question about a piece of the episode returns its entities and its
+facts (`Draft.stated`), and `reflect` asks nothing. With ``thorough``, each step asks its own question.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ Read = TypeVar("Read", ExtractedEntities, EpisodeReading)
 PERSON = "Person"
 REFUSED_PART = "refused by the model"
 EDGE = 60
-"""Characters from the beginning and the end of a part by which it is known."""
+"""Characters shown from the beginning and from the end of a piece that the model refused."""
 INVALID = "the model gave it in a form that cannot be read"
 LIMIT_OF_PIECE = "over the limit of one piece: raise max_{} to keep more"
 log = logging.getLogger("kg_memory.ingestion")
 
 
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask for the entities of each piece of the episode, and join them; by plan, also for its facts.
+    """Return the entities that the episode mentions and, unless the plan is ``thorough``, the facts that it states.
 
-    An episode that is not to be read is not asked about.
+    Each piece of the episode is one question to the model. Of a skipped episode only the speaker is returned, or
+    nothing if the episode looks like a prompt injection. The entities of declared facts are taken from the facts.
     """
     skipped = yield from why_skipped(draft, settings)
     if skipped is not None:
@@ -70,9 +71,12 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask for the entities alone by the plan ``thorough``, unless the budget is short; else for entities and facts.
+    """Ask the model for the entities of the episode, and return the update of `extract`.
 
-    Pieces that the model declines to read are left out. Raises: `ModelRefusal` where it declines all of them.
+    The plan ``thorough`` asks for entities only; other plans, and a budget that is too low for it, ask for entities and
+    facts at once. Pieces that the model refuses to read are left out.
+
+    Raises: `ModelRefusal` if the model refuses all pieces.
     """
     if settings.plan == "thorough":
         try:
@@ -84,7 +88,7 @@ def _read(draft: Draft, settings: Settings) -> Flow[Update]:
     readings, pieces, declined = yield from _ask_pieces(draft, _ask_reading, settings)
     facts = list(_facts_of(readings, settings))
     stated, beyond = tuple(facts[:MOST_IN_EPISODE]), facts[MOST_IN_EPISODE:]
-    # The ends of a fact are entities, listed or not.
+    # Subjects and objects of facts are entities, even if the model does not list them as such.
     ends = [ExtractedEntity(name=end, type="") for fact in stated for end in (fact.subject, *fact.objects)]
     losses = [*declined, *list_surplus(readings, settings, "facts")]
     losses += [Loss("fact", fact.sentence, LIMIT_OF_EPISODE) for fact in beyond]
@@ -98,7 +102,11 @@ def _update(
     losses: Iterable[Loss],
     settings: Settings,
 ) -> Update:
-    """Return the update by *draft*, with the speaker, the entities of *answers*, *ends*, and what is left out."""
+    """Return the state update of `extract`: all mentioned entities, and the entities and facts that were dropped.
+
+    Entities come from the speaker, from *answers* and from *ends*, the subjects and objects of facts. *losses* are the
+    items dropped before.
+    """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
     mentions, lost = join(speaker_of(draft, settings), chain(listed, ends), draft, settings)
     dropped = (*losses, *list_surplus(answers, settings, "entities"), *lost)
@@ -108,9 +116,9 @@ def _update(
 def _ask_pieces(
     draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
 ) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
-    """Return the answers to *ask_piece* about each piece of the episode, their pieces, and those that are declined.
+    """Ask the model about each piece of the episode by *ask_piece*; return the answers, their pieces, and refused ones.
 
-    Raises: `ModelRefusal` where all are declined.
+    Raises: `ModelRefusal` if the model refuses all pieces.
     """
 
     def ask_unless_declined(piece: Piece) -> Flow[Read | ModelRefusal]:
@@ -144,7 +152,7 @@ def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterato
 def list_surplus(
     answers: Iterable[Reading], settings: Settings, what: Literal["entities", "facts"]
 ) -> tuple[Loss, ...]:
-    """Return the entities or facts of *answers* that are invalid, or over the limit of a piece."""
+    """Return the dropped entities or facts of *answers*: invalid, or beyond `settings.max_{what}` of a piece."""
     reason, limit = LIMIT_OF_PIECE.format(what), getattr(settings, f"max_{what}")
     kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
     losses: list[Loss] = []
@@ -156,7 +164,7 @@ def list_surplus(
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
-    """Return the speaker as an entity: always extracted, always first (A15), unless it is no name."""
+    """Return the speaker of the episode as a person, or an empty tuple if the speaker field is not a name."""
     name = name_of_speaker(draft.episode.speaker)
     return (Mention(name, entity_type(PERSON, settings)),) if name else ()
 
@@ -164,7 +172,11 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
 def join(
     mentions: Sequence[Mention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
 ) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
-    """Return *mentions* and those of *extracted* that are entities and not yet there; and what was left out."""
+    """Return *mentions* with the *extracted* entities added, and the entities that were dropped.
+
+    Duplicates are joined by name. Pronouns and other texts that are not names are dropped. Bare nouns get their owner's
+    name ("pendant" -> "Ann's pendant").
+    """
     joined = {canonical_name(mention.called): mention for mention in mentions}
     losses: dict[str, Loss] = {}
     for entity in extracted:
@@ -183,15 +195,15 @@ def join(
 
 
 def entity_type(name: str, settings: Settings) -> str:
-    """Return the declared type called *name*, else the default one, which is the first."""
+    """Return the declared entity type called *name*, in any case; else the default type, the first declared."""
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
 
 
 def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Check the extraction again, `settings.reflections` times or until nothing changes.
+    """Ask the model for missed and unsupported entities, up to `settings.reflections` times or until nothing changes.
 
-    Where facts were read together with it, the same question asked for that.
+    Return the corrected mentions. Does nothing where entities and facts were read in one question.
     """
     if draft.stated is not None:
         return {}
@@ -230,7 +242,7 @@ def _apply(
 
 
 def read_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
-    """Return the question for the entities and facts of *piece*."""
+    """Return the question to the model for the entities and facts of *piece*."""
     fields = {**draft.prompt_fields(piece), **type_fields(settings)}
     return Ask(READ, {**fields, "instructions": settings.instructions})
 
@@ -262,7 +274,7 @@ def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[Mention], settings
 
 
 def ask_facts(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
-    """Return the facts of *piece* between the entities that were found."""
+    """Ask the model which facts *piece* states between `draft.entities`, and return its answer."""
     entities = [
         {"id": place, "name": entity.name, "type": entity.type, "called": list(entity.called)}
         for place, entity in enumerate(draft.entities)

@@ -1,8 +1,8 @@
-"""Step 5, facts: what the episode says about its entities, each with the characters that say it (Zep 2.2.2).
+"""Step 5, facts: find the facts that the episode states between its entities, with the characters that state them.
 
-Predicates get their canonical names, and keep the wording (C55). A person's correction counts first, then the declared
-fact types, what was learned in this namespace, the rules; the model is asked only about predicates that none of them
-knows, once for all of an episode, and its answer is stored.
+Each predicate gets a canonical name ("is employed by" -> WORKS_AT) and keeps its wording. The name comes from a user's
+correction, the declared fact types, predicates learned in this namespace, or the built-in rules, in this order. The
+model is asked once about all other predicates of an episode, and its answer is stored.
 """
 
 from __future__ import annotations
@@ -46,21 +46,22 @@ OUTSIDE = "its predicate {} is none of the ontology, which is strict"
 UNSUPPORTED = "its quote is not in the message, and no other words there support it"
 INCOMPLETE = "it is taken without one of its objects, which is no entity"
 MOST_CACHED = 4096
-"""The most learned predicates that are cached (C55); where there are more, the database is asked each time."""
+"""The most learned predicates to cache; a namespace with more reads the database for each episode."""
 MOST_SHOWN = 100
-"""The most names in use that the model is shown."""
+"""The most existing predicate names that the model is shown."""
 _REPLACES = re.compile(
     r"\b(?:now|instead|no longer|any ?more|switch\w*|swap\w*|replac\w*|changed)\b|换|改|现在|如今|不再|替",
     re.IGNORECASE,
 )
-"""Words that tell that something is otherwise now."""
+"""Words for a change: "now", "no longer", "switched"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The name of a predicate, and the family within which facts may contradict each other.
+    """The canonical name of a predicate, whether it is single-valued, and its family.
 
-    `declared` tells that a person or the settings say whether it is `single_valued`.
+    Facts whose predicates are of one family may contradict each other. `declared`: `single_valued` was set by a person
+    or the settings, and is not a guess.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Meaning:
 
 
 class Reading(NamedTuple):
-    """A fact as it was read, its entities by their places; with the piece that states it, and its place there."""
+    """A fact as the model read it (with indexes of entities), the piece that states it, and its index in that piece."""
 
     piece: Piece
     fact: ExtractedFact
@@ -78,13 +79,13 @@ class Reading(NamedTuple):
 
 
 Check = Callable[[StatedFact, Reading], StatedFact | None]
-"""Returns a fact with its support, and the characters that state it; None where nothing in the message supports it."""
+"""Returns a fact with its support score and the place of its quote, or ``None`` if the message does not support it."""
 
 
 def facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Find the facts that each piece states between the entities, and join them; a fact of several is a hyper-edge.
+    """Return the facts that the episode states between its entities, the predicates learned, and what was dropped.
 
-    It asks only where the facts were not read together with the entities.
+    The model is asked only if `extract` did not read the facts already. A fact may have several objects.
     """
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
@@ -101,7 +102,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], list[Loss]]]:
-    """Ask what each piece states of the entities; return that, and what is left out of the answers."""
+    """Ask the model for the facts of each piece of the episode; return the usable facts, and those dropped."""
     if not draft.entities:
         return [], []
     answers = yield from every(ask_facts(draft, piece, settings) for piece in draft.pieces)
@@ -117,7 +118,7 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[Reading], 
 
 
 def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
-    """Return what was read together with the entities, and what of it is left out."""
+    """Return the facts that `extract` read with the entities, names replaced by entity indexes; and those dropped."""
     places = places_of(draft.entities)
     readings = [
         Reading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
@@ -128,9 +129,10 @@ def locate_readings(draft: Draft) -> tuple[list[Reading], list[Loss]]:
 def state_facts(
     draft: Draft, readings: Iterable[Reading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
-    """Return the facts of *readings*, once each, their predicates under the names that *meanings* has for them.
+    """Return the facts that the model read (*readings*), with canonical predicates and merged; and those dropped.
 
-    With them come those that are left out, as no words support them or a strict ontology does not have them.
+    *meanings* has the canonical predicates by name. A fact is dropped if no words of the episode support it, or if its
+    predicate is not declared and `settings.strict_fact_types` is set.
     """
     losses: list[Loss] = []
     facts: dict[str, StatedFact] = {}
@@ -159,7 +161,7 @@ def state_facts(
 
 
 def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the meaning of the predicate; what happens is not the state that it begins, and has a name of its own."""
+    """Return the meaning of the fact's predicate; plans and events keep their own: a planned move is not LIVES_IN."""
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
     if name != meaning.name and (fact.kind == "plan" or (fact.kind == "event" and is_present(meaning.name))):
@@ -168,7 +170,7 @@ def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning
 
 
 def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> Iterator[Reading]:
-    """Yield *readings*, an event as the state that it begins where that is not stated beside it: "moved to Oslo"."""
+    """Yield *readings*, with an event ("moved to Oslo") as the state that it begins, unless that is stated as well."""
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
@@ -178,7 +180,7 @@ def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) ->
 
 
 def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
-    """Return the place of the entity that has each name in this episode, by the name's canonical form."""
+    """Return the indexes of *entities* by canonical name, with all names that the episode uses for each entity."""
     places: dict[str, int] = {}
     for place, entity in enumerate(entities):
         for name in entity.called:
@@ -187,14 +189,14 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact with its entities by their *places* instead of names; -1 for an unknown one."""
+    """Return the fact *named* with entity indexes (*places* has them by name) instead of names; -1 for unknown ones."""
     subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
 def _select_facts(readings: Iterable[Reading], count: int) -> tuple[list[Reading], list[Loss]]:
-    """Return those of *readings* that say something of *count* entities, and what of them is left out."""
+    """Return the facts in *readings* about the *count* entities of the episode; and those dropped, wholly or partly."""
     selected: list[Reading] = []
     losses: list[Loss] = []
     for reading in readings:
@@ -244,7 +246,7 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
 def state_fact(
     draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
 ) -> StatedFact:
-    """Return the fact that *draft* states between entities, which are given by their places; not dated yet."""
+    """Return a new undated fact between entities (indexes in `draft.entities`); *fields* are those of `StatedFact`."""
     words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
     ends = [draft.entities[place] for place in objects]
     keys = [entity.key for entity in ends]
@@ -268,9 +270,9 @@ def state_fact(
 
 
 def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
-    """Return the facts that *draft* declares, dated, and what was learned of their predicates.
+    """Return the facts that an episode of declared facts states, with start and end, and the predicates learned.
 
-    A predicate that the vocabulary knows as single-valued counts as declared so: no model says otherwise.
+    A predicate that the vocabulary knows as single- or multi-valued counts as declared so, since no model is asked.
     """
     declared = parse_content(draft.episode.content)
     sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
@@ -279,7 +281,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Yield the facts that *declared* states, dated, each with the characters of the content that have its sentence."""
+    """Yield the *declared* facts with start, end and the place of their sentences in the content; duplicates once."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     places = places_of(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -324,9 +326,10 @@ def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
 def find_meanings(
     predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
-    """Return what each of *predicates* (by name, with a sentence that has it) means, and what was learned of it.
+    """Return the meaning of each predicate by name, and the meanings that the model was asked for.
 
-    *changed_at* is when one was learned or corrected last: what was read since then is cached.
+    *predicates* maps predicate names to example sentences, which the model is shown. *changed_at* is when a predicate
+    of the namespace was last learned or corrected (microseconds); cached rows read since then are used.
     """
     if not predicates:
         return {}, ()
@@ -337,9 +340,9 @@ def find_meanings(
     for name, sentence in predicates.items():
         row, of_rule = stored.get(name), stored.get(rules.get(name, ""))
         if row is None and of_rule is not None and of_rule["origin"] == "corrected":
-            row = of_rule  # a person's correction of a predicate counts for its synonyms
+            row = of_rule  # a person's correction of a predicate applies to its synonyms
         meaning = _look_up(name, row, settings)
-        meanings[name] = meaning or Meaning(name)  # one that no answer names is its own canonical name
+        meanings[name] = meaning or Meaning(name)  # kept if the model's answer leaves it out
         missing |= {} if meaning else {name: sentence}
     learned = yield from _ask_meanings(missing, stored, settings)
     meanings |= {name: _meaning(one.canonical, one.single_valued) for name, one in learned.items()}
@@ -349,7 +352,7 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask what the predicates *missing* mean, and return by names what the answers say."""
+    """Ask the model for canonical names of predicates (*missing*: name -> example sentence); return them by name."""
     if not missing:
         return {}
     types = (predicate_name(declared.name) for declared in settings.fact_types)
@@ -361,7 +364,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return the stored predicates called *names*, and others, by their names."""
+    """Return the stored predicates of the namespace by name: at least those called *names*."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from read(queries.PREDICATES, names=sorted(names)))]
@@ -369,7 +372,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 
 
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
-    """Return what *name* means by a correction, the settings, what is *stored* and the rules; ``None`` for a miss."""
+    """Return the meaning of predicate *name* by its *stored* row, the settings and the rules; ``None`` if unknown."""
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]
         return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)
@@ -390,7 +393,7 @@ def _meaning(canonical: str, single_valued: bool | None, *, declared: bool = Fal
 
 
 def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
-    """Return what the model said, its canonical name brought to the one that the rules or the settings have for it."""
+    """Return the predicate to store for the model's *answer*; settings and rules override the name that it gives."""
     name = predicate_name(answer.canonical)
     meaning = _look_up(name, None, settings) or Meaning(name, answer.one_at_a_time)
     single_valued = meaning.single_valued if meaning.single_valued is not None else answer.one_at_a_time

@@ -1,4 +1,4 @@
-"""Filter out episodes not to read: attacks, greetings, repetitions of the memory, turns without surprise (C51)."""
+"""Decide which episodes are not read: prompt injections, greetings, repeated contexts, messages with little news."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ ECHO = "it only repeats what the memory supplied: there is nothing new in it"
 UNSURPRISING = "it differs little from the turns before it (surprise {:.3f}): it is not read"
 
 LONGEST_TURN = 160
-"""Characters; a longer turn is read however little it surprises: see `docs/plans.md`."""
+"""Characters above which a message is always read, however similar to the messages before it: see `docs/plans.md`."""
 _ZEPH = re.compile(
     rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d"
     r"(?:, (?:not reviewed|disputed|not confirmed by its words))?\)(?:\n|$))+",
     re.MULTILINE,
 )
-"""A context in the layout of Zep."""
+"""A context (prompt text of a memory) in Zep's layout."""
 
 
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return why the episode is not to be read, if it is not.
+    """Return the reason why the episode is skipped, or ``None`` if it is to be read.
 
-    Only a message is left out because it says nothing, or nothing new.
+    Reasons: it only repeats a context of this memory, it looks like a prompt injection, or it is a message (not a text
+    or record) that is a greeting or differs little from the messages before it.
     """
     episode = draft.episode
     if not draft.pieces:
@@ -56,18 +57,24 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
-    """Return whether the episode has flags (C13), and neither its source is trusted nor a person has it read."""
+    """Return whether the episode looks like a prompt injection (it has flags) and must not be read.
+
+    False if its source is in `trusted_sources` (or these contain "*"), or if `read_all` is set.
+    """
     if settings.read_all or not episode.flags:
         return False
     return {"*", episode.source}.isdisjoint(settings.trusted_sources)
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return how little the turn differs from those before it, if it is to be skipped; not many in a row are."""
+    """Return the reason to skip a message that differs too little from the messages before it, else ``None``.
+
+    Off if `surprise_threshold` is 0. After `max_skip_turns` skipped messages in a row, the next one is read.
+    """
     if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None
     lines = [draft.episode.line, *(message.line for message in draft.previous)]
-    own, *before = yield from embed(lines)  # its own vector is stored when it is saved
+    own, *before = yield from embed(lines)  # `save` stores the first vector
     distance = surprise(own, before)
     if distance >= settings.surprise_threshold:
         return None
@@ -85,14 +92,17 @@ def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def surprise(own: Vector, before: Sequence[Vector]) -> float:
-    """Return how far a vector lies from the average of those *before* it: 1 less their cosine, from 0 to 2."""
+    """Return the cosine distance (0 to 2) of the vector *own* from the average of the vectors *before*."""
     total = [sum(numbers) for numbers in zip(*before, strict=True)]
     lengths = hypot(*own) * hypot(*total)
     return 1 - sum(map(mul, own, total)) / lengths if lengths else 1.0
 
 
 def _turns_before(draft: Draft) -> list[str]:
-    """Return the messages since the speaker's last one, or the last message of a speaker without a name."""
+    """Return the contents of the messages since the speaker's previous message, latest first.
+
+    Without a speaker name: only the last message.
+    """
     speaker = draft.episode.speaker_name
     if speaker is None:
         return [message.content for message in draft.previous[-1:]]
@@ -101,9 +111,9 @@ def _turns_before(draft: Draft) -> list[str]:
 
 
 def without_contexts(content: str) -> str:
-    """Return *content* with spaces for each character of a context in it, so that all else keeps its place.
+    """Return *content* with each context of this memory replaced by as many spaces, so that offsets stay valid.
 
-    A context that the memory supplied is recognised by its marks, to the letter; one in other words is not.
+    Contexts are recognised by their exact begin and end marks, and by Zep's layout.
     """
     for mark in SUPPLIED:
         content = _without(content, mark)
@@ -123,10 +133,10 @@ def _without(content: str, mark: Marker) -> str:
     return "".join((*parts, content[place:]))
 
 
-# Known patterns of prompt injection (C13): orders to the model that reads a text
+# Known patterns of prompt injection: text that gives orders to the model that reads it
 #
-# Flags are a net with holes, not a wall. The wall is that prompts fence all data, and that contexts escape it. They are
-# made for few false alarms: "remember that ..." is an ordinary message to a memory.
+# The patterns catch common attacks only. The actual protection is that prompts fence all data and contexts escape it.
+# They avoid false alarms: "remember that ..." is an ordinary message to a memory.
 
 Flag = Literal[
     "override", "persona", "prompt_leak", "secrecy", "exfiltration", "forged_turn", "forged_fence", "hidden_text"
@@ -134,7 +144,7 @@ Flag = Literal[
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 _GAP = r"[\W_]{0,5}"
-"""Characters between two words: "ignore all", "**ignore** *all*", "ignoreall"."""
+"""Characters between words: matches "ignore all", "**ignore** *all*" and "ignoreall"."""
 
 
 def _words(*words: str) -> str:
@@ -142,7 +152,7 @@ def _words(*words: str) -> str:
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    """Compile *patterns* into one that tests a boundary, where several begin with it, once at each place of a text."""
+    """Compile *patterns* into one alternation; patterns with the same leading boundary share it, which is faster."""
     groups: dict[str, list[str]] = {}
     for pattern in patterns:
         lead = next((lead for lead in (r"\b", r"^\W{0,6}", "^") if pattern.startswith(lead)), "")
@@ -274,10 +284,10 @@ FORGED_FENCE = _any(
     r".{0,80}(?:instruct|assistant|system|you must)",
 )
 HIDDEN_TEXT = re.compile(
-    "(?<!\U0001f3f4)(?<![\U000e0020-\U000e007f])[\U000e0000-\U000e007f]{4,}"  # tags that are no flag of a region
+    "(?<!\U0001f3f4)(?<![\U000e0020-\U000e007f])[\U000e0000-\U000e007f]{4,}"  # tag characters outside flag emojis
     "|[\u200b\u200c\u200d\u2060-\u2064\ufeff]{12,}"
     "|[\U000e0100-\U000e01ef]{4,}"
-    "|[\u202d\u202e][^\\W\\d_\u0590-\u08ff]{2}"  # Latin letters turned round
+    "|[\u202d\u202e][^\\W\\d_\u0590-\u08ff]{2}"  # Latin letters in reversed order
 )
 _PATTERNS: Mapping[Flag, re.Pattern[str]] = {
     "override": OVERRIDE,
@@ -300,9 +310,9 @@ _LOOKALIKES = str.maketrans(_FOREIGN, "abekmhopctyxijshdqwabeniknoptux")
 
 
 def injection_flags(text: str) -> tuple[Flag, ...]:
-    """Return which patterns of prompt injection *text* has, in the order of `FLAGS`.
+    """Return the kinds of prompt injection found in *text*, in the order of `FLAGS`; empty for harmless text.
 
-    Letters that are written apart, hidden between invisible marks or borrowed from look-alike scripts are seen through.
+    Spaced letters ("i g n o r e"), invisible characters and look-alike letters of other scripts are undone first.
     """
     plain = _readable(text)
     texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES) if _LOOKALIKE.search(plain) else plain))
@@ -313,7 +323,7 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* as a model reads it: compatible forms and case folded, invisible marks gone, one space between."""
+    """Return *text* normalised for pattern matching: NFKC, case-folded, no invisible characters, single spaces."""
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
     text = replace_all(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""The ingestion graph: the steps that an episode passes, and the edges between them."""
+"""The ingestion graph: the steps that turn an episode into entities and facts, and the edges between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, sa
 
 
 def load_needed(settings: Settings) -> None:
-    """Import the plug-ins that *settings* need: steps run on event loops, where no file may be read."""
+    """Import the plug-ins that *settings* need, as steps may run on an event loop, where imports would block."""
     load_plugin("checks", "support")
     if settings.note_linking:
         load_plugin("steps", "link")
@@ -50,15 +50,15 @@ def load_needed(settings: Settings) -> None:
 
 
 def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
-    """Return the graph, to be compiled; its nodes run sync and async."""
+    """Return the uncompiled ingestion graph, whose nodes run sync and async."""
     return make_pipeline(driver, settings).graph
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = False) -> Pipeline:
-    """Return the steps, and which follows which.
+    """Return the ingestion graph with the functions that encode and decode its state.
 
-    *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last
-    step, the plug-in `link`, exists only if the settings enable it.
+    With *received*, the graph begins after `receive` and ends before `summarise`: the caller does these two steps for
+    many episodes at once. The plug-in step `link` is added at the end if `settings.note_linking` is set.
     """
     load_needed(settings)
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
@@ -86,10 +86,11 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
-    """Note on the stored episode of *state* that *step* met *error*, or *stumbled* over its input.
+    """Store on the episode of *state* that *step* raised *error*, and return the episode's new status.
 
-    The model's answers are kept, unless the step may have stumbled over them. Nothing is noted of an error of the
-    database, which could not be written: the episode stays as it is, to be resumed.
+    *stumbled* means that the step itself raised the error: then the stored answers of the model, which may be its
+    cause, are deleted (not after an outage). For a database error, return ``None`` and write nothing: the episode can
+    be resumed.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)

@@ -1,6 +1,6 @@
-"""Episodes whose reading failed, or ended the process: that is counted at the next attempt, and given up after some.
+"""Episodes whose reading failed or killed the process: count the attempts, and give up after `MAX_INTERRUPTIONS`.
 
-A text that crashes native code or exhausts the memory would otherwise end every process that resumes it.
+A text that crashes native code or exhausts the memory would otherwise kill every process that resumes it.
 """
 
 from __future__ import annotations
@@ -27,33 +27,36 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import renew_in_children
 
 MAX_INTERRUPTIONS = 3
-"""The most attempts to read an episode during which the process may end."""
+"""The number of attempts killed with their process after which an episode has failed."""
 FOREIGN_SECONDS = 600
-"""An attempt of another machine that began before so many seconds has ended: whether it runs cannot be seen."""
+"""Seconds after which an attempt on another machine, whose processes cannot be checked, counts as ended."""
 
 OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch, SettingsError)
-"""Errors that the next episode would meet too: the episode waits until they are mended, and has not failed."""
+"""Errors that the next episode would meet too: the episode waits for a retry and does not count as failed."""
 
 
 REFUSED = "refused by the model, so it is left out of later prompts too"
-"""Why an episode is skipped whose text the model declines; the model's words may quote it."""
+"""The reason stored for an episode that the model refused to read; the model's own words might quote the episode."""
 
 
 class Reader:
-    """The identity of this process, noted on the episodes that it reads."""
+    """The identity of this process, which is stored on each episode while the process reads it."""
 
     def __init__(self) -> None:
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Have an identity of its own in a forked child."""
+        """Set the identity of the current process; runs again in a forked child."""
         self.host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
         self.pid = os.getpid()
         self.id = f"{self.host}/{self.pid}/{uuid4().hex[:12]}"
 
     def has_ended(self, reader: str, seconds: float) -> bool:
-        """Return whether the process *reader*, which began to read so many *seconds* ago, no longer runs."""
+        """Return whether the process with identity *reader*, which began to read *seconds* ago, no longer runs.
+
+        On another machine it counts as ended after `FOREIGN_SECONDS`.
+        """
         host, _, rest = reader.partition("/")
         pid = rest.partition("/")[0]
         if reader == self.id:
@@ -77,9 +80,11 @@ READER = Reader()
 
 
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
-    """Return how many attempts to read the episode ended the process, the one before this included.
+    """Return how many attempts to read the episode *id_* were killed with their process, and store the number.
 
-    Raises: `EpisodeAborted` if those are too many; the episode has failed then.
+    *saved* is the episode's row, *now* is in microseconds since the epoch.
+
+    Raises: `EpisodeAborted` after `MAX_INTERRUPTIONS` such attempts; the episode is then marked as failed.
     """
     count: int = saved["interrupted"]
     before = saved["reader"]
@@ -95,7 +100,10 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
 
 
 def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
-    """Note on the stored *episode* that *step* met *error*, and return its status: it waits, or failed."""
+    """Store on the episode (its id) that *step* raised *error*, and return its new status: waiting or failed.
+
+    It waits after an outage (`OUTAGES`). Without *answers_kept*, the stored answers of the model are deleted.
+    """
     status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
     row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
     yield from write(queries.MARK, id=episode, **row, **NO_USAGE)

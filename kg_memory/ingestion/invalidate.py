@@ -1,7 +1,7 @@
-"""Step 8, invalidate: which facts contradict which, and what is believed from now on (Zep 2.2.3).
+"""Step 8, invalidate: apply the verdicts on pairs of facts, and compute which beliefs to close and to add.
 
-A contradicted fact ends where the contradicting one begins, or is not believed where it was wrong. Beliefs are never
-overwritten: those that no longer follow from what was said are closed, and the new ones recorded beside them.
+A superseded fact ends where the superseding fact begins; a fact that was wrong is not believed at all. Beliefs are
+never overwritten: those that no longer follow from the statements are closed, and new ones are added.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kg_memory.text.identity import alias_key, belief_id, is_assistant, verdict_
 from kg_memory.text.message_fields import USER
 
 MOST_LINKED = 2000
-"""The most facts that are read as verdicts link them to one another."""
+"""The most facts to read by following verdicts from fact to fact."""
 _PERIOD = itemgetter(*PERIOD)
 _STATEMENT = itemgetter(
     *("id", "said_at", "valid_at", "invalid_at", "precision"),
@@ -52,7 +52,10 @@ _STATEMENT = itemgetter(
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Apply the verdicts that `dedupe` asked for, and revise the beliefs about all facts that they link."""
+    """Apply the verdicts of `dedupe`, and return the verdicts to store and the changes of beliefs.
+
+    All facts that verdicts link to the facts of the episode are considered. Nothing is written yet.
+    """
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
     waiting: tuple[NewVerdict, ...] = ()
     if settings.admission and not episode.is_declared and not settings.read_all:
@@ -86,7 +89,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Put the statements of the episode in the place of those that it was read to make before."""
+    """Add the episode's statements of *facts* to *history*, replacing those of an earlier reading of the episode."""
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
     for fact in facts:
@@ -106,7 +109,7 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield the starts of *facts* that change nothing, as each is known to hold since before that."""
+    """Yield a `Loss` for each of *facts* whose start is ignored because the fact is believed to hold since earlier."""
     for fact in facts:
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         held = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
@@ -121,7 +124,10 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Let the verdicts wait again by which a person refused what is *stated* anew; return their ids."""
+    """Set verdicts of *history* back to waiting if a person refused a fact that is now stated anew; return their ids.
+
+    *stated* are the ids of the facts that *episode* states.
+    """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
     for id_ in reopened:
@@ -146,12 +152,16 @@ def _statement(fact: StatedFact, draft: Draft) -> Statement:
 def apply_corrections(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with what the verdicts say of each itself: that it is a correction, or a passing state."""
+    """Return *facts* changed by the model's verdicts in *comparisons*.
+
+    A fact that conflicts with an existing fact of the same content gets `corrects` (the new one holds) or `refuted`
+    (the existing one holds). A temporary state gets an end.
+    """
     marked = list(facts)
     for new, candidate, verdict in surest_first(comparisons):
         fact = marked[new]
         if not policy.takes_effect(verdict.confidence):
-            break  # a passing state that goes on loses less than one that was cut
+            break  # leaving a temporary state open does less harm than ending a lasting one
         if verdict.verdict == "conflicts" and fact.same_as == candidate.id:
             marked[new] = replace(fact, corrects=verdict.holds == "new", refuted=verdict.holds == "known")
         elif verdict.verdict == "temporary" and fact.invalid_at == OPEN_END:
@@ -166,9 +176,10 @@ def find_verdicts(
     policy: ConflictPolicy,
     earlier: Sequence[StatedFact] = (),
 ) -> tuple[NewVerdict, ...]:
-    """Return which facts end or refute which, one a pair; an episode does not contradict what it says of one time.
+    """Return the verdicts to store: which new fact supersedes or contradicts which existing one, one for each pair.
 
-    What it says has ended is of another time: "I moved from Oslo to Kyoto". *earlier* are its facts that are saved.
+    Facts that the episode itself states for the same time do not contradict each other, unless one has ended: "I moved
+    from Oslo to Kyoto". *earlier* are the facts of the episode that are saved already.
     """
     noted = [row for row in comparisons if row.verdict and policy.is_noted(row.verdict.confidence)]
     stated = {(fact.stored_id, fact.begin) for fact in (*earlier, *facts) if not fact.only_ends}
@@ -191,7 +202,10 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return the verdicts that take the place of those that were found by words stated later."""
+    """Return verdicts that replace stored verdicts on facts that this episode states earlier than the stored wording.
+
+    Facts are judged by their earliest wording. A pair without a verdict in *verdicts* becomes "unrelated".
+    """
     by_id = {verdict.id: verdict for verdict in verdicts}
     rejudged: list[NewVerdict] = []
     for row in comparisons:
@@ -207,7 +221,10 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield the pairs that cannot both hold as a person or the settings say so, where the model says nothing else."""
+    """Yield a "supersedes" verdict for each pair of facts with different values of a predicate declared single-valued.
+
+    Pairs that the model has *judged* are left out.
+    """
     pairs = {(row.new, row.candidate.id) for row in judged}
     for row in comparisons:
         fact, candidate = facts[row.new], row.candidate
@@ -217,10 +234,10 @@ def _exclusions(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Return *verdict* as it holds for plans.
+    """Return *verdict*, changed if it is "supersedes" and one of the facts is a plan.
 
-    One that was changed, called off or carried out gives way to what was said later, whatever the dates of the two; and
-    a plan ends nothing that is so.
+    If the plan was stated first, the verdict becomes "conflicts" and the later fact holds, whatever its dates. If the
+    plan was stated later, it ends nothing, and the verdict becomes "complements".
     """
     if verdict.verdict != "supersedes":
         return verdict
@@ -232,7 +249,7 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
-    """Return what *fact* relates, as the policy judges it."""
+    """Return the triple of *fact* (and of a new fact, whether it is single-valued) for the conflict policy."""
     declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
     return Relation(*ends_of(fact), *declared)
 
@@ -242,10 +259,10 @@ def _relation(fact: StatedFact | CandidateFact) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule by predicates: a fact *of* the subject rests on its *first* fact, and on a *second* one.
+    """A rule by predicates: a fact with a predicate in `of` rests on a fact in `first` and a fact in `second`.
 
-    *kind*: ``placed``, the second is about the object of the first and has the object of the fact; ``shared``, it is
-    about the object of the fact and has the object of the first.
+    `kind` tells how the facts share entities. ``placed``: Ann WORKS_IN Oslo rests on Ann WORKS_AT Acme and Acme
+    IS_LOCATED_IN Oslo. ``shared``: Ann WORKS_WITH Bob rests on Ann WORKS_AT Acme and Bob WORKS_AT Acme.
     """
 
     kind: Literal["placed", "shared"]
@@ -262,14 +279,17 @@ RULES = (
 
 
 def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return which stored facts rest on which; what is declared names facts that are stored before."""
+    """Return query rows ``{"fact": id, "premise": id}`` for the facts that rest on others.
+
+    Premises are facts of the same episode or, for declared facts, stored ones.
+    """
     stored = {fact.id: fact.stored_id for fact in facts}
     pairs = {(fact.stored_id, stored.get(premise, premise)) for fact in facts for premise in fact.premises}
     return [{"fact": fact, "premise": premise} for fact, premise in sorted(pairs) if fact != premise]
 
 
 def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
-    """Return by kind of rule the stated facts that it may link to others, with its predicates."""
+    """Return query rows for the *facts* whose predicates occur in a `Rule`, by the kind of the rule."""
     rows: dict[str, list[JSON]] = {"placed": [], "shared": []}
     for fact in facts:
         for rule in RULES:
@@ -279,11 +299,14 @@ def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
     return rows
 
 
-# Beliefs that follow from what was stated; reviews, forgetting and splits revise them too
+# Beliefs computed from statements; reviews, forgetting and splits use these functions too
 
 
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
-    """Read the history of *facts*, and of all that verdicts link to them; *rows* are those that are read already."""
+    """Return the history of *facts* (ids) and of all facts that verdicts link to them, `MOST_LINKED` at most.
+
+    *rows* are `HISTORY` rows that were read already.
+    """
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
     row_of = {row["fact"]: row for row in rows}
@@ -302,7 +325,10 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Return what changes when beliefs are made to follow from *history*; *cause* is the episode or decision."""
+    """Return the changes that make the beliefs follow from the statements and verdicts in *history*.
+
+    *cause* is the id of the episode or decision that is stored as the cause of new beliefs.
+    """
     revision = Revision()
     truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
     for fact, truth in sorted(truth_by_fact.items()):
@@ -323,22 +349,22 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 
 
 def to_statement(fact: str, row: Row) -> Statement:
-    """Return a statement of *fact* from its row."""
+    """Return the statement of *fact* (its id) in *row*, a statement of a `HISTORY` row."""
     return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
 
 
 def find_teller(speaker: str | None, *, own: bool) -> Teller:
-    """Return who makes a statement: an assistant, the subject of the fact (*own*), or somebody else."""
+    """Return who makes a statement: "assistant", "subject" (*own*: the speaker is the fact's subject) or "other"."""
     return "assistant" if is_assistant(speaker) else "subject" if own else "other"
 
 
 def to_belief(row: Row) -> Belief:
-    """Return a belief from its row."""
+    """Return the belief in *row*, a belief of a `HISTORY` row."""
     return Belief(row["id"], Period(*_PERIOD(row)), row["proposed"])
 
 
 def to_verdict(row: Row) -> Verdict:
-    """Return a verdict from its row, or as it was just found: then nobody has refused anything."""
+    """Return the verdict in *row*, a verdict of a `HISTORY` row or the `NewVerdict.row()` of a new one."""
     kind: Contradiction = "conflicts" if row["kind"] == "conflicts" else "supersedes"
     preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
     refused = row.get("refused"), kind, row.get("refused_at")
@@ -346,7 +372,7 @@ def to_verdict(row: Row) -> Verdict:
 
 
 def to_edit(row: Row) -> Edit | None:
-    """Return the dates that a person gave with a verdict, from its row."""
+    """Return the dates that a person gave when deciding the verdict in *row*, or ``None``."""
     if not row["edited"]:
         return None
     precision: Precision = row["edited_precision"] or "instant"

@@ -1,8 +1,8 @@
-"""Part of step 4: who is meant by a known name, who owns a bare noun, and by which name speakers introduce themselves.
+"""Part of step 4: tell namesakes apart, find the owners of bare nouns, and the names that speakers give themselves.
 
-A known name is doubted where the episode says so ("a different Anna"), introduces somebody ("Anna, a surgeon"), or
-states what disagrees with what is known. Only then is anything read or asked. "My pendant" is "Ann's pendant" when Ann
-says it, and nobody else's. A "user" who says "I'm Ann" is Ann.
+A stored entity of the same name is doubted if the episode says so ("a different Anna"), introduces somebody ("Anna, a
+surgeon"), or states facts that disagree with stored facts. Only then is the database read or the model asked. "My
+pendant", said by Ann, is "Ann's pendant". A speaker "user" who says "I'm Ann" is Ann.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from kg_memory.text.predicates import canonical_predicate, predicate_name
 from kg_memory.text.tokenise import terms
 
 Candidate = dict[str, Any]
-"""The row of a known entity, with its `score`; `apart` where the mention is not it, `doubted` where it may not be.
-
-One that `speaks` has spoken under another name than the speaker of the episode."""
+"""The row of a stored entity that a mention may be, with its `score`; `apart` if it is certainly another, `doubted` if
+it may be another, `speaks` if it has spoken under another name than the speaker of the episode, `owned` if its name has
+the owner and the noun of the mention."""
 PERSON = "person"
 DISJOINT_TYPES = frozenset({"person", "place", "organization", "event"})
-"""The types, case-folded, of which nothing has two."""
+"""Entity types, case-folded, that exclude each other."""
 SHARED_TYPES = frozenset({"topic"})
-"""The types, case-folded, of things that nobody owns alone: "yoga" is one thing, whoever does it."""
+"""Entity types, case-folded, without an owner: "yoga" is the same entity whoever does it."""
 ROLES = frozenset("user human person customer client me 用户 客户".split())
-"""The speakers, case-folded, who have no name of their own."""
+"""Speaker names, case-folded, that are roles and not names."""
 MOST_KNOWN = 12
-"""The most facts about a known entity that are compared with what is stated."""
+"""The most stored facts about an entity that are compared with the episode's facts."""
 LONGEST_NOUN = 3
 """The most words of a bare noun."""
 SHORT, MOST_PASSAGES, AROUND = 2000, 20, 100
-"""Longer contents are looked at around so many places of a name, and so many characters before and after each."""
+"""Of a text over `SHORT` characters, `MOST_PASSAGES` places of a name are searched, with `AROUND` characters around."""
 _NAME = "\ue000"
-"""Stands for a name in the texts that the patterns are for."""
+"""The placeholder for a name in texts that are matched with the patterns below."""
 _EDGES = r"(?<![^\W\u4e00-\u9fff]){}(?![^\W\u4e00-\u9fff])"
-"""A name that is no part of a longer word; Chinese writes no spaces."""
+"""A name that is not part of a longer word; Chinese has no spaces between words."""
 _WORD = r"[\w'’-]+"
 _HAN = r"[\u4e00-\u9fff]"
 _CHANGE = re.compile(
@@ -53,7 +53,7 @@ _CHANGE = re.compile(
     r"现在|目前|搬|换|改|不再|刚|开始|已经|离开|加入|成为|变成|升",
     re.IGNORECASE,
 )
-"""Words by which a sentence tells of a change: what was so before does not disagree with it."""
+"""Words for a change: earlier facts do not disagree with such a sentence."""
 _APART = re.compile(
     rf"\b(?:different|another|other|second|separate)\s+(?:{_WORD}\s+){{0,2}}?{_NAME}|"
     rf"\bnot\s+(?:the|that|our|my|your|his|her)\s+(?:same\s+|usual\s+|other\s+)?(?:{_WORD}\s+)?{_NAME}|"
@@ -81,14 +81,14 @@ _DETERMINER = re.compile(r"(?:my|our|his|her|their|your|its|the|a|an|this|that|t
 _OWNED = re.compile(r"(?P<owner>.+?)(?:['’]s|(?<=s)['’])\s+(?P<noun>\S.*)|(?P<chinese>[^的]+)的(?P<thing>[^的]+)")
 _CHINESE = re.compile(rf"{_HAN}+")
 _BETWEEN = r"(?:[\w'’-]+\s+){0,2}?"
-"""Words between an owner and the noun: "my old silver pendant"."""
+"""Up to two words between an owner and the noun: "my old silver pendant"."""
 _MINE = re.compile(rf"\b(?:my|our)\s+{_BETWEEN}{_NAME}|我的?{_NAME}", re.IGNORECASE)
 _HIS = re.compile(rf"(?<![\w.-])(?P<owner>[^\W_][\w.-]{{0,60}})['’]s?\s+{_BETWEEN}{_NAME}", re.IGNORECASE)
 _ONE = re.compile(rf"\b(?:a|an|this|that|these|those|the|his|her|their)\s+{_BETWEEN}{_NAME}", re.IGNORECASE)
 _HAS = re.compile(
     r"(?:HAS|OWNS|POSSESSES|WEARS|KEEPS|BOUGHT|BUYS|GOT|RECEIVED|ADOPTED|INHERITED|LOST|拥有|有|买)(?:_.*)?"
 )
-"""The predicates by which a subject owns an object."""
+"""Predicates whose subject owns the object."""
 _GIVES_NAME = re.compile(
     r"(?:\b(?i:my (?:full |real |first |own )?name(?:['’]s| is)|call me|I(?:['’]m| am) called|I go by)\s+"
     r"(?P<name>[^\W\d_][\w'-]*(?:\s[A-Z][\w'-]*){0,2}))|(?:我的?名字(?:叫|是)|我叫|叫我)(?P<chinese>[\u4e00-\u9fff]{2,4})"
@@ -99,7 +99,7 @@ _IS_NAMED = re.compile(
 
 
 def _find_passages(name: str, content: str) -> str:
-    """Return the text around the first places of *name* in *content*, so that patterns take no longer in a long one."""
+    """Return the passages of *content* around the first occurrences of *name*, to keep patterns fast in long texts."""
     if len(content) <= SHORT or not name:
         return content
     low, key, parts, start = content.lower(), name.lower(), list[str](), 0
@@ -110,7 +110,7 @@ def _find_passages(name: str, content: str) -> str:
 
 
 def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
-    """Return *content* with `_NAME` for each *name* in it, *exact* or in any case."""
+    """Return *content* with each *name* replaced by `_NAME`; case-sensitive if *exact*."""
     return re.sub(_EDGES.format(re.escape(name)), _NAME, content, flags=re.NOFLAG if exact else re.IGNORECASE)
 
 
@@ -119,9 +119,10 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The signs in an episode that a name may be somebody else's: it says so, or calls the named one by *nouns*.
+    """The signs in an episode that a name does not mean the stored entity of that name; falsy without signs.
 
-    `facts` are those stated of the name that can be so of one thing at a time.
+    `apart`: it says so ("another Anna"). `nouns`: what it introduces the name as ("Anna, a surgeon" -> surgeon).
+    `facts`: single-valued facts about the name, which may disagree with stored facts.
     """
 
     apart: bool
@@ -133,7 +134,7 @@ class Signs:
 
 
 def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
-    """Return the signs in *draft* that *mention*, which has a name of *same*, is somebody else."""
+    """Return the signs in the episode that *mention* is another entity than *same*, which has the same name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
     content = _put_mark(name, passages, exact=is_nickname)
@@ -148,9 +149,10 @@ def find_signs(mention: Mention, same: Candidate, draft: Draft) -> Signs:
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with marks on those that have the name of a mention, and are not or may not be it.
+    """Return *candidates* with the marks `apart` or `doubted` on stored entities that only share a mention's name.
 
-    *same* has the one that each mention would be without. Who speaks under a name is always the same one.
+    *candidates* has the stored entities that each mention may be, by the index of the mention in `draft.mentions`;
+    *same* has the entity of the same name. A mention of the speaker is never doubted.
     """
     marked = {place: list(own) for place, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
@@ -170,15 +172,15 @@ def doubt_namesakes(
 
 
 def speaks(mention: Mention, draft: Draft) -> bool:
-    """Return whether *mention* is the speaker of the episode."""
+    """Return whether *mention* names the speaker of the episode."""
     speaker = draft.episode.speaker_name
     return speaker is not None and canonical_name(mention.called) == canonical_name(speaker)
 
 
 def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Return the *candidates* of a speaker called *name*, with marks on those that speak under another name.
+    """Return the *candidates* of the speaker *name*, marked `apart` where they have spoken under another name.
 
-    Anybody can choose the name "Ann Mallory": that does not make them Ann. A person decides whether the two are one.
+    Anyone can call themselves "Ann Mallory" without being Ann; a person decides whether both are the same.
     """
     ids = [candidate["id"] for candidate in candidates if alias_key(name) not in alias_keys(candidate)]
     spoken = {row["id"] for row in (yield from read(queries.SPEAKERS, ids=ids))} if ids else set()
@@ -186,7 +188,10 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
 
 
 def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Identity | None:
-    """Return which other speaker a new one may be, by a name that has all words of the other."""
+    """Return the stored speaker whom the new speaker *mention* may be, or ``None``: "Ann Lee" may be "Ann".
+
+    One name must contain all words of the other.
+    """
     own = set(terms(mention.name))
     for candidate in candidates:
         names = (set(terms(name)) for name in (candidate["name"], *candidate["aliases"]))
@@ -196,12 +201,12 @@ def doubt_speaker(mention: Mention, candidates: Sequence[Candidate], settings: S
 
 
 def alias_keys(candidate: Candidate) -> set[str]:
-    """Return the keys of all names of *candidate*."""
+    """Return the normalised forms of the name and all aliases of *candidate*."""
     return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
 
 
 def may_be_of_type(mention: Mention, candidate: Candidate, settings: Settings) -> bool:
-    """Return whether the types of the two allow that they are one: no person is a place."""
+    """Return whether *mention* and *candidate* can be the same entity by their types: a person is not a place."""
     types = {mention.type.casefold(), candidate["type"].casefold()}
     if settings.entity_types[0].name.casefold() in types:
         return True
@@ -209,9 +214,12 @@ def may_be_of_type(mention: Mention, candidate: Candidate, settings: Settings) -
 
 
 def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
-    """Return the mark that *sign* makes on *candidate*, of which some facts are known."""
+    """Return the fields to set on the stored entity *candidate* because of *sign*: `apart`, `doubted` or none.
+
+    *stored* are rows of facts about the candidate, with which *sign* is compared.
+    """
     if sign.apart:
-        # A thing is called another one of its kind for less than a person is: "another Starbucks".
+        # Only for persons is "another" certain: "another Starbucks" may be the same company.
         return {"apart": True} if candidate["type"].casefold() == PERSON else {"doubted": True}
     sentences = " ".join(row["sentence"] for row in stored)
     disagrees = any(_disagrees(fact, stored) for fact in sign.facts)
@@ -223,7 +231,7 @@ def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate
 
 
 def _holds_one(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* can be so of one thing at a time, and *content* tells of no change to it."""
+    """Return whether the predicate of *fact* is single-valued, and *content* does not tell of a change ("moved to")."""
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
         return False
@@ -233,7 +241,7 @@ def _holds_one(fact: NamedFact, content: str) -> bool:
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
-    """Return whether something else than *fact* says is known, of what can be so of one thing at a time."""
+    """Return whether the *stored* fact rows have other objects for the single-valued predicate of *fact*."""
     rule = canonical_predicate(predicate_name(fact.predicate))
     name = rule.name if rule else ""
     keys = set(map(alias_key, fact.objects))
@@ -242,7 +250,7 @@ def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
 
 
 def _nouns(words: str) -> set[str]:
-    """Return the last word of *words* with content, in English; in Chinese, all of them."""
+    """Return the stem of the last content word: ``"a young surgeon" -> {"surgeon"}``; in Chinese, of all words."""
     if not words.isascii():
         return set(terms(words))
     return set(next((stems for word in reversed(words.split()) if (stems := terms(word))), ()))
@@ -252,7 +260,7 @@ def _nouns(words: str) -> set[str]:
 
 
 def split_owner(name: str) -> tuple[str, str] | None:
-    """Return the canonical names of the owner and of the thing in "Ann's pendant"; ``None`` for all else."""
+    """Return the canonical names of owner and thing: ``"Ann's pendant" -> ("ann", "pendant")``; ``None`` for others."""
     match = _OWNED.fullmatch(name)
     if match is None or not is_bare_noun(noun := match["noun"] or match["thing"]):
         return None
@@ -260,7 +268,7 @@ def split_owner(name: str) -> tuple[str, str] | None:
 
 
 def is_bare_noun(name: str) -> bool:
-    """Return whether *name* is a common noun such as "pendant" or "吊坠", with nothing that tells whose it is."""
+    """Return whether *name* is a common noun without an owner, such as "pendant" or "吊坠"."""
     if _CHINESE.fullmatch(name):
         return "的" not in name
     words = name.split()
@@ -268,7 +276,7 @@ def is_bare_noun(name: str) -> bool:
 
 
 def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
-    """Return *mentions* with the owners of bare nouns in their names, where the episode says whose they are."""
+    """Return *mentions* with owners added to common nouns if the episode names the owner: "dog" -> "Ann's dog"."""
     by_name = {canonical_name(mention.called): mention for mention in mentions}
     named: list[Mention] = []
     for mention in mentions:
@@ -285,7 +293,10 @@ def name_owners(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...
 
 
 def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
-    """Return whom *noun* belongs to: by the words around it, else by a fact that somebody has it."""
+    """Return the owner of *noun*, or ``None``: by the words before it ("my", "Ann's"), else by a fact such as HAS.
+
+    *by_name* has the mentions of the episode by canonical name.
+    """
     content = _put_mark(noun, _find_passages(noun, draft.episode.text))
     speaker = by_name.get(canonical_name(draft.episode.speaker or ""))
     if speaker is not None and _MINE.search(content):
@@ -301,7 +312,7 @@ def _find_owner(noun: str, mention: Mention, by_name: Mapping[str, Mention], dra
 
 
 def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
-    """Return the mention called *name*, or the only one of whose name it is a part."""
+    """Return the mention called *name*, or the only mention whose name contains that word."""
     key = canonical_name(name)
     if key in by_name:
         return by_name[key]
@@ -310,7 +321,7 @@ def _find_named(name: str, by_name: Mapping[str, Mention]) -> Mention | None:
 
 
 def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft) -> Mention | None:
-    """Return the one that the reading says has the *mention*, which is one thing: "a pendant", not "coffee"."""
+    """Return the owner of *mention* by a fact that the episode states ("Ann HAS pendant" -> Ann), or ``None``."""
     key = canonical_name(mention.name)
     for fact in draft.stated or ():
         if _HAS.fullmatch(predicate_name(fact.predicate)) and key in map(canonical_name, fact.objects):
@@ -324,7 +335,10 @@ def _find_subject(mention: Mention, by_name: Mapping[str, Mention], draft: Draft
 
 
 def name_speaker(mentions: Sequence[Mention], draft: Draft) -> tuple[Mention, ...]:
-    """Return *mentions* with a mark on the name by which the speaker introduces themselves, if they do."""
+    """Return *mentions* with `introduces` set on the name that the speaker gives themselves, if any ("I'm Ann").
+
+    A name that is not among *mentions* is added.
+    """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)
     name = _find_own_name(mentions, speaker, draft.episode.text[:SHORT]) if speaker else None
@@ -343,7 +357,7 @@ def _find_own_name(mentions: Sequence[Mention], speaker: Mention, content: str) 
     match = _GIVES_NAME.search(content)
     if match is not None:
         name = match["name"] or match["chinese"]
-        # "My name is on the list": a name has a capital, or the reading has it as one.
+        # Not "My name is on the list": require a capital letter or a listed entity.
         listed = canonical_name(name) in {canonical_name(mention.name) for mention in mentions}
         return name if listed or match["chinese"] or name[0].isupper() else None
     if canonical_name(speaker.name) not in ROLES:

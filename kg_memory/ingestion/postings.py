@@ -1,7 +1,7 @@
-"""The words of episodes in the word index: their own, and those of their neighbours in a thread.
+"""The word index of episodes: each episode is indexed by its own words and those of its neighbours in the thread.
 
-Episodes next to each other carry each other's words, so that a line finds its context. Which two are neighbours depends
-on which were there when the later one came, so a thread is replayed in the order of arrival.
+Neighbours share words, with lower weights, so that a short line is found by its context. Neighbours are decided when
+an episode arrives, so shares are recomputed by replaying the thread in the order of arrival.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from kg_memory.text.identity import spoken_line
 from kg_memory.text.payloads import hide_payloads
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
-"""The weights of a word for its own episode, for those next to it and for those two away."""
+"""The weights of a word for its own episode, the next episodes, and those two away."""
 NEIGHBOUR_LENGTH = 2000
-"""Characters of an episode that its neighbours see."""
+"""The first characters of an episode whose words neighbours get."""
 MOST_TERMS = 10_000
-"""Different words of an episode in the index, the first ones: a novel of a million characters has as many."""
+"""The most different words of an episode to index, the first ones; a novel of a million characters has as many."""
 LONG = 60
-"""Words from which an episode has its context in itself: it carries no words of others. Talk has 5 to 40."""
+"""Words above which an episode gets none from its neighbours, as it has enough context; chat messages have 5 to 40."""
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
 REACH = 3 * SESSION_GAP
-"""The most time between an episode and others whose words its neighbours carry without it."""
+"""The time before and after a removed episode within which its thread is replayed, in microseconds."""
 _NEIGHBOUR_PLACES = 4
-"""Places within which episodes may be neighbours, also where two came at once and did not see each other."""
+"""The most positions between neighbours in a thread, also if two were saved at once without seeing each other."""
 
 
 Shares = dict[str, dict[str, int]]
-"""By the episodes that carry words, the episodes whose words they carry, with the weight of these."""
+"""For each episode id, the neighbours whose words it gets, with their weights: ``{episode: {neighbour: weight}}``."""
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
-    """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
+    """Return the word index rows to add for a new episode: word counts by episode, and episodes by term.
 
-    Two neighbours carry the other's words too, so that a line is found by its context; see `carry_words`. They do not
-    carry the name of who speaks: it would make each line of a dialogue one by both. A version of a block has no words.
+    *before* and *after* are the rows of its neighbours, nearest first. The episode gets their words and they get its
+    words (see `carry_words`), except speaker names, which would attribute each line of a dialogue to both speakers.
+    Nothing is returned for a block.
     """
     if is_block(episode):
         return [], []
@@ -77,46 +78,49 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
 
 
 def is_block(episode: Row) -> bool:
-    """Return whether the episode is a version of a block, which no search finds."""
+    """Return whether *episode* (its row) is a version of a memory block, which searches ignore."""
     return episode.get("kind") == EpisodeKind.BLOCK
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Count the words of the episode that its neighbours may carry."""
+    """Return the counts of the words that *episode* (its row) gives to its neighbours."""
     return tokenise.count_terms(words_of({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return what an episode of *length* words carries of those that a neighbour has.
+    """Return the weighted counts of the words that an episode of *length* words gets from a neighbour.
 
-    A long one carries none: its own words say what it is about, and those of others would drown them.
+    *lent* are the neighbour's word counts. An episode of more than `LONG` words gets none.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
 
 def length(episode: Row) -> int:
-    """Return how many words the episode has, as far as neighbours see it."""
+    """Return the number of words in the first `NEIGHBOUR_LENGTH` characters of *episode* (its row)."""
     return sum(tokenise.count_terms(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
 
 
 def line(episode: Row) -> str:
-    """Return the episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
+    """Return *episode* (its row) as one line of conversation, ``speaker: content``."""
     return spoken_line(episode["speaker"], words_of(episode))
 
 
 def words_of(episode: Row) -> str:
-    """Return the content of the episode as it is read, without payloads."""
+    """Return the content of *episode* (its row) with placeholders for payloads such as base64 data."""
     return hide_payloads(episode["content"], episode.get("kind"))
 
 
 def date_words(at: int) -> str:
-    """Return the day of an instant in words, as the index has them."""
+    """Return the day of *at* (microseconds since the epoch) as indexed: ``0 -> "1 January 1970"``."""
     moment = instant(at) or EPOCH
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return which episodes of *thread*, given in the order in which they came, carry whose words."""
+    """Return the neighbours whose words each episode of *thread* gets: ``{episode: {neighbour: weight}}`` (ids).
+
+    *thread* has episode rows in the order of arrival.
+    """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
     for episode in thread:
@@ -134,7 +138,10 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return the episodes that carry other words once those *removed* are gone, with what they carry then."""
+    """Return the neighbours of the episodes whose neighbours change if the episodes *removed* (ids) leave *thread*.
+
+    Same form as `share_words`.
+    """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
     by_time = sorted(thread, key=lambda episode: (episode["at"], episode["created_at"]))
@@ -148,14 +155,20 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the *changed* episodes and those that carry their words, with what each carries."""
+    """Return the neighbours of the *changed* episodes (ids), and of the episodes that get words from them.
+
+    Same form as `share_words`.
+    """
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}
     return {id_: shares.get(id_, {}) for id_ in sorted(carriers.union(changed))}
 
 
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
-    """Return the length and the postings of *episode*: of its own words, and of those that it carries of *givers*."""
+    """Return the complete word index row of *episode*: its id, word count and terms.
+
+    *givers* are neighbours whose words it gets, with their weights.
+    """
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})
     for giver, weight in givers:
@@ -164,5 +177,5 @@ def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
 
 
 def to_terms(counts: Mapping[str, int]) -> list[JSON]:
-    """Return *counts* as the word index stores them."""
+    """Return word *counts* as rows of the word index: ``{"ski": 2} -> [{"term": "ski", "f": 2}]``."""
     return [{"term": term, "f": f} for term, f in sorted(counts.items())]

@@ -1,4 +1,4 @@
-"""Step 1, receive: check the episode and save it, before anything else can fail (Zep 2.1)."""
+"""Step 1, receive: validate the episode and save it, before anything else can fail."""
 
 from __future__ import annotations
 
@@ -33,46 +33,49 @@ from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
 
 FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
-"""The fields that stay as the episode was stored first."""
+"""The fields that keep their stored values when the same episode is added again."""
 LONGEST_FIELD = 10_000
-"""Characters of a speaker, a thread, a source or its own id."""
+"""The most characters of a speaker, thread, source or source id."""
 DEEPEST = 200
-"""The most lists and objects of a JSON record that lie in each other."""
+"""The most nested lists and objects in a JSON record."""
 MOST_VALUES = 100_000
-"""The most values of a JSON record, which is parsed in one go: meanwhile no other thread runs."""
+"""The most values in a JSON record; parsing more would block all threads for long."""
 RECORDS = (EpisodeKind.JSON, EpisodeKind.FACT)
 """The kinds of episodes whose content is JSON."""
 FINISHED = ("done", "skipped")
-"""The states of episodes that are not read again."""
+"""The statuses of episodes that are not read again."""
 FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
 BLOCK = "a version of a block, which is not read"
 PAUSED = "this namespace is paused: nothing new is remembered until memory.unpause(namespace=...)"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
-"""The places at which a text may be split, best first."""
+"""The separators after which a text may be split, best first."""
 
 
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Save the episode, readable and searchable by its words at once, and note that it is being read.
+    """Validate and save the episode, searchable by its words at once, and mark it as being read.
 
-    The same one again changes nothing. Raises: `InputError` for input that cannot be stored; `EpisodeAborted`.
+    An episode that is stored already is not changed, and not read again if it is finished.
+
+    Raises: `InputError` for input that cannot be stored; `MemoryPaused`; `EpisodeAborted` if reading it killed too many
+    processes.
     """
     update = yield from _save(draft, settings, reading=True)
     return update
 
 
 def after_receive(state: Row) -> str:
-    """Return where the run goes on: an episode that was read before has ended it."""
+    """Return the next step after `receive`: "extract", or "done" if the episode was read before."""
     return "done" if state["done"] else "extract"
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Save a *given* episode to be read later, and return what `receive` adds to it."""
+    """Save the *given* episode (an `IngestionInput`) to be read later, and return the update of `receive`."""
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
-    """Return a *given* episode as `receive` leaves it, but save nothing."""
+    """Return the draft of the *given* episode (an `IngestionInput`) as after `receive`, without saving anything."""
     episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)
     return Draft(
@@ -127,10 +130,13 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
 
 
 def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
-    """Store the episode; return its row and the episodes before it, of which none is forgotten meanwhile.
+    """Store the episode, and return its row and the rows of the previous episodes in its thread.
 
-    The *state* may have the ``saved_id`` of one that was saved before, and the ids of those that it is ``based_on``.
-    Raises: `InputError` where any was forgotten since; `MemoryPaused` for a new one in a paused namespace.
+    Retries if a neighbour is forgotten meanwhile. *state* may have `saved_id`, if the episode was saved before, and
+    `based_on`, ids of episodes that must exist.
+
+    Raises: `InputError` if the saved episode was forgotten; `NotFound` if one of `based_on` does not exist;
+    `MemoryPaused` for a new episode in a paused namespace.
     """
     columns = asdict(episode)
     del columns["at_iso"]
@@ -164,7 +170,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
 
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
-    """Return the episodes of the thread before this one, latest first, and those after it, earliest first."""
+    """Return the rows of the episodes before this one in its thread, latest first, and after it, earliest first."""
     if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
     rows = yield from read(
@@ -193,9 +199,11 @@ def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ..
 
 
 def validate_episode(state: Row, settings: Settings, created_at: int) -> EpisodeRecord:
-    """Return the episode as it is stored: cleaned, identified and dated.
+    """Return the episode to store from the input in *state*: checked, redacted, with its id and times.
 
-    One that is stored already is not redacted again: by other settings than then it would be another episode.
+    *created_at* is the current time in microseconds. An episode with a `saved_id` is not redacted again, as changed
+    settings would give it another id.
+
     Raises: `InputError` for input that cannot be stored.
     """
     hook = NO_REDACTION if state.get("saved_id") else settings.redact
@@ -237,7 +245,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         labels=_validate_labels(state.get("labels"), hook),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
         flags=_injection_flags(hide_payloads(content, kind)),
-        # Declared facts without a thread have no order of their own, and are no part of a conversation.
+        # Declared facts without a thread are not part of a conversation and have no neighbours.
         thread_key=thread_key(f"fact {id_}" if kind == EpisodeKind.FACT and thread is None else thread),
         thread=thread,
         source=source,
@@ -246,7 +254,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
 
 
 def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
-    """Return the labels as they are stored, their texts cleaned and redacted as the content is."""
+    """Return *labels* encoded for storage, their texts cleaned and redacted like the content; ``None`` for none."""
     if labels is None or labels == {}:
         return None
     cleaned = read_labels(labels)
@@ -260,7 +268,7 @@ def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
 
 
 def _injection_flags(content: str) -> list[Flag]:
-    """Return the flags of *content*; the fences of a context that the memory supplied are not forged ones."""
+    """Return the kinds of prompt injection in *content*; the marks of this memory's own contexts are not counted."""
     flags = injection_flags(content)
     if "forged_fence" in flags and "forged_fence" not in injection_flags(without_contexts(content)):
         return [flag for flag in flags if flag != "forged_fence"]
@@ -268,11 +276,11 @@ def _injection_flags(content: str) -> list[Flag]:
 
 
 def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
-    """Return the reference time in microseconds and its offset from UTC in minutes.
+    """Return *at* (a datetime or ISO 8601 text) as microseconds since the epoch, and its UTC offset in minutes.
 
-    A naive one is UTC, a missing one is now.
+    A naive time is UTC; ``None`` or "" is *created_at*. *name* is the argument that an error names.
 
-    Raises: `InputError` for anything that is no date.
+    Raises: `InputError` for other values.
     """
     if at is None or at == "":
         return created_at, 0
@@ -284,7 +292,10 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
-    """Return the pieces of the content, without what the memory itself supplied; a record is taken as it is."""
+    """Return the content in pieces of at most `settings.chunk_size` characters, without contexts of this memory.
+
+    JSON records keep contexts; so does content that consists of contexts only, if `read_all` is set.
+    """
     content = episode.text if episode.kind in RECORDS else without_contexts(episode.text)
     if settings.read_all and not content.strip():
         content = episode.text
@@ -292,7 +303,7 @@ def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, 
 
 
 def split_content(content: str, size: int) -> list[Piece]:
-    """Split *content* into pieces of at most *size* characters, at the best joint in the second half of a piece."""
+    """Split *content* into pieces of at most *size* characters, each after the best separator in its second half."""
     pieces: list[Piece] = []
     start = 0
     while start < len(content):
@@ -325,7 +336,7 @@ def _validate_kind(kind: object, content: str) -> str:
 
 
 def measure_depth(value: Any) -> int:
-    """Return how many lists and objects of the JSON *value* lie in each other, at most."""
+    """Return the nesting depth of the JSON *value*: ``1 -> 0``, ``[1] -> 1``, ``{"a": [1]} -> 2``."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, list | dict)]:
         depth += 1
@@ -334,7 +345,10 @@ def measure_depth(value: Any) -> int:
 
 
 def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | None:
-    """Return when the episode expires, in microseconds, if it does."""
+    """Return when the episode expires, in microseconds since the epoch, or ``None`` for never.
+
+    *ttl* is the default lifetime in seconds after *created_at*.
+    """
     if expires_at in (None, ""):
         return None if ttl is None else created_at + int(ttl * 1_000_000)
     return parse_at(expires_at, created_at, "expires_at")[0]

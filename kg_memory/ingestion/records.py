@@ -1,4 +1,4 @@
-"""The records that pass between the steps of ingestion."""
+"""The dataclasses that the steps of ingestion pass to each other."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ from kg_memory.text.message_fields import parse_facts
 from kg_memory.text.payloads import hide_payloads, place_in_original
 
 JSON = dict[str, Any]
-"""A record as JSON, or the parameters of a query."""
+"""A JSON object, or the parameters of a database query."""
 DECLARED = "fact"
-"""The kind of an episode in which an application states facts itself."""
+"""The kind of an episode that consists of facts declared by an application."""
 MOST_IN_EPISODE = 5000
-"""The most entities, and the most facts, of one episode in all its pieces."""
+"""The most entities, and the most facts, of one episode."""
 MOST_AT_ONCE = 250
-"""The most facts of an episode that one query writes: meanwhile the database answers nobody else."""
+"""The most facts and entities that one query writes: the database answers no other query meanwhile."""
 LIMIT_OF_EPISODE = "over the limit of one episode: split the episode to keep more"
 LONG_CONTENT = 20_000
-"""Characters from which a content is read in a thread, where an event loop runs."""
+"""Characters above which an episode is processed in a thread, so that it does not block an event loop."""
 
 PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_precision")
-"""The columns of a belief that make up its period."""
+"""The columns of a stored belief for the fields of its `Period`, in the order of these fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRecord:
-    """An episode as it is stored; `at_iso` is when it was said, by the clock of where it was said."""
+    """A stored episode: a message, text, JSON record or declared facts.
+
+    `at`, `created_at` and `expires_at` are microseconds since the epoch; `offset` is the offset of `at` from UTC in
+    minutes, and `at_iso` the local time of `at` in ISO 8601. `flags` are the kinds of prompt injection found.
+    """
 
     id: str
     kind: str
@@ -54,17 +58,17 @@ class EpisodeRecord:
 
     @property
     def is_declared(self) -> bool:
-        """Whether it states facts as triples, which no model reads."""
+        """Whether the content is declared facts (triples), which are not read by a model."""
         return self.kind == DECLARED
 
     @property
     def speaker_name(self) -> str | None:
-        """The speaker, if that is a name: anything else is kept and shown, but no entity is made of it."""
+        """The speaker, or ``None`` if the speaker field is not a name and so must not become an entity."""
         return self.speaker if name_of_speaker(self.speaker) else None
 
     @property
     def line(self) -> str:
-        """The episode as one line of conversation (Zep 2.1: ``speaker: utterance``); declared facts as sentences."""
+        """The episode as one line of conversation, ``speaker: content``; declared facts as their sentences."""
         if self.is_declared:
             sentences = (str(row.get("sentence") or "") for row in parse_facts(self.content) or ())
             return " ".join(filter(None, sentences)) or self.content
@@ -72,21 +76,21 @@ class EpisodeRecord:
 
     @property
     def text(self) -> str:
-        """The content as it is read: with placeholders for payloads. Pieces and facts have their places in this."""
+        """The content with placeholders for payloads such as base64 data; offsets of pieces and facts refer to it."""
         return hide_payloads(self.content, self.kind)
 
     def place(self, at: int, *, is_end: bool = False) -> int:
-        """Return the place in the content of the character at *at* in `text`."""
+        """Return the offset in `content` for offset *at* in `text`; in a payload its start, or its end if *is_end*."""
         return place_in_original(self.content, self.kind, at, is_end=is_end)
 
 
 NOT_RECEIVED = EpisodeRecord("", "message", "", 0)
-"""The episode of a draft before it is received."""
+"""The episode of a draft before the step `receive`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousMessage:
-    """A message of the same thread, as prompts show it before the episode."""
+    """An earlier message of the episode's thread, shown in prompts as context; `at` is ISO 8601."""
 
     speaker: str | None
     content: str
@@ -94,13 +98,13 @@ class PreviousMessage:
 
     @property
     def line(self) -> str:
-        """The message as one line of conversation."""
+        """The message as one line of conversation, ``speaker: content``."""
         return spoken_line(self.speaker, self.content)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the episode's content that is read at once; `start` is its place in it."""
+    """A part of an episode's text that is sent to the model in one question; `start` is its offset in the text."""
 
     content: str
     start: int = 0
@@ -110,8 +114,8 @@ class Piece:
 class Mention:
     """An entity as the episode names it.
 
-    A bare noun that belongs to somebody has its owner's name in `name`, and the words of the episode in `words`. The
-    name by which a speaker `introduces` themselves has the name of that speaker there.
+    For a bare noun with an owner, `name` includes the owner ("Ann's pendant") and `words` is the original ("pendant").
+    For a name that the speaker gives ("I'm Ann"), `introduces` is the episode's name of the speaker ("user").
     """
 
     name: str
@@ -121,13 +125,13 @@ class Mention:
 
     @property
     def called(self) -> str:
-        """The name in the episode's own words."""
+        """The name in the words of the episode: "pendant", not "Ann's pendant"."""
         return self.words or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An entity or a fact that a reading names and the graph does not take, or a part not read, and the reason."""
+    """An entity or fact that was read but is not stored, or a part of an episode that was not read, and the reason."""
 
     kind: Literal["entity", "fact", "part"]
     text: str
@@ -136,11 +140,13 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEntity:
-    """An entity that the episode mentions; `key` and `id` are those of the stored one, unless it `is_new`.
+    """An entity that the episode mentions, matched with a stored entity or `is_new`.
 
-    `called` are the names by which this episode mentions it; where it is stored under another, `name` is not among
-    them. A new one is surely another than those that it is
-    `apart_from` (ids), which have its name; `doubt` is about one that it may be.
+    - `name`: its stored name from now on; `called`: the names that the episode uses
+    - `key`, `id`: of the stored entity, unless it `is_new`
+    - `renamed`: whether `name` replaces the stored name; `aliases`: other names to add
+    - `apart_from`: ids of stored entities of the same name that are certainly different from this new entity
+    - `doubt`: the stored entity that this new entity may be, for a person to decide
     """
 
     name: str
@@ -157,9 +163,9 @@ class ResolvedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The answer about a mention: the id of the known entity that it is the `same_as`, if any.
+    """The model's answer to which existing entity a mention is.
 
-    `name` is the fullest name of the two, `confidence` how sure the answer is.
+    `same_as` is the id of that entity, or ``None`` for a new one; `name` is the fullest name of both.
     """
 
     same_as: str | None
@@ -168,9 +174,10 @@ class Identity:
 
 
 class NamedFact(answers.StatedFact):
-    """A fact read together with its entities, which it names; `piece` is the place of the piece that states it.
+    """A fact read in the same question as its entities, which it refers to by name.
 
-    `place` is its own in the answer, by which `rests_on` names others.
+    `piece` is the index of the piece that states it, `place` its own index in the answer about that piece; `rests_on`
+    refers to other facts by that index.
     """
 
     piece: int
@@ -179,18 +186,20 @@ class NamedFact(answers.StatedFact):
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact that the episode states, between entities given by their places in `Draft.entities`.
+    """A fact that the episode states. Times are microseconds since the epoch.
 
-    `start` and `end` are the characters of the content that state it; `quoted` tells whether its quote stands there.
-    `predicate` is the canonical one, `wording` the one that was read. `premises` are the ids of the facts of the same
-    episode that it rests on. `declared` tells that a person or the settings
-    say whether it is `single_valued`; else that is a guess. Times are microseconds since the epoch; `window_end` is the
-    end of the period in which a coarse `valid_at` lies. `same_as` is the id of the known fact that says the same, and
-    `restated` tells that it was said before the words that the known one has now. One that `corrects` takes the place
-    of what was said of that before; one that is `refuted` was corrected before it came. The sentence of one that
-    `is_triple` was made from its triple, so that any fact of the same triple says the same. The words of one that
-    `replaces` tell that something is otherwise now. `support` is how well its
-    words support it, from 0 to 1; that of one that is `weak` is too little for it to be told as true.
+    - `subject`, `objects`: indexes in `Draft.entities`; `subject_id`, `object_ids`: the entity ids
+    - `predicate`: the canonical name; `wording`: the name as read; `family`: predicates that may contradict each other
+    - `single_valued`: a subject has one object at a time; a guess unless `declared` by a person or the settings
+    - `start`, `end`: the characters of the episode's text that state the fact; `quoted`: its quote was found there
+    - `stated_from`, `stated_until`: the dates as read; `valid_at`, `invalid_at`: the checked dates; `window_end`: the
+      end of the period in which a coarse `valid_at` lies ("in May" -> 1 June)
+    - `premises`: ids of the facts that it rests on
+    - `same_as`: id of the existing fact that says the same; `restated`: stated earlier than the stored wording of it
+    - `corrects`: replaces earlier statements of the same fact; `refuted`: corrected by an earlier one
+    - `is_triple`: the sentence was made from the triple, so equal triples are the same fact
+    - `replaces`: its words tell of a change ("now", "no longer")
+    - `support`: how well the text supports it, 0 to 1; `weak`: too little to be presented as true
     """
 
     id: str
@@ -230,23 +239,23 @@ class StatedFact:
 
     @property
     def stored_id(self) -> str:
-        """The id under which it is stored: the known one's, where it says the same."""
+        """The id under which the fact is stored: that of the existing fact that says the same, else its own."""
         return self.same_as or self.id
 
     @property
     def begin(self) -> int:
-        """When it begins: an undated one when it was said."""
+        """The start of the fact, in microseconds since the epoch; for an undated fact, the time when it was stated."""
         return self.stated_at if self.valid_at == OPEN_START else self.valid_at
 
     @property
     def only_ends(self) -> bool:
-        """Whether all that it tells is an end in the past ("no longer")."""
+        """Whether the fact states only an end in the past ("no longer works there"), without a start."""
         return self.valid_at == OPEN_START and self.invalid_at <= self.stated_at
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A period in which a known fact is believed to hold, in microseconds since the epoch."""
+    """A period in which an existing fact is believed to hold, in microseconds since the epoch."""
 
     valid_at: int
     invalid_at: int
@@ -254,12 +263,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    """A known fact that a new one may repeat or contradict, by the words in which it was stated first.
+    """An existing fact that a new fact may repeat or contradict, as it was first stated.
 
-    These were stated at `stated_at` by the episode `stated_by`, which arrived at `arrived_at`, for `valid_at` to
-    `invalid_at`; `only_ends` tells that they state an end alone. `beliefs` are the periods in which it is believed to
-    hold, `revision` how often facts about its subject were changed. `distance` is the cosine distance of its sentence
-    from that of the new fact.
+    `stated_by` is the id of the episode that stated it first, at `stated_at`, for the period from `valid_at` to
+    `invalid_at` (``only_ends``: it stated only an end); that episode was saved at `arrived_at`. `beliefs` are the
+    periods in which the fact is believed to hold. `revision` is how often facts about its subject were changed,
+    `distance` the cosine distance of its sentence from the new fact's.
     """
 
     id: str
@@ -285,7 +294,7 @@ class CandidateFact:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """The relation of a new fact to a known one; `holds` is which of the two is to be believed."""
+    """The judged relation of a new fact to an existing one ("known"); `holds` is the fact to believe in a conflict."""
 
     verdict: VerdictKind
     confidence: float
@@ -295,7 +304,7 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A new fact, by its place, and a stored one; `verdict` is ``None`` where the two are unrelated."""
+    """A new fact (its index in `Draft.facts`), an existing fact, and the verdict on them; ``None`` if unrelated."""
 
     new: int
     candidate: CandidateFact
@@ -304,7 +313,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
-    """A verdict that a new fact ends or refutes an existing one, by their ids; see `kg_memory.models.graph.Review`."""
+    """A verdict to store: the fact *new* ends or contradicts the fact *existing* (ids); see `models.graph.Review`."""
 
     id: str
     new: str
@@ -316,7 +325,7 @@ class NewVerdict:
     reason: str
 
     def row(self) -> JSON:
-        """Return the verdict as it is stored."""
+        """Return the verdict as a parameter row of the save query."""
         row = asdict(self)
         row["known"] = row.pop("existing")
         return row
@@ -324,7 +333,7 @@ class NewVerdict:
 
 @dataclass(frozen=True, slots=True)
 class NewPredicate:
-    """A predicate that was not in the vocabulary; see `kg_memory.models.graph.PredicateInfo`."""
+    """A predicate learned from this episode, to be stored; see `kg_memory.models.graph.PredicateInfo`."""
 
     name: str
     canonical: str
@@ -332,13 +341,13 @@ class NewPredicate:
     origin: str = "learned"
 
     def row(self) -> JSON:
-        """Return the predicate as it is stored."""
+        """Return the predicate as a parameter row of the save query."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """The basis of a judgement: revisions of entities, and histories of the facts that new ones were compared with."""
+    """The stored data behind verdicts: revision counters by entity id, and histories of the compared existing facts."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
@@ -349,9 +358,9 @@ NO_GROUNDS = Grounds({})
 
 @dataclass(frozen=True, slots=True)
 class NewBelief:
-    """A period in which a fact is believed to hold from now on, or is *proposed* to hold until a person decides.
+    """A belief to store: a period in which a fact (its id) holds, or is *proposed* to hold until a person decides.
 
-    *cause* is the episode or decision because of which it is recorded.
+    *cause* is the id of the episode or decision that led to it.
     """
 
     fact: str
@@ -361,7 +370,7 @@ class NewBelief:
     proposed: bool = False
 
     def to_row(self) -> JSON:
-        """Return the parameters by which the belief is written."""
+        """Return the belief as a parameter row of the save query."""
         period = dict(zip(PERIOD, astuple(self.period), strict=True))
         stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
         return {"fact": self.fact, "proposed": self.proposed, "belief": stored}
@@ -369,9 +378,10 @@ class NewBelief:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The changes to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
+    """The changes of beliefs to store.
 
-    `ended` are the sentences of the facts that hold no longer, `waiting` of those that are in review from now on.
+    `touched` are the ids of facts whose beliefs change, `closed` the ids of beliefs to close, `beliefs` the new ones.
+    `ended` are the sentences of facts that stop holding, `waiting` those of facts that enter review.
     """
 
     touched: list[str] = field(default_factory=list)
@@ -381,11 +391,11 @@ class Revision:
     waiting: list[str] = field(default_factory=list)
 
     def to_parameters(self) -> JSON:
-        """Return the parameters by which queries write the revision."""
+        """Return the query parameters that write the revision."""
         beliefs = [belief.to_row() for belief in self.beliefs]
         return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
 
 
 def pick(record: Any, *names: str) -> JSON:
-    """Return the fields of *record* called *names*."""
+    """Return the attributes *names* of *record* as a dict."""
     return {name: getattr(record, name) for name in names}

@@ -1,4 +1,4 @@
-"""Step 4, resolve: which entities are known already, under this name or another (Zep 2.2.1)."""
+"""Step 4, resolve: match the mentioned entities with stored entities, under the same name or another."""
 
 from __future__ import annotations
 
@@ -32,23 +32,24 @@ from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity
 from kg_memory.text.tokenise import terms
 
 ByPlace = Mapping[int, list[Candidate]]
-"""The known entities that each mention may be, best first, by its place."""
+"""The stored entities that each mention may be, best first, by the mention's index in `Draft.mentions`."""
 MOST_ALIASES = 50
-"""The most other names of an entity; all are shown wherever it is compared with a new one."""
+"""The most aliases of an entity, as a prompt that compares it shows all of them."""
 log = logging.getLogger("kg_memory.ingestion")
 
 
 def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Find each entity among the known ones: by its names, its meaning and its words.
+    """Return the entities of the episode, each matched with a stored entity or new.
 
-    The same name and type is the same entity, unless the episode speaks against it; and so is a name from
-    `merge_threshold` of similarity. What stays ambiguous is one question for all entities.
+    Candidates are found by names, embedding vectors and words. An entity of the same name and type matches, unless the
+    episode speaks against it; so does a name whose similarity is at least `merge_threshold`. The model is asked one
+    question about all ambiguous mentions.
     """
     mentions = draft.mentions
-    # Embed all that later steps need along with the names: one request instead of three.
+    # Embed the texts of later steps along with the names: one request instead of three.
     soon = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
     vectors = yield from embed([mention.name for mention in mentions], later=soon)
-    is_declared = draft.episode.is_declared  # then a name is meant exactly
+    is_declared = draft.episode.is_declared  # declared names are exact
     candidates, predicates_at = yield from find_candidates(mentions, vectors, settings, exact=is_declared)
     if not is_declared:
         candidates = yield from doubt_known(draft, candidates, settings)
@@ -62,10 +63,12 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 def find_candidates(
     mentions: Sequence[Mention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
 ) -> Flow[tuple[ByPlace, int]]:
-    """Return the known entities that each mention may be, best first; *exact* are only those that have its name.
+    """Return the stored entities that each mention may be, best first, and when a predicate was last changed.
 
-    With them comes when a predicate was learned or corrected last.
-    Raises: `EmbeddingMismatch` where the known ones are, or were, embedded anew by another model meanwhile.
+    *vectors* are the embeddings of the names. With *exact*, only entities of the same name are returned. The time is
+    in microseconds, 0 if no predicate was learned or corrected.
+
+    Raises: `EmbeddingMismatch` if the stored entities are embedded by another model.
     """
     names = [
         {
@@ -103,9 +106,9 @@ def find_candidates(
 def select_offered(
     mention: Mention, own: Sequence[Candidate], best: ByPlace, mentions: Sequence[Mention], settings: Settings
 ) -> list[Candidate]:
-    """Return those of its *own* candidates that *mention* may be, by their types and owners.
+    """Return the stored entities in *own* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
 
-    A thing that belongs to somebody is no thing of anybody else's. *best* has the candidates of all *mentions*.
+    *best* has the candidates of all *mentions* by index, which give the other names of the owner.
     """
     fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
     if split_owner(mention.name) is None:
@@ -123,7 +126,7 @@ def select_offered(
         if any(parts == (key, noun) for parts in owned for key in keys):
             offered.append({**candidate, "owned": True})
             continue
-        # The owner is not what it owns; and that its name stands in a summary says nothing.
+        # Leave out the owner itself, found because summaries contain its name.
         is_owner = not keys.isdisjoint(map(canonical_name, names))
         is_others = bool(owned) and all(parts[0] not in keys for parts in owned)
         is_anybodys = not owned and is_bare_noun(candidate["name"])
@@ -142,10 +145,11 @@ def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
 
 
 def certain(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Candidate | None:
-    """Return the one candidate that *mention* is beyond doubt, if there is one.
+    """Return the candidate that *mention* certainly is, or ``None``.
 
-    A single candidate of its type with its name is certain, even if others are similar: `SIMILAR_ENTITIES` needs that.
-    One that is doubted is not.
+    A single candidate with its name and type is certain unless it is doubted, even if others are similar (the query
+    `SIMILAR_ENTITIES` relies on this). So is a single candidate whose score is at least `merge_threshold`, if the
+    digits in both names are equal.
     """
     key = alias_key(mention.name)
     if any(candidate.get("apart") for candidate in candidates):
@@ -167,7 +171,10 @@ def certain(mention: Mention, candidates: Sequence[Candidate], settings: Setting
 
 
 def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with marks on those that are not, or may not be, the mention that has their name."""
+    """Return *candidates* with the marks `apart` or `doubted` on stored entities that only share a mention's name.
+
+    *candidates* is by the index of the mention.
+    """
     same: dict[int, Candidate] = {}
     for place, mention in enumerate(draft.mentions):
         candidate = certain(mention, candidates.get(place, ()), settings)
@@ -181,7 +188,7 @@ def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[d
 
 
 def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
-    """Return the candidates of those mentions that code alone cannot resolve, by their places."""
+    """Return the candidates of the mentions that only the model can match, by the index of the mention."""
     open_ones: dict[int, list[Candidate]] = {}
     for new, own in candidates.items():
         offered = [candidate for candidate in own if not candidate.get("apart")]
@@ -198,9 +205,10 @@ def _digits(name: str) -> list[str]:
 
 
 def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, Identity]]:
-    """Ask which of its candidates each *unsure* mention is, and return the answers by the places of the mentions.
+    """Ask the model which candidate each ambiguous mention is, and return the answers by the index of the mention.
 
-    The ids of candidates go on over all entities, so that none is taken for a candidate of another.
+    *unsure* has the candidates by the index of the mention. In the prompt, candidates are numbered across all mentions,
+    so that the model cannot confuse those of two mentions.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
@@ -228,7 +236,7 @@ def _show(candidate: Candidate) -> JSON:
 
 
 def _presume(candidates: Sequence[Candidate]) -> str | None:
-    """Return which candidate a mention is where no answer comes: the one of its name, if it is only doubted."""
+    """Return the id of the stored entity to assume if the model gives no answer: a doubted namesake, else ``None``."""
     return next((candidate["id"] for candidate in candidates if candidate.get("doubted")), None)
 
 
@@ -238,9 +246,10 @@ def _presume(candidates: Sequence[Candidate]) -> str | None:
 def resolve_all(
     draft: Draft, candidates: ByPlace, identities: Mapping[int, Identity], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
-    """Return the mentions of *draft* as candidates, where they are these beyond doubt or by their *identities*.
+    """Return one entity for each mention of the episode: a stored entity where the match is certain, else a new one.
 
-    The rest are new entities. Those that turn out to be one are joined.
+    *candidates* (stored entities) and *identities* (the model's answers) are by the index of the mention. Mentions of
+    the same entity are joined.
     """
     resolved: list[ResolvedEntity] = []
     for new, mention in enumerate(draft.mentions):
@@ -253,9 +262,9 @@ def resolve_all(
 
 
 def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
-    """Return *resolved* with each speaker who says their name under that name.
+    """Return *resolved* with each speaker who introduces themselves ("user": "I'm Ann") joined with the named entity.
 
-    Where both are stored already they stay two, and a person decides whether they are one.
+    If both are stored already they stay separate, for a person to decide.
     """
     entities = list(resolved)
     for place, mention in enumerate(mentions):
@@ -275,7 +284,7 @@ def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEnt
 
 
 def new_key(mention: Mention, candidates: Sequence[Candidate], episode: str) -> str:
-    """Return the key of *mention* as a new entity: of its name and type, and of its episode if a known one has that."""
+    """Return the key of a new entity: of its name and type, and also the *episode* id if a candidate has that key."""
     key = entity_key(mention.name, mention.type)
     is_taken = any(key == candidate["key"] for candidate in candidates)
     return entity_key(mention.name, mention.type, episode) if is_taken else key
@@ -309,7 +318,10 @@ def _resolve(
 def _find_doubt(
     mention: Mention, same: Candidate | None, candidates: Sequence[Candidate], identity: Identity, settings: Settings
 ) -> Identity | None:
-    """Return which known entity the new one may be, by an answer that is unsure: the named one, else a namesake."""
+    """Return the stored entity that the new entity may be, if the model's answer is unsure; else ``None``.
+
+    It is the entity *same* that the answer names, else a namesake.
+    """
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))
         same = next((candidate for candidate in names if not candidate.get("apart")), None)
@@ -320,13 +332,16 @@ def _find_doubt(
 
 
 def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:
-    """Return the known entity, under the *fullest* of its names if that is one, with the new name as an alias."""
+    """Return the stored entity *same* for *mention*, with the mention's name as an alias if it is new.
+
+    It is renamed to *fullest*, if the model gave one of its names as the fullest.
+    """
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}
     name = by_key.get(canonical_name(fullest), stored) if fullest else stored
     names = dict.fromkeys((stored, mention.name))
     if is_bare_noun(mention.name) and split_owner(stored):
-        names = {stored: None}  # "the pendant" is Jolene's here, and somebody else's elsewhere
+        names = {stored: None}  # "the pendant" may be another one in other episodes: not an alias
     aliases = tuple(alias for alias in names if alias != name and alias not in same["aliases"])
     if len(same["aliases"]) >= MOST_ALIASES:
         log.warning("entity %s has %d other names already: no more are kept", same["id"], len(same["aliases"]))
@@ -344,7 +359,7 @@ def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> Res
 
 
 def _join(first: ResolvedEntity, second: ResolvedEntity) -> ResolvedEntity:
-    """Return two that turned out to be one entity, under the new name if there is one."""
+    """Return *first* and *second*, which are the same entity, as one with the names of both."""
     named = second if second.renamed and not first.renamed else first
     names = dict.fromkeys((*first.aliases, *second.aliases))
     called = tuple(dict.fromkeys((*first.called, *second.called)))

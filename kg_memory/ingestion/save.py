@@ -1,4 +1,7 @@
-"""Step 9, save: everything derived from the episode in one atomic query, or a few, of which the last marks it done."""
+"""Step 9, save: write everything derived from the episode in one atomic query, or a part of it in each of several.
+
+The last query also marks the episode done.
+"""
 
 from __future__ import annotations
 
@@ -36,27 +39,27 @@ from kg_memory.text.identity import alias_key, identity_id
 
 log = logging.getLogger("kg_memory.ingestion")
 NAME_WEIGHT = 10
-"""The weight of a word in an entity's name, where one in its summary counts 1 (C44)."""
+"""The weight of a word in an entity's name in the word index; a word in its summary has weight 1."""
 MOST_CONFLICTS = 200
-"""The most tries to write while others write about the same entities; one of them succeeds each time."""
+"""The most attempts to write while others write about the same entities; at each attempt, one writer succeeds."""
 STALE = {"most": 25, "latest": 50, "limit": 24, "past": 5}
-"""The most entities that are summarised at once, and the most of their latest current facts, and of ended ones."""
+"""Limits of one round of summaries: entities; and of each entity, the facts read, current facts and ended facts."""
 LEFT = 600 * 1_000_000
-"""Microseconds after which a summary that is still stale was left so by a crash."""
+"""Microseconds after which a summary that is still stale must have been left by a crash."""
 
 NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
-"""The update for an episode that another writer finished meanwhile: what that one read is not ours."""
+"""The update for an episode that another writer finished meanwhile: the results of this run are not stored."""
 
 
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Write entities, facts, evidence, beliefs and words; none of it is ever seen without the rest.
+    """Write entities, facts, statements, beliefs and words in one atomic query, and mark the episode done.
 
-    Of over `MOST_AT_ONCE` facts or entities one part is written; then the graph goes back to `dedupe` for the next.
+    Of more than `MOST_AT_ONCE` facts or entities, one part is written; then the graph goes back to `dedupe` for the
+    next. If another writer changed the facts that verdicts are based on, nothing is written and the graph goes back to
+    `dedupe`. If something was forgotten meanwhile, it goes back to `receive`, as messages that the prompts showed may
+    be gone.
 
-    Nothing is written where anything changed meanwhile that it was based on: then the graph goes back to `dedupe`, to
-    judge what other writers added. Where something was forgotten it goes back to `receive`, as what the episode was
-    read with may be gone.
-    Raises: `DatabaseUnavailable` where others never stop; the episode stays saved.
+    Raises: `DatabaseUnavailable` after `MOST_CONFLICTS` such attempts; the episode stays saved.
     """
     saved_at, stale = yield from _write(draft, settings)
     written = stale is not None
@@ -86,12 +89,12 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def after_save(state: Row) -> str:
-    """Return where the run goes on: at an earlier step, where another writer changed what this one is based on."""
+    """Return the next step after `save`: "dedupe" or "receive" after a conflict with another writer, else "done"."""
     return str(state.get("retry_from") or "done")
 
 
 def _log_losses(draft: Draft) -> None:
-    """Log how much of the reading the graph does not take, by reason; never the words themselves."""
+    """Log the number of dropped entities and facts of *draft* by reason, without their texts."""
     for (kind, reason), count in Counter((loss.kind, loss.reason) for loss in draft.dropped).items():
         level = logging.WARNING if reason.startswith("over the limit") else logging.INFO
         log.log(level, "episode %s: left out of the reading, %s: %d, %s", draft.episode.id, kind, count, reason)
@@ -112,7 +115,10 @@ def _end(draft: Draft, settings: Settings) -> JSON:
 
 
 def _read_status(draft: Draft) -> Flow[JSON]:
-    """Return how far the stored episode is, and how often something was forgotten."""
+    """Return the status of the stored episode, and how often something was forgotten in its namespace.
+
+    Raises: `InputError` if the episode itself was forgotten.
+    """
     rows = yield from read(episodes.STATUS, id=draft.episode.id)
     if not rows:
         raise InputError("the episode was forgotten while it was read: add it again if it is to be remembered")
@@ -120,7 +126,10 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
 
 def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
-    """Write, and return when, and the rows of stale summaries; ``None`` where anything it is based on changed."""
+    """Run the save query; return its time, and the rows of entities whose summaries are stale.
+
+    The rows are ``None`` if nothing was written because another writer changed something.
+    """
     episode = draft.episode
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
     named = [entity for _, entity in _entities_of_part(draft) if entity.is_new or entity.renamed]
@@ -163,7 +172,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
 
 
 def _plan(draft: Draft, settings: Settings) -> str:
-    """Return the plan by which the episode was read: where little was left of a budget, a cheaper one than was set."""
+    """Return the plan by which the episode was read: "standard" instead of "thorough" if the budget was low."""
     if draft.episode.is_declared:
         return "declared"
     if settings.model == OFFLINE:
@@ -172,7 +181,11 @@ def _plan(draft: Draft, settings: Settings) -> str:
 
 
 def _usage(draft: Draft) -> list[float]:
-    """Return what the episode took: calls, tokens in and out, seconds; and the first three of reading it alone."""
+    """Return the model usage of the run as seven numbers.
+
+    Calls, input tokens, output tokens and seconds of all steps; then calls, input tokens and output tokens of the steps
+    that read entities and facts.
+    """
     counts = ("calls", "input_tokens", "output_tokens")
     readers = ("extract", "reflect", "facts") if draft.stated is None else ("extract", "reflect")
     reading = [step for step in draft.steps if step["step"] in readers]
@@ -187,7 +200,7 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
     stale = {place for fact in changing for place in (fact.subject, *fact.objects)}
-    # One row an entity: the vector of a node is indexed anew whatever of it is set.
+    # One row for each entity: setting any property of a node indexes its vector again.
     rows = []
     for place, entity in _entities_of_part(draft):
         names = (entity.name, *entity.aliases)
@@ -209,7 +222,7 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
 
 
 def _identity_rows(draft: Draft) -> JSON:
-    """Return which new entities are kept apart from known ones, and which of them may be one."""
+    """Return query rows for new entities that are not stored namesakes (`apart`), or may be stored ones (`doubts`)."""
     apart: list[JSON] = []
     doubts: list[JSON] = []
     for _, entity in _entities_of_part(draft):
@@ -222,13 +235,13 @@ def _identity_rows(draft: Draft) -> JSON:
 
 
 def _name_row(name: str) -> JSON:
-    """Return *name* and its words, which count for the entity where the name is new to it."""
+    """Return the query row of an entity's *name*, with its weighted words for the word index."""
     counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": to_terms(counts)}
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
-    """Return the new facts, and the known ones that get words which were stated earlier."""
+    """Return the query rows of new facts, of existing facts that get an earlier wording, and of the words of both."""
     fresh: list[JSON] = []
     restated: list[JSON] = []
     terms: list[JSON] = []
@@ -252,7 +265,7 @@ def _statement_rows(draft: Draft) -> list[JSON]:
 
 
 def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
-    # For finding the period that it belongs to.
+    # `latest` is the last instant at which the stated period may begin.
     latest = fact.valid_at if fact.valid_at == OPEN_START else last_instant(fact.valid_at, fact.precision)
     row = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
     row |= pick(fact, "confidence", "corrects", "refuted", "support", "weak")
@@ -261,7 +274,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
 
 
 def index_again(ids: Sequence[str]) -> Flow[None]:
-    """Let searches find evicted facts and entities again, by their *ids*."""
+    """Put evicted facts and entities (their *ids*) back into the word and vector indexes."""
     evicted = yield from read(ingestion.EVICTED, ids=ids)
     vectors = yield from embed([row["names"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}

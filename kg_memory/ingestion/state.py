@@ -1,7 +1,7 @@
-"""The state of the ingestion graph: its input, what one run may change, and the draft that the steps work on.
+"""The state of the ingestion graph: its input, the settings of one run, and the draft that the steps work on.
 
-A step reads a `Draft` and returns the records that it adds. Where LangGraph runs the steps, checkpoints and Studio have
-the same records as JSON; no embedding is ever in them.
+A step takes a `Draft` and returns the fields to update. In LangGraph's checkpoints and in Studio the same fields are
+JSON, without embeddings.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 Answer = TypeVar("Answer", bound=BaseModel)
 BATCH = 25
-"""The most items of a question about many: an answer cannot cover more."""
+"""The most items in one question to the model; an answer cannot cover more."""
 
 
 class IngestionInput(TypedDict, total=False):
-    """An episode to remember, and where; only `content` is needed."""
+    """The input of the ingestion graph: an episode to remember. Only `content` is required."""
 
     content: Required[
         Annotated[
@@ -83,7 +83,7 @@ class IngestionInput(TypedDict, total=False):
 
 
 class IngestionContext(RunConfig):
-    """Settings of one run, where they are to differ from the memory's."""
+    """Settings of one ingestion run that override those of the memory."""
 
     instructions: str = setting_field("instructions", "Further wishes for what is extracted.", "extract", "facts")
     previous_messages: int = setting_field(
@@ -110,24 +110,23 @@ class IngestionContext(RunConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An episode on its way through the graph: what is `given`, and what the steps add.
+    """An episode in ingestion: the input (`given`), and the results of the steps so far.
 
-    By the step that writes them:
+    Fields by the step that sets them:
 
-    - receive: `answers` are what the model answered when reading the episode was broken off, `interrupted` is how many
-      processes ended while they read it. `forgotten` is how often something had been forgotten when the episode was
-      saved.
-    - extract: `mentions`; `stated` are the facts where these are read together with the entities; `skipped` tells why
-      the episode is not read. `dropped` is what was read and is not taken; facts adds to it.
-    - resolve: `entities`, and when a predicate was learned or corrected last (`predicates_at`).
-    - facts and date: `facts`, and the `predicates` that are new. dedupe marks the facts that are known.
-    - dedupe: `facts` of the part that is saved next, and those of `later` parts; `comparisons` with known facts;
-      `grounds`; `judged` are the verdicts on pairs of facts.
-    - invalidate: `verdicts`, those that take the place of earlier ones (`rejudged`), the ids of those that wait for
-      review again (`reopened`), and the `revision` of beliefs.
-    - save: `retry_from` is the step to go back to, after how many `conflicts` with other writers; else `saved_at`, and
-      the rows of entities whose summaries are `stale`. Of many facts `part` counts the parts that are saved, and
-      `earlier` are their facts; in the end all are `facts` again.
+    - receive: the stored `episode`; `answers`, the model's answers from an interrupted attempt; `interrupted`, the
+      number of processes killed while reading the episode; `forgotten`, how often the namespace had forgotten something
+      when the episode was saved; `previous` messages; the `pieces` to read.
+    - extract: `mentions`, the entities named; `stated`, the facts if they were read with the entities; `skipped`, the
+      reason for not reading the episode; `dropped`, the entities and facts left out (`facts` adds to them).
+    - resolve: `entities`; `predicates_at`, when a predicate was last learned or corrected.
+    - facts and date: `facts`; `predicates`, the ones learned.
+    - dedupe: marks on `facts` that exist already; `later`, the facts to save after these; `comparisons` with existing
+      facts; `grounds`; `judged`, the verdicts by pair.
+    - invalidate: `verdicts`; `rejudged`, verdicts that replace earlier ones; `reopened`, the ids of verdicts that wait
+      for review again; `revision`, the changes of beliefs.
+    - save: `retry_from`, the step to go back to; `conflicts`, how often other writers forced that; `part`, the number
+      of parts saved, and `earlier`, their facts; `saved_at`; `stale`, the rows of entities that need a new summary.
     """
 
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -169,14 +168,14 @@ class Draft:
 
     @classmethod
     def of(cls, values: Row) -> Draft:
-        """Return the draft with these *values*, by their keys; what is no record is given."""
+        """Return the draft with *values* as fields; values under other keys become `given`."""
         records = {name: value for name, value in values.items() if name in _RECORDS}
         return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
     def prompt_fields(self, piece: Piece | None = None) -> JSON:
-        """Return what prompts about *piece* show: the piece as an episode, and what came before it.
+        """Return the prompt fields about *piece*: the piece as an episode, and the previous messages.
 
-        Without one, the first piece stands for the whole episode.
+        Without *piece*, the first piece of the episode is used.
         """
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
@@ -186,7 +185,7 @@ class Draft:
 
 
 def type_fields(settings: Settings) -> JSON:
-    """Return what prompts show of the declared types."""
+    """Return the prompt fields with the declared entity types (descriptions by name) and fact types."""
     entity_types = {declared.name: declared.description for declared in settings.entity_types}
     return {"entity_types": entity_types, "fact_types": list(map(_show_fact_type, settings.fact_types))}
 
@@ -198,17 +197,17 @@ def _show_fact_type(declared: FactType) -> JSON:
 
 
 Update = dict[str, Any]
-"""The records that a step adds, by their keys in the state."""
+"""The fields of `Draft` that a step sets, by name."""
 TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Return *step* as a node runs it: from the values of the steps before to what it adds to them.
+    """Return *step* as a function of the decoded state values and the settings, to be run as a node.
 
-    Of declared facts the model is not asked.
+    For declared facts the step runs without a model.
     """
 
-    @wraps(step, assigned=("__name__", "__doc__"))  # the module, by which spans are named, is this one
+    @wraps(step, assigned=("__name__", "__doc__"))  # spans are named by this module
     def run(values: Row, settings: Settings) -> Flow[Update]:
         draft = Draft.of(values)
         flow = step(draft, settings)
@@ -218,7 +217,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 
 def spare_loop(draft: Draft, flow: Flow[Update]) -> Flow[Update]:
-    """Return *flow* so that it does not hold up an event loop, however long the episode of *draft* is."""
+    """Return *flow*, moved to a thread if the episode is so long that it would block an event loop."""
     content = draft.episode.content or str(draft.given.get("content"))
     return in_threads(flow) if len(content) > LONG_CONTENT else flow
 
@@ -226,17 +225,17 @@ def spare_loop(draft: Draft, flow: Flow[Update]) -> Flow[Update]:
 _INPUT = get_type_hints(IngestionInput, include_extras=True)
 _RECORDS = {name: hint for name, hint in get_type_hints(Draft, include_extras=True).items() if name != "given"}
 IngestionState: Any = TypedDict("IngestionState", {**_RECORDS, **_INPUT}, total=False)  # type: ignore[misc]
-"""The schema of the graph: the input, and the records of `Draft` as JSON."""
+"""The state schema of the graph: the input, and the fields of `Draft` as JSON."""
 _ADAPTERS = {name: TypeAdapter[Any](hint) for name, hint in _RECORDS.items()}
 
 
 def encode(values: Row) -> Row:
-    """Return the *values* of the steps as JSON."""
+    """Return state *values* (dataclasses such as `StatedFact`) as JSON for LangGraph's state."""
     return to_jsonable_python(values)  # type: ignore[no-any-return]
 
 
 def decode(state: Row) -> Row:
-    """Return the values of the steps in a state of JSON."""
+    """Return the JSON *state* with its values turned back into dataclasses; the inverse of `encode`."""
     return {
         name: _ADAPTERS[name].validate_python(value) if name in _ADAPTERS and value is not None else value
         for name, value in state.items()
@@ -244,7 +243,7 @@ def decode(state: Row) -> Row:
 
 
 def find_answers(state: Row, model: str) -> GraphCache | None:
-    """Store the model's answers with the episode of *state*, until it is done."""
+    """Return the cache of *model*'s answers that is stored with the episode of *state*; ``None`` before `receive`."""
     if "episode" not in state:
         return None
     return cache_in_episode(state["episode"].id, model, state.get("answers") or {}, done=bool(state.get("done")))
@@ -254,9 +253,11 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 
 
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Return the answer to the question that *make* asks about *draft*.
+    """Return the model's answer to the question that *make* builds from *draft*.
 
-    Where the model declines, it is asked once more without the messages before: one of them may be why.
+    If the model refuses, ask once more without the previous messages, which may be the cause.
+
+    Raises: `ModelRefusal` if the model refuses that too, or there are no previous messages.
     """
     try:
         return (yield make(draft))
@@ -269,9 +270,9 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
 def ask_in_batches(
     prompt: Prompt[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
 ) -> Flow[list[Answer]]:
-    """Ask *prompt* about *items*, which are its field *key*, in parallel batches, and return the answer to each batch.
+    """Ask *prompt* about *items* in parallel batches of `BATCH`, and return one answer for each batch.
 
-    No items: no question, and no answers.
+    *key* is the prompt field for the items, *fields* are the other fields. Without items, return an empty list.
     """
     if not items:
         return []
@@ -285,9 +286,10 @@ _KEPT = frozenset("read read_window reflect facts extract_message extract_text e
 
 
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
-    """Return the answers of *model* that are stored with *episode*; once it is *done*, none is added.
+    """Return the cache of *model*'s *answers* (JSON by question key) that are stored with *episode* (its id).
 
-    Only answers to reading questions are stored: these are dear, and the others cost less than storing them.
+    Once the episode is *done*, no answers are added. Only answers to reading questions are stored: others are cheaper
+    to ask again than to store.
     """
 
     def store(key: str, answer: str) -> Flow[Any]:

@@ -1,6 +1,6 @@
-"""Step 10, summarise: a short text on each entity that the episode touched: what is true now, and what was (A17).
+"""Step 10, summarise: write a short summary of each entity whose facts changed: what holds now, and what held before.
 
-Facts have their dates in it, because a summary is read long after it was written.
+Facts keep their dates in it, because a summary is read long after it was written.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from kg_memory.text.dated import dated, dated_past
 log = logging.getLogger("kg_memory.ingestion")
 
 LONGEST = 500
-"""Characters up to which the facts themselves are the summary, and no model is asked."""
+"""Characters up to which the facts themselves are the summary, without a model."""
 AFRESH = 5
-"""The number of new facts after which the model is asked for a summary again."""
+"""The number of new facts after which the model is asked for a new summary."""
 MOST_SHOWN = STALE["limit"] - AFRESH + 1
 """The most facts that the model is shown."""
 Entity = Row
-"""An entity with its latest current facts (`facts`, newest first), those that ended (`past`), and its old summary."""
+"""The row of an entity: its latest current facts (`facts`, newest first), ended facts (`past`) and old summary."""
 Summary = tuple[str, str | None]
-"""A text; and how much of it the model made, and of what, where it did."""
+"""A summary; and, if it begins with text of the model, the length of that text and a digest of its basis."""
 _STOPS = (".", "!", "?", "…", "。", "！", "？", "．", "｡", "।", "॥", "؟", "۔", "։", "።")
 _CLOSING = "\"'”’»)]』」）】》 "
 _WORD = re.compile(r"[^\W\d_]+")
@@ -45,7 +45,7 @@ _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 
 
 def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Refresh the summaries of the entities whose facts the episode changed, and those that a crash left old."""
+    """Refresh and store the summaries of the entities whose facts the episode changed, and of those left by a crash."""
     if draft.part:  # each part made summaries stale at a time of its own
         yield from refresh(0, draft.saved_at + 1)
         return {}
@@ -56,10 +56,10 @@ def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001
 
 
 def refresh(since: int, before: int) -> Flow[None]:
-    """Refresh the summaries that are stale *since* that instant, or from *before* the other one.
+    """Refresh and store the summaries that became stale at *since* or earlier than *before* (microseconds).
 
-    The model is asked only about entities with many facts. What another writer changes meanwhile stays stale, for that
-    writer to refresh.
+    The model is asked only about entities with many facts. An entity that another writer changes meanwhile is left to
+    that writer.
     """
     while True:
         records = yield from read(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
@@ -76,7 +76,7 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return the summaries by entity key: the facts themselves while few, else what the model makes of most of them."""
+    """Return the summaries of entity *rows* by entity key: their facts if these are short, else the model's text."""
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
     for row in rows:
@@ -99,10 +99,10 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
 
 
 class _LongSummary:
-    """A summary of many facts: what the model makes of them, and the latest, fewer than `AFRESH`, in their own words.
+    """A summary of many facts: the model's text about all but the latest, followed by the latest as they are.
 
-    So the model is asked about an entity once in so many new facts, and when anything ended. Which facts it is asked
-    about depends only on those that there are, not on how often it was asked before.
+    There are fewer than `AFRESH` latest facts, so the model is asked once in `AFRESH` new facts, and when a fact ends.
+    Which facts the model is asked about depends only on the stored facts, not on earlier questions.
     """
 
     def __init__(self, row: Entity) -> None:
@@ -121,20 +121,20 @@ class _LongSummary:
 
     @property
     def cached(self) -> str | None:
-        """The text that the model made of the same facts before, if it was asked about them."""
+        """The model's stored text about the same facts, or ``None`` if it must be asked (again)."""
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, place: int) -> JSON:
-        """Return what the model is shown, under the number *place*.
+        """Return the entity as JSON for the prompt, with the id *place*.
 
-        A summary of facts that it is shown all is left out.
+        The old summary is included only if there are more facts than the prompt shows.
         """
         before = self.row["summary"] if self.row["total"] > MOST_SHOWN else ""
         shown = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}
         return {"id": place, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return the summary that begins with *text*, which the model made, and a digest by which it is recognised."""
+        """Return the summary that begins with the model's *text*, and the length and digest by which it is reused."""
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 
     def _digest(self, text: str) -> str:
@@ -143,7 +143,7 @@ class _LongSummary:
 
 
 def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
-    """Return the summaries that the model gives; none when it fails, for the episode is done without them."""
+    """Ask the model to summarise *entities*, and return its texts by entity id; an empty dict if the model fails."""
     try:
         answer = yield from ask(SUMMARISE, entities=entities)
     except ModelError as error:
@@ -153,7 +153,10 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
 
 
 def _shorten(facts: Sequence[str]) -> str:
-    """Return the latest facts that fit, oldest of them first, in place of a summary that was not given."""
+    """Return the latest *facts* (newest first) that fit into `LONGEST` characters as a text, oldest first.
+
+    It replaces a summary that the model did not give.
+    """
     fitting: list[str] = []
     for sentence in facts:
         if fitting and sum(map(len, fitting)) + len(sentence) > LONGEST:
@@ -163,7 +166,7 @@ def _shorten(facts: Sequence[str]) -> str:
 
 
 def _text(sentences: Iterable[str]) -> str:
-    """Return *sentences* as one text, with a full stop after those that have no end of their own."""
+    """Return *sentences* as one text, with a full stop after each that lacks an end mark."""
     return " ".join(_end_sentence(sentence) for sentence in sentences if sentence.strip())
 
 

@@ -1,8 +1,8 @@
-"""Windows: received episodes whose reading questions are asked side by side.
+"""Windows: ask the model the reading questions of several received episodes in parallel.
 
-Only the reading questions are: they do not depend on the graph. Their answers are kept
-where an episode keeps its own. The ingestion graph then runs for each episode in the order of arrival and finds them
-there, so the graph is the one that they give one by one.
+Reading questions do not depend on the stored graph, so they can be asked ahead. Their answers are cached with each
+episode. The ingestion graph then runs for one episode after another, in the order of arrival, and uses the cached
+answers: the result is the same as reading the episodes one by one.
 """
 
 from __future__ import annotations
@@ -28,42 +28,48 @@ from kg_memory.settings import Settings
 
 T = TypeVar("T")
 ROUNDS = 2
-"""The rounds of questions for which a window has episodes: while the slow ones of one are answered, the next begins."""
+"""The size of a window in multiples of the parallel questions: a slow answer does not hold up the next questions."""
 
 
 class Window:
-    """Received episodes that wait for each other, in their order of arrival."""
+    """A batch of received episodes, in the order of arrival, that are to be read in parallel.
+
+    *parallel* is the number of questions that are asked at a time.
+    """
 
     def __init__(self, parallel: int) -> None:
         self._size = ROUNDS * parallel
         self._states: list[JSON] = []
 
     def holds(self, state: Row) -> bool:
-        """Return whether the same episode is there already: it must be stored before it comes again."""
+        """Return whether the window contains the episode of *state*; a duplicate must wait until the first is saved."""
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
-        """Return whether the next episode is not to be read with these.
+        """Return whether the episode of *state* must go to the next window.
 
-        The pieces of a long one are a window. One whose reading ended a process is read alone: the others of its window
-        get done.
+        An episode of several pieces fills a window. An episode whose reading killed a process is read alone, so that it
+        cannot stop others.
         """
         alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
         return len(self._states) >= self._size or (alone and bool(self._states))
 
     def put(self, state: JSON) -> None:
-        """Add the next episode."""
+        """Add the received episode in *state* (an ingestion state) to the window."""
         self._states.append(state)
 
     def take(self) -> list[JSON]:
-        """Return the episodes, and begin anew."""
+        """Remove and return the states of all episodes in the window."""
         states, self._states = self._states, []
         return states
 
 
 @dataclass(slots=True, eq=False)
 class ReadAhead:
-    """A received episode of a window, the answers to its reading questions, and the usage of asking them."""
+    """A received episode of a window, with the answers to its reading questions and the usage of asking them.
+
+    `answers` are JSON by question key, `steps` the calls, tokens and seconds spent.
+    """
 
     state: JSON
     draft: Draft
@@ -72,9 +78,9 @@ class ReadAhead:
     steps: list[JSON] = field(default_factory=list)
 
     def ask(self, flow: Flow[T]) -> Flow[T | None]:
-        """Run *flow* and keep the answers that it gets.
+        """Run *flow*, store the model's answers with the episode, and return its result.
 
-        Return ``None`` where the model fails: the episode asks again in its turn, and reports the failure.
+        ``None`` if the model fails: the ingestion graph asks again later, and reports the failure.
         """
         durable = self._durable()
         asking, began = CachedAnswers(self.draft.namespace, durable=durable), time.perf_counter()
@@ -87,13 +93,13 @@ class ReadAhead:
             self.steps.append(asking.usage("extract", began).model_dump())
 
     def keep(self, question: Ask, answer: BaseModel) -> Flow[None]:
-        """Keep the *answer* to a *question* that the episode will ask."""
+        """Store the *answer* to a *question* that the ingestion of the episode will ask."""
         durable = self._durable()
         self.answers[durable.key(question)] = answer.model_dump_json()
         yield from durable.put(question, answer)
 
     def read_state(self) -> JSON:
-        """Return the state with which the graph begins: the received episode, and the answers to its questions."""
+        """Return the input state of the ingestion graph: the received episode, and the answers to its questions."""
         return {**self.state, "answers": {**self.draft.answers, **self.answers}, "steps": self.steps}
 
     def _durable(self) -> GraphCache:
@@ -101,9 +107,9 @@ class ReadAhead:
 
 
 def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
-    """Ask *model* the reading questions of *window* side by side; return its states with the answers.
+    """Ask *model* the reading questions of all episodes in *window* in parallel; return their states with the answers.
 
-    A model of rules answers at once: it is not asked here, but the lines of all are embedded in one request.
+    A rule-based model answers at once and is not asked ahead; for it, the episodes are embedded in one request.
     """
     readings = [ReadAhead(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]
