@@ -87,7 +87,7 @@ def validate_fact(row: Row) -> DeclaredFact:
     sentence = row.get("sentence") or ""
     if not isinstance(sentence, str) or len(sentence) > LONGEST_SENTENCE:
         limit = f"a string of at most {LONGEST_SENTENCE} characters"
-        raise InputError(f"sentence must be {limit}, got {short(sentence)}; leave it out to have one made")
+        raise InputError(f"sentence must be {limit}, got {short(sentence)}; leave it out to use the triple")
     confidence = row.get("confidence")
     fact = DeclaredFact(
         subject,
@@ -145,20 +145,20 @@ def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list | tuple) or len(names) > MOST_OBJECTS:
         what = f"a name, a list of at most {MOST_OBJECTS} names or None"
-        raise InputError(f"object must be {what}, got {short(value)}; state several facts of one object each")
+        raise InputError(f"object must be {what}, got {short(value)}; state several facts with one object each")
     by_key: dict[str, str] = {}
     for name in names:
         text = _validate_entity("object", name)
         by_key.setdefault(canonical_name(text), text)
     if canonical_name(subject) in by_key:
-        raise InputError(f"object must be another than the subject, got {subject!r} twice; leave it out")
+        raise InputError(f"object must differ from the subject, got {subject!r} for both; leave it out")
     return tuple(by_key.values())
 
 
 def _validate_predicate(value: object) -> str:
     text = " ".join(validate_name("predicate", value, "a relation such as WORKS_AT or 'works at'").split())
     if not _HAS_LETTER.search(text) or len(text) > MAX_LENGTH:
-        raise InputError(f"predicate must be words of at most {MAX_LENGTH} characters, got {short(value)}; name it so")
+        raise InputError(f"predicate must be words of up to {MAX_LENGTH} characters, got {short(value)}; e.g. WORKS_AT")
     return replace_unstorable(text)
 
 
@@ -172,7 +172,7 @@ def _validate_premises(value: object) -> tuple[str, ...]:
     ids = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(ids, list | tuple) or len(ids) > MOST_PREMISES or not all(map(_is_id, ids)):
         what = f"a list of at most {MOST_PREMISES} ids of facts"
-        raise InputError(f"rests_on must be {what}, got {short(value)}; take the ids of memory.facts.about(...)")
+        raise InputError(f"rests_on must be {what}, got {short(value)}; memory.facts.about(...) returns facts with ids")
     return tuple(dict.fromkeys(ids))
 
 
@@ -189,7 +189,7 @@ def _check_order(fact: DeclaredFact) -> None:
     begins, ends = start and start.start, end and end.start
     if begins and ends and ends <= begins:
         got = f"got {fact.valid_at} and {fact.invalid_at}"
-        raise InputError(f"invalid_at must be after valid_at, {got}; exchange them, or give them more exactly")
+        raise InputError(f"invalid_at must be after valid_at, {got}; swap them, or give more precise times")
 
 
 # Content
@@ -207,7 +207,7 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
     try:
         return json.dumps(content, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"a record must be JSON, got {short(record)} ({error}); give plain values") from None
+        raise InputError(f"a record must be JSON, got {short(record)} ({error}); give plain JSON values") from None
 
 
 def complete_content(content: str) -> str:
@@ -227,7 +227,7 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
     """
     rows = parse_facts(content)
     if rows is None or len(rows) > MOST_IN_EPISODE:
-        expected = f"a JSON object that is a fact, or has at most {MOST_IN_EPISODE} of them as its `facts`"
+        expected = f"a JSON object: one fact, or `facts` with a list of at most {MOST_IN_EPISODE} facts"
         raise InputError(f"the content of kind {DECLARED!r} must be {expected}; use memory.facts.add to write it")
     return tuple(map(validate_fact, rows))
 

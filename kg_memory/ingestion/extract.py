@@ -44,7 +44,7 @@ PERSON = "Person"
 REFUSED_PART = "refused by the model"
 EDGE = 60
 """Characters shown from the beginning and from the end of a piece that the model refused."""
-INVALID = "the model gave it in a form that cannot be read"
+INVALID = "the model returned it in an invalid form"
 LIMIT_OF_PIECE = "over the limit of one piece: raise max_{} to keep more"
 log = logging.getLogger("kg_memory.ingestion")
 
@@ -82,7 +82,7 @@ def _read(draft: Draft, settings: Settings) -> Flow[Update]:
         try:
             answers, pieces, declined = yield from _ask_pieces(draft, _ask_entities, settings)
         except BudgetSpent as error:
-            log.warning("read at once instead of step by step: %s", describe_error(error))
+            log.warning("the plan is standard instead of thorough for this episode: %s", describe_error(error))
         else:
             return _update(replace(draft, pieces=pieces), answers, (), declined, settings)
     readings, pieces, declined = yield from _ask_pieces(draft, _ask_reading, settings)
@@ -135,7 +135,7 @@ def _ask_pieces(
         if isinstance(answer, ModelRefusal):
             if len(declined) == len(draft.pieces) - 1:
                 raise answer
-            log.warning("a part of episode %s is left out: %s", draft.episode.id, describe_error(answer))
+            log.warning("a part of episode %s is not read: %s", draft.episode.id, describe_error(answer))
             declined.append(Loss("part", f"{piece.content[:EDGE]} ... {piece.content[-EDGE:]}", REFUSED_PART))
         else:
             answers.append(answer)
@@ -228,7 +228,7 @@ def _apply(
     losses: list[Loss] = []
     for mention in draft.mentions:
         if canonical_name(mention.called) in unsupported - speaker:
-            losses.append(Loss("entity", mention.called, "a second look found no support for it"))
+            losses.append(Loss("entity", mention.called, "asked again, the model found no support for it"))
         else:
             supported.append(mention)
     missed = (

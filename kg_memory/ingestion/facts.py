@@ -42,9 +42,9 @@ from kg_memory.text import predicates as vocabulary
 from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
 from kg_memory.text.predicates import is_lasting, is_past_state, is_present, predicate_name
 
-OUTSIDE = "its predicate {} is none of the ontology, which is strict"
+OUTSIDE = "its predicate {} is not a declared fact type, and strict_fact_types is set"
 UNSUPPORTED = "its quote is not in the message, and no other words there support it"
-INCOMPLETE = "it is taken without one of its objects, which is no entity"
+INCOMPLETE = "it is stored without one of its objects, which is not an entity"
 MOST_CACHED = 4096
 """The most learned predicates to cache; a namespace with more reads the database for each episode."""
 MOST_SHOWN = 100
@@ -214,7 +214,7 @@ def _why_left_out(fact: ExtractedFact, count: int) -> str | None:
     if not replace_unstorable(fact.sentence).strip():
         return "it has no sentence"
     if not 0 <= fact.subject < count:
-        return "its subject is no entity"
+        return "its subject is not an entity"
     if not _objects(fact, count) and not set(fact.objects) <= {fact.subject}:
         return "none of its objects is an entity"
     return None

@@ -21,9 +21,9 @@ from kg_memory.text.redaction import find_all, replace_all
 from kg_memory.text.small_talk import says_nothing
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
-SUSPECT = "it looks like a prompt injection ({}): read it by `kg-memory retry --skipped` and its id, if it is none"
-ECHO = "it only repeats what the memory supplied: there is nothing new in it"
-UNSURPRISING = "it differs little from the turns before it (surprise {:.3f}): it is not read"
+SUSPECT = "it looks like a prompt injection ({}): if it is harmless, read it with `kg-memory retry --skipped ID`"
+ECHO = "it only repeats a context of this memory: there is nothing new in it"
+UNSURPRISING = "it differs little from the messages before it: surprise {:.3f}, see surprise_threshold"
 
 LONGEST_TURN = 160
 """Characters above which a message is always read, however similar to the messages before it: see `docs/plans.md`."""

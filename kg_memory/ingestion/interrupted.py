@@ -93,7 +93,7 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
     if count >= MAX_INTERRUPTIONS:
         reason = f"the process ended {count} times while it read this episode"
         yield from write(queries.GIVE_UP, id=id_, interrupted=count, reason=reason)
-        raise EpisodeAborted(f"{reason}; look what is unusual in it, and read it with `memory.episodes.retry()`")
+        raise EpisodeAborted(f"{reason}; check it for unusual content, then read it again with memory.episodes.retry()")
     if count > saved["interrupted"]:
         yield from write(queries.INTERRUPTED, id=id_, interrupted=count)
     return count

@@ -118,7 +118,7 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
             if within and fact.valid_at > last_instant(period.valid_at, period.precision):
                 since = time_text(period.valid_at, period.precision)
                 reason = (
-                    f"its start was not used: it is known to be so since {since}; to correct that, retract it first"
+                    f"its start was not used: the fact is believed since {since}; to correct that, retract it first"
                 )
                 yield Loss("fact", fact.sentence, reason)
 
@@ -212,7 +212,7 @@ def find_rejudged(
         fact, existing = facts[row.new], row.candidate.id
         if fact.restated and fact.stored_id != existing:
             id_ = verdict_id(namespace, fact.stored_id, existing)
-            reason = "so by the words in which it was said first"
+            reason = "judged again by the words in which the fact was first stated"
             nothing = NewVerdict(id_, fact.stored_id, existing, "unrelated", "both", 1.0, "new", reason)
             rejudged.append(by_id.get(id_, nothing))
     return tuple(rejudged)
@@ -229,7 +229,7 @@ def _exclusions(
     for row in comparisons:
         fact, candidate = facts[row.new], row.candidate
         if policy.excludes(_relation(fact), _relation(candidate)) and (row.new, candidate.id) not in pairs:
-            reason = f"{fact.predicate} is declared to hold for one at a time"
+            reason = f"{fact.predicate} is declared single-valued"
             yield replace(row, verdict=PairVerdict("supersedes", 1.0, "new", reason))
 
 

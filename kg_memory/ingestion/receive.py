@@ -44,7 +44,7 @@ RECORDS = (EpisodeKind.JSON, EpisodeKind.FACT)
 """The kinds of episodes whose content is JSON."""
 FINISHED = ("done", "skipped")
 """The statuses of episodes that are not read again."""
-FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
+FORGOTTEN = "the episode was forgotten before it was read, and is not stored: add it again to remember it"
 BLOCK = "a version of a block, which is not read"
 PAUSED = "this namespace is paused: nothing new is remembered until memory.unpause(namespace=...)"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
@@ -99,8 +99,8 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         interrupted = yield from count_interruption(saved, episode.id, created_at)
     if saved["content"] != episode.content:
         raise InputError(
-            f"source_id {episode.source_id!r} is already stored with another content: an episode never changes, "
-            "give the new text a source_id of its own"
+            f"source_id {episode.source_id!r} is already stored with another content: stored episodes never change, "
+            "give the new text another source_id"
         )
     if not saved["new"]:
         stored = replace(episode, **{name: saved[name] for name in FIXED})
@@ -164,7 +164,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
             raise InputError(FORGOTTEN)
         for id_ in based_on:
             if not (yield from read(queries.STATUS, id=id_)):
-                raise NotFound(f"based_on must be the id of an episode that is there, got {id_!r}; read the latest")
+                raise NotFound(f"based_on must be the id of a stored episode, got {id_!r}; read the latest version")
         if (yield from read(queries.PAUSED)):
             raise MemoryPaused(PAUSED)
 
@@ -211,7 +211,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     if not isinstance(content, str | None):
         raise InputError(
             f"the content is of type {type(content).__name__}: give a string, a record as JSON with kind='json'; "
-            "several messages go to `add_many`"
+            "pass several messages to `add_many`"
         )
     if state.get("kind") == EpisodeKind.BLOCK:
         content = content or ""

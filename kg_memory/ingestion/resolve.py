@@ -344,7 +344,7 @@ def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> Res
         names = {stored: None}  # "the pendant" may be another one in other episodes: not an alias
     aliases = tuple(alias for alias in names if alias != name and alias not in same["aliases"])
     if len(same["aliases"]) >= MOST_ALIASES:
-        log.warning("entity %s has %d other names already: no more are kept", same["id"], len(same["aliases"]))
+        log.warning("entity %s has %d aliases already: the new name is not added", same["id"], len(same["aliases"]))
         name, aliases = stored, ()
     return ResolvedEntity(
         name,

@@ -83,7 +83,7 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
         return {"retry_from": "receive"}
     if draft.conflicts + 1 >= MOST_CONFLICTS:
         raise DatabaseUnavailable(
-            f"other writers changed the same entities {MOST_CONFLICTS} times while this was written: try again later"
+            f"other writers changed the same entities {MOST_CONFLICTS} times during this save: try again later"
         )
     return {"retry_from": "dedupe", "conflicts": draft.conflicts + 1}
 
@@ -121,7 +121,7 @@ def _read_status(draft: Draft) -> Flow[JSON]:
     """
     rows = yield from read(episodes.STATUS, id=draft.episode.id)
     if not rows:
-        raise InputError("the episode was forgotten while it was read: add it again if it is to be remembered")
+        raise InputError("the episode was forgotten while it was read: add it again to remember it")
     return rows[0]
 
 

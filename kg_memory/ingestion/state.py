@@ -60,40 +60,40 @@ class IngestionInput(TypedDict, total=False):
 
     content: Required[
         Annotated[
-            str, describe_key("What is to be remembered: words, or a JSON record.", examples=["I live in Oslo now."])
+            str, describe_key("The text to remember, or a JSON record as a string.", examples=["I live in Oslo now."])
         ]
     ]
-    kind: Annotated[Literal["message", "text", "json", "fact"], describe_key("What the content is.", "message")]
-    speaker: Annotated[str | None, describe_key("Who said it.", None, examples=["Ann"])]
+    kind: Annotated[Literal["message", "text", "json", "fact"], describe_key("The kind of the content.", "message")]
+    speaker: Annotated[str | None, describe_key("The name of the speaker.", None, examples=["Ann"])]
     at: Annotated[
-        str | None, describe_key("When it was said, in ISO 8601; now if left out.", None, examples=["2024-05-01"])
+        str | None, describe_key("When it was said, in ISO 8601; by default now.", None, examples=["2024-05-01"])
     ]
-    thread: Annotated[str | None, describe_key("The conversation that it belongs to.", None)]
-    source: Annotated[str | None, describe_key("Where it comes from.", None, examples=["slack"])]
-    source_id: Annotated[str | None, describe_key("Its id there; the same id is the same episode, stored once.", None)]
-    trust: Annotated[float, describe_key("How far the source is believed, from 0 to 1.", 1.0, minimum=0, maximum=1)]
-    expires_at: Annotated[str | None, describe_key("When it is to be forgotten, in ISO 8601; never if left out.", None)]
+    thread: Annotated[str | None, describe_key("The id of the conversation it belongs to.", None)]
+    source: Annotated[str | None, describe_key("The system it comes from.", None, examples=["slack"])]
+    source_id: Annotated[str | None, describe_key("Its id in the source; an id is stored only once.", None)]
+    trust: Annotated[float, describe_key("How far the source is trusted, from 0 to 1.", 1.0, minimum=0, maximum=1)]
+    expires_at: Annotated[str | None, describe_key("When to forget it, in ISO 8601; by default never.", None)]
     labels: Annotated[
-        Mapping[str, Any] | None, describe_key("For filters.", None, examples=[{"agent": "support", "tags": ["vip"]}])
+        Mapping[str, Any] | None, describe_key("To filter by.", None, examples=[{"agent": "support", "tags": ["vip"]}])
     ]
-    namespace: Annotated[str, describe_key("Whose memory it goes into.", DEFAULT_NAMESPACE)]
+    namespace: Annotated[str, describe_key("The namespace to store it in.", DEFAULT_NAMESPACE)]
     saved_id: Annotated[
-        str | None, describe_key("Its id, if it was saved before: it is read only if it is still there.", None)
+        str | None, describe_key("Its episode id if it was saved before; it is read unless it was forgotten.", None)
     ]
 
 
 class IngestionContext(RunConfig):
     """Settings of one ingestion run that override those of the memory."""
 
-    instructions: str = setting_field("instructions", "Further wishes for what is extracted.", "extract", "facts")
+    instructions: str = setting_field("instructions", "Additional instructions to the model.", "extract", "facts")
     previous_messages: int = setting_field(
-        "previous_messages", "How many earlier messages are seen.", "receive", ge=0, le=50
+        "previous_messages", "Number of earlier messages shown to the model.", "receive", ge=0, le=50
     )
     plan: Literal["economy", "standard", "thorough"] = setting_field(
-        "plan", "How much is asked about an episode.", "extract"
+        "plan", "How many questions to ask the model about an episode.", "extract"
     )
-    read_all: bool = setting_field("read_all", "Whether also greetings and the like are read.", "extract")
-    reflections: int = setting_field("reflections", "How often it looks for what it missed.", "reflect", ge=0, le=5)
+    read_all: bool = setting_field("read_all", "Whether to read greetings and flagged episodes too.", "extract")
+    reflections: int = setting_field("reflections", "Times to ask for missed entities.", "reflect", ge=0, le=5)
     auto_threshold: float = setting_field(
         "auto_threshold", "Confidence from which a verdict takes effect at once.", "dedupe", "invalidate", ge=0, le=1
     )
@@ -101,10 +101,10 @@ class IngestionContext(RunConfig):
         "review_threshold", "Confidence from which a verdict waits for review.", "invalidate", ge=0, le=1
     )
     undated_start: UndatedStart = setting_field(
-        "undated_start", "The start of what is so now, told without one.", "date"
+        "undated_start", "The start of a state that is stated without one.", "date"
     )
     conflict_strategy: ConflictStrategy = setting_field(
-        "conflict_strategy", "Which of two facts that conflict is believed.", "invalidate"
+        "conflict_strategy", "Which of two conflicting facts is believed.", "invalidate"
     )
 
 

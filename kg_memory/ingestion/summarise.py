@@ -147,7 +147,7 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
     try:
         answer = yield from ask(SUMMARISE, entities=entities)
     except ModelError as error:
-        log.warning("no summaries, the latest facts stand in for them: %s", describe_error(error))
+        log.warning("the model wrote no summaries, so the latest facts are used instead: %s", describe_error(error))
         return {}
     return {summary.entity: " ".join(summary.summary.split()) for summary in answer.summaries}
 

@@ -95,7 +95,7 @@ def test_a_start_that_is_not_used_is_told_and_taken_once_the_fact_is_retracted(d
     assert [add("Oslo", "2020-03").dropped, add("Oslo", "2020-03-05").dropped, add("Oslo", "2019").dropped] == [()] * 3
     [loss] = add("Oslo", "2021").dropped
     assert (loss.kind, loss.text) == ("fact", "Ann lives in Oslo")
-    assert loss.reason == ("its start was not used: it is known to be so since 2019; to correct that, retract it first")
+    assert loss.reason == ("its start was not used: the fact is believed since 2019; to correct that, retract it first")
     (fact,) = declaring.facts.about("Ann", namespace=namespace)
     declaring.facts.retract(fact.id, namespace=namespace)
     assert add("Oslo", "2021-06").dropped == ()
@@ -172,7 +172,7 @@ def test_names_are_taken_exactly(declaring, namespace):
         ({"predicate": None}, "predicate must be"),
         ({"predicate": "->"}, "predicate must be words"),
         ({"predicate": "x" * 65}, "at most 64"),
-        ({"object": "ANN"}, "object must be another"),
+        ({"object": "ANN"}, "object must differ"),
         ({"object": {"name": "Acme"}}, "object must be a name"),
         ({"object": ["Acme", None]}, "object must be"),
         ({"object": [f"o{number}" for number in range(51)]}, "at most 50"),

@@ -159,7 +159,7 @@ def test_what_is_read_and_not_taken_is_reported(say, tell, caplog):
     added = say("He lives in the US.", ("he", "LIVES_IN", "US"), ("Ann", "LIVES_IN", "US"), types={"US": "Place"})
     assert "US" in added.entities
     assert {(each.kind, each.text, each.reason) for each in added.dropped} == {
-        ("entity", "he", "its name is a pronoun"), ("fact", "he lives in US.", "its subject is no entity"),
+        ("entity", "he", "its name is a pronoun"), ("fact", "he lives in US.", "its subject is not an entity"),
     }  # fmt: skip
     assert "its name is a pronoun" in caplog.text
     assert "he lives" not in caplog.text

@@ -184,7 +184,7 @@ def test_a_turn_like_those_before_it_is_saved_and_not_read(gated: Open, model: S
     assert told(memory, namespace, TALK) == [False, True, True, False, True]
     assert len(model.asks("extract_message")) == 2
     [skipped, *_] = memory.episodes.list(namespace=namespace, status=EpisodeStatus.SKIPPED)
-    assert skipped.reason == "it differs little from the turns before it (surprise 0.684): it is not read"
+    assert skipped.reason == "it differs little from the messages before it: surprise 0.684, see surprise_threshold"
     assert memory.search("who purrs", namespace=namespace).episodes
     assert told(memory, namespace, ["Oslo again"], thread="another") == [False]
 

@@ -95,7 +95,7 @@ def test_an_entity_has_no_more_than_so_many_names(memory, model, namespace, monk
         memory.add(f"Ann Lee {'x' * place}y lives in Oslo.", at="2024-05-02", namespace=namespace)
     [ann] = [each for each in memory.entities.list(namespace=namespace) if each.name == "Ann Lee"]
     assert len(ann.aliases) == 3
-    assert "has 3 other names already" in caplog.text
+    assert "has 3 aliases already" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["speaker", "thread", "source", "source_id"])
