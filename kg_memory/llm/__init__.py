@@ -1,1 +1,1 @@
-"""Language, embedding and rerank models: prompts, requests, retries, rate limits and budgets."""
+"""Chat, embedding and rerank models: prompts, requests, retries, rate limits and budgets."""

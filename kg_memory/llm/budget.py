@@ -1,9 +1,9 @@
-"""Enforce a budget: each question is checked before it is asked, and its cost is stored with the next write.
+"""Enforce budgets: check each question to the model before it is sent, and store its cost with the next write.
 
-Questions that are asked side by side are checked by what was spent before all of them: each may exceed the limit once.
+Parallel questions are checked against the spending before all of them, so each of them may exceed the limit.
 
-A question over budget follows `kg_memory.models.budget.LADDER`: the offline rules answer it, or it raises `BudgetSpent`
-and the caller does without an answer. A memory keeps one `Account` per namespace.
+A question over budget is handled by `kg_memory.models.budget.LADDER`: it is answered by the offline rules, or raises
+`BudgetSpent` and the caller continues without an answer. A memory has one `Account` per namespace.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from kg_memory.text.tokenise import estimate_tokens
 
 MIN_ANSWER_TOKENS = 200
 ANSWER_SHARE = 0.5
-"""Estimated tokens of an answer as a share of those of the question's data."""
+"""Estimated tokens of an answer per token of the question's data."""
 MAX_ACCOUNTS = 10_000
-"""Namespaces whose accounts are kept, the latest used."""
+"""The most namespaces whose accounts are in memory (least recently used are dropped)."""
 MAX_EPISODES = 1_000
-"""Episodes per namespace whose spending is kept, the latest used."""
+"""The most episodes per namespace whose spending is in memory (least recently used are dropped)."""
 MAX_AGE = 60_000_000
-"""Microseconds after which the spending stored in the graph is read again."""
+"""Microseconds after which the spending stored in the database is read again."""
 QUESTIONS = {THOROUGH: 4, REFLECTIONS: 4}
-"""The questions for which a limit must have room before one of a group is asked: those that may follow it for the same
-episode. Else it would be asked in vain."""
+"""How many questions a limit must have room for before one is asked, as others about the same episode follow it and
+without them the first would be useless."""
 NOTHING = Usage()
 _NEVER = -1
 
 
 def estimate_cost(ask: Ask) -> Usage:
-    """Estimate the cost of *ask* if the first answer is valid: rather too high than too low."""
+    """Return the estimated cost (calls and tokens) of *ask* if its first answer is valid; rather too high than low."""
     text = render(ask)
     data = max(0, len(text) - len(ask.prompt.text)) / len(text)
     tokens = estimate_tokens(text)
@@ -67,7 +67,7 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The spent part of a budget: of the `day`, of the `namespace` as far as the budget counts it, of an `episode`."""
+    """The usage spent so far: on this `day`, in the `namespace` (within `Budget.namespace_days`), on one `episode`."""
 
     day: Usage = NOTHING
     namespace: Usage = NOTHING
@@ -75,14 +75,15 @@ class Spending:
 
 
 class Account:
-    """The spending of one namespace as this process sees it; threads share it.
+    """The spending of one namespace, as far as this process knows; thread-safe.
 
-    It counts what the graph had stored when it was read, what was written since then, and what is still to be written.
+    It is the sum of the spending read from the database, the spending written since then, and the spending not yet
+    written.
     """
 
     def __init__(self) -> None:
         self.read_at = _NEVER
-        """When the stored spending was read last, in microseconds."""
+        """When the stored spending was last read, in microseconds since the epoch."""
         self._stored = Spending()
         self._written: list[tuple[int, Usage]] = []
         self._episodes = BoundedCache[str, Usage](MAX_EPISODES, texts=False)
@@ -90,19 +91,19 @@ class Account:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock, which a thread of the parent may hold, and forget what the parent will write."""
+        """Replace the lock and drop unwritten spending after a fork: both belong to the parent process."""
         self._lock = Lock()
         self._unwritten = NOTHING
 
     def spend(self, usage: Usage, episode: str | None) -> None:
-        """Count the cost of a request for an *episode*, or for the namespace as a whole."""
+        """Add the *usage* of a request; *episode* is the id of the episode it was about, if any."""
         with self._lock:
             self._unwritten += usage
             if episode is not None:
                 self._episodes.put({episode: self._of_episode(episode) + usage})
 
     def spending(self, at: int, episode: str | None) -> Spending:
-        """Return what is spent, by that time."""
+        """Return the spending at time *at* (microseconds since the epoch) of the day, the namespace and *episode*."""
         with self._lock:
             day = self._stored.day if self.read_at // DAY == at // DAY else NOTHING
             today = (usage for written_at, usage in self._written if written_at // DAY == at // DAY)
@@ -113,7 +114,7 @@ class Account:
             )
 
     def begin_write(self, at: int) -> Usage:
-        """Return what is to be written at that time; it stays counted."""
+        """Return the usage that is not yet in the database, and count it as written at time *at* (microseconds)."""
         with self._lock:
             usage, self._unwritten = self._unwritten, NOTHING
             if usage != NOTHING:
@@ -121,14 +122,14 @@ class Account:
             return usage
 
     def undo_write(self, at: int, usage: Usage) -> None:
-        """Note that *usage* could not be written."""
+        """Count *usage*, returned by `begin_write(at)`, as unwritten again because the write failed."""
         with self._lock:
             if usage != NOTHING:
                 self._unwritten += usage
                 self._written = [entry for entry in self._written if entry != (at, usage)]
 
     def note_stored(self, stored: Spending, at: int) -> None:
-        """Take over the spending *stored* in the graph, read at that time; it includes what was written until then."""
+        """Replace the known spending by *stored*, read from the database at time *at*, unless a later read is known."""
         with self._lock:
             if at > self.read_at:
                 self._stored, self.read_at = stored, at
@@ -140,9 +141,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class BudgetMeter:
-    """Meters the flows on one namespace, by its *account*, and keeps them within *budget*, if that is *limited*.
+    """Counts the cost of questions to the model about one namespace in `account`, and blocks questions over `budget`.
 
-    *rules* answers the questions that have an answer by rules, where there is no budget to ask the model.
+    Nothing is blocked unless `limited`. `rules` is the offline model that answers blocked questions, where it can.
     """
 
     account: Account
@@ -151,7 +152,7 @@ class BudgetMeter:
     rules: Model
 
     def meter(self, flow: Flow[T]) -> Flow[T]:
-        """Return *flow* with each question counted, and asked only within the budget."""
+        """Return *flow* with each question to the model counted, and asked only if the budget allows."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
@@ -187,9 +188,9 @@ class BudgetMeter:
         return (yield from work(partial(self.rules.answer, ask)))
 
     def _ask_within(self, ask: Ask, at: int) -> Flow[BaseModel]:
-        """Ask within the budget.
+        """Ask the model and return its answer, if the budget covers the question.
 
-        Raises: `BudgetSpent`, also if there is no budget to repair an invalid answer.
+        Raises: `BudgetSpent` if it does not, or does not cover the repair of an invalid answer.
         """
         cost, refusals = estimate_cost(ask), list[BudgetSpent]()
 
@@ -210,7 +211,10 @@ class BudgetMeter:
         return answer
 
     def _check(self, ask: Ask, cost: Usage, at: int) -> None:
-        """Check each limit; of a day and a namespace less the shares kept for more important questions."""
+        """Raise `BudgetSpent` if *cost* exceeds a limit of the episode, the day or the namespace at time *at*.
+
+        Less important questions may use only a share of the day's and the namespace's limits.
+        """
         spending, rung = self.account.spending(at, ask.episode), rung_of(ask.prompt.name)
         for scope in SCOPES if ask.episode is not None else SCOPES[1:]:
             share = 1.0 if scope == "episode" else rung.share
@@ -221,7 +225,7 @@ class BudgetMeter:
                     raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
     def _query(self, query: Query) -> Flow[list[Row]]:
-        """Perform *query*, which also stores the unwritten spending, or reads the stored spending."""
+        """Run *query*, adding the unwritten spending if it writes spending; note the spending that it returns."""
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
         try:
@@ -235,7 +239,7 @@ class BudgetMeter:
         return rows
 
     def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return *params* with the spending to write, and the days whose spending is to be read."""
+        """Return *params* with the *unwritten* usage to write on *day*, and the days whose spending to read."""
         more: dict[str, object] = {}
         if unwritten != NOTHING:
             more["spent"] = [{"day": day, **{name: getattr(unwritten, name) for name in queries.COUNTS}}]
@@ -246,7 +250,10 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return the meter of questions to *model*; rules cost nothing and need none."""
+    """Return the function that meters flows by namespace, for questions to *model* within *budget*.
+
+    A rule-based *model* costs nothing and is not metered. *rules* answers questions over budget, where it can.
+    """
     accounts, limited = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False), bool(budget)
 
     def meter(flow: Flow[T], namespace: str) -> Flow[T]:

@@ -1,7 +1,7 @@
-"""Cross-encoders: they read a question together with each text, and score how well the text answers it (Zep 3.2).
+"""Cross-encoders: models that score how well each text answers a question, reading both together.
 
-Any object with `name`, `scores` and `ascores` is one. `ModelCrossEncoder` asks a language model; the plug-ins of the
-kind ``scorers`` send requests to a rerank endpoint, and wrap LangChain's cross-encoders.
+Any object with `name`, `scores` and `ascores` is a cross-encoder. `ModelCrossEncoder` asks a language model; the
+plug-ins of kind ``scorers`` call a rerank endpoint or wrap LangChain's cross-encoders.
 """
 
 from __future__ import annotations
@@ -14,29 +14,32 @@ from kg_memory.runtime.effects import Ask, Model, both, call
 from kg_memory.runtime.flow import Flow, every
 
 MODEL_BATCH = 20
-"""Texts per question to a language model."""
+"""The most texts in one question to the model."""
 MAX_TEXT = 2000
-"""Characters of a text that a language model reads."""
+"""The first characters of a text that the model reads."""
 MAX_RELEVANCE = 10
 
 
 class ModelCrossEncoder:
-    """Scores with any model that answers prompts, many texts per question; the offline model counts common words."""
+    """A cross-encoder that asks a language model for scores, `MODEL_BATCH` texts per question.
+
+    The offline model scores by counting common words.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """The name of the model."""
         return self._model.name
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Score *texts* for *question*, from 0 to 1; a text that the model leaves out gets 0.
+        """Return how well each of *texts* answers *question*, from 0 to 1; a text without a score gets 0.
 
         Raises: `ModelError`, `SettingsError`.
         """
-        # Sorted, so that the former order has no influence: models favour the first items of a list.
+        # Sort texts, as models favour the first items: so their former rank has no influence.
         distinct = sorted(set(texts))
         batches = [distinct[begin : begin + MODEL_BATCH] for begin in range(0, len(distinct), MODEL_BATCH)]
         answers: list[list[float]] = yield from every(self._score_batch(question, batch) for batch in batches)

@@ -1,6 +1,6 @@
-"""Embedding models: opening them, retrying requests, and validating vectors.
+"""Embedding models: open them, retry requests and validate vectors.
 
-Any LangChain `Embeddings` will do; `make_reliable` adds retries and validation to it.
+Any LangChain `Embeddings` can be used; `make_reliable` adds retries and validation to it.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.lifecycle import PerLoop
 
 MAX_TEXT_BYTES = 8000
-"""Bytes of UTF-8; the tail of a longer text is not embedded.
+"""The first bytes (UTF-8) of a text that are embedded.
 
-Servers reject more than 8,191 tokens. A token of a byte-level vocabulary is at least one byte, while one character of
-Chinese or an emoji can be several tokens: only bytes limit them.
+Servers reject more than 8,191 tokens. A token is at least one byte, but a Chinese character or an emoji can be several
+tokens, so only a limit in bytes is safe.
 """
 SINGLE_PRECISION = 2**-24
-"""The precision of numbers in the database: a vector whose length is 1 to within this is not normalised."""
+"""The precision of numbers in the database: a vector whose length differs less from 1 is not normalised."""
 QUERY_LIMITS = {"attempts": 2, "timeouts": 1, "longest_wait": 5}
-"""The limits of retrying where somebody waits for the answer to a question, which words alone answer as well."""
+"""Stricter limits of retries for search questions: a user waits, and a search by words works without the vector."""
 QUERY_SECONDS = 15.0
-"""The longest wait for the vector of a question, unless the model's own timeout is shorter."""
+"""The longest wait for the vector of a search question, unless the model's own timeout is shorter."""
 NO_KEY = "none"
-"""Sent to a server other than OpenAI when there is no key: the client requires one."""
+"""The API key to send to a server that needs none, as the client requires one."""
 URL_FIELDS = ("openai_api_base", "azure_endpoint", "anthropic_api_url", "endpoint", "base_url", "url")
 KEY_FIELDS = ("openai_api_key", "anthropic_api_key", "google_api_key", "mistral_api_key", "groq_api_key", "api_key")
 """The attributes of LangChain's clients that hold the server's URL and the account's key."""
@@ -60,15 +60,17 @@ def open_embedding_model(
     dimensions: int | None = None,
     timeout: float = 60.0,
 ) -> ReliableEmbeddings:
-    """Open the embedding model *name* of OpenAI, or of the compatible server at *base_url*.
+    """Return the embedding model *name* of OpenAI, or of the compatible server at *base_url*.
 
-    Raises: `SettingsError` if there is neither a key nor a *base_url*.
+    *dimensions* asks the model for shorter vectors; None means its default. *timeout* is in seconds.
+
+    Raises: `SettingsError` if neither *api_key* nor *base_url* is given.
     """
     if api_key is None and base_url is None:
         raise SettingsError(
             f"no API key for the embedding model {name}: set OPENAI_API_KEY, or a base_url, or use 'offline'"
         )
-    # OpenAI's client takes half a second to import, and embedding offline does not need it.
+    # Imported here because it takes half a second, and offline embedding does not need it.
     from langchain_openai import OpenAIEmbeddings  # noqa: PLC0415
 
     model = OpenAIEmbeddings(
@@ -78,7 +80,7 @@ def open_embedding_model(
         dimensions=dimensions,
         request_timeout=timeout,
         max_retries=0,
-        # Counting tokens downloads a vocabulary, and sends token ids that other servers cannot read.
+        # The check would download a vocabulary, and send token ids, which other servers cannot read.
         check_embedding_ctx_length=False,
         openai_proxy=None,
         **http_clients(),
@@ -88,13 +90,16 @@ def open_embedding_model(
 
 @cache
 def http_clients() -> Mapping[str, Any]:
-    """Return the arguments by which OpenAI's clients follow no redirect: it would take texts to another host."""
+    """Return HTTP clients for OpenAI's client classes that do not follow redirects, which could leak texts.
+
+    The keys are the argument names ``http_client`` and ``http_async_client``.
+    """
     import httpx  # noqa: PLC0415 - slow to import
     import openai  # noqa: PLC0415 - slow to import
     from langchain_openai import ChatOpenAI  # noqa: PLC0415 - slow to import
 
     class ClientPerLoop(openai.DefaultAsyncHttpxClient):
-        """Sends from each event loop by a client of its own: the connections of a closed loop only raise errors."""
+        """An async HTTP client with one inner client per event loop, as connections of a closed loop raise errors."""
 
         def __init__(self) -> None:
             super().__init__(**options)
@@ -104,7 +109,7 @@ def http_clients() -> Mapping[str, Any]:
             return await self._clients.get().send(request, **arguments)
 
     proxy = ChatOpenAI.model_fields["openai_proxy"].get_default(call_default_factory=True)
-    # The certificates are read here, never on an event loop.
+    # Read the certificates now, as reading files would block an event loop.
     options = {"proxy": proxy, "follow_redirects": False, "verify": httpx.create_ssl_context()}
     return {"http_client": openai.DefaultHttpxClient(**options), "http_async_client": ClientPerLoop()}
 
@@ -115,9 +120,9 @@ def make_reliable(
     sleeper: Sleeper | None = None,
     limiter: RateLimiter | None = None,
 ) -> ReliableEmbeddings:
-    """Return *model* with retries, clear errors and validated vectors; unchanged if it has them already.
+    """Return *model* wrapped with retries, clear errors and validated vectors; unchanged if wrapped already.
 
-    The *limiter* is by default shared by all callers of the same model on the same server.
+    The default *limiter* is shared by all callers of the same model on the same server with the same account.
     """
     if isinstance(model, ReliableEmbeddings):
         return model
@@ -130,17 +135,17 @@ def make_reliable(
 
 
 def unwrap(model: Embeddings) -> Embeddings:
-    """Return the model that `make_reliable` wrapped."""
+    """Return the model that `make_reliable` wrapped; *model* itself if it is not wrapped."""
     return model.model if isinstance(model, ReliableEmbeddings) else model
 
 
 def vector_model_name(model: Embeddings) -> str:
-    """Return the name that distinguishes *model*'s vectors from those of other models."""
+    """Return the name of *model*, stored with the graph to notice vectors of another model."""
     return model_name_of(unwrap(model))
 
 
 def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "model_name", "model_id")) -> str:
-    """Return the first name of *model* among its *attributes*, or else the name of its class."""
+    """Return the first non-empty string among the *attributes* of *model*, else the name of its class."""
     for attribute in attributes:
         value = getattr(model, attribute, None)
         if isinstance(value, str) and value:
@@ -149,7 +154,7 @@ def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "
 
 
 def limiter_of(client: object, name: str) -> RateLimiter:
-    """Return the shared limiter of LangChain's *client* of the model *name*."""
+    """Return the rate limiter shared by all clients of model *name* with the same server and key as *client*."""
     servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
     return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
 
@@ -160,7 +165,7 @@ def keys_of(client: object) -> list[str]:
 
 
 def secrets_of(client: object) -> list[str]:
-    """Return the API keys of LangChain's *client*, and those that it sends in headers of its own."""
+    """Return the API keys of LangChain's *client*, and secrets in its default headers, to hide them in errors."""
     headers = getattr(client, "default_headers", None)
     named = headers.items() if isinstance(headers, Mapping) else ()
     sent = _texts(value for name, value in named if _KEY_HEADER.search(str(name)))
@@ -175,11 +180,12 @@ def _texts(values: Iterable[object]) -> list[str]:
 def to_unit_vectors(
     vectors: Sequence[Sequence[float]], texts: Sequence[str], dimension: int | None = None
 ) -> list[Vector]:
-    """Normalise *vectors*, one per text, all of the same *dimension*.
+    """Return *vectors*, one for each of *texts*, scaled to length 1.
 
-    Cosine similarity uses only their direction, and unit length keeps them within single precision. A zero vector has
-    no direction, and crashes a ranking in the database: a text without letters and digits gets a fixed vector instead.
-    Raises: `EmbeddingError`, which names the position of the text but never the text itself.
+    All must have the same *dimension*, by default that of the first. A zero vector crashes ranking in the database: for
+    a text without letters and digits it is replaced by a fixed vector.
+
+    Raises: `EmbeddingError` for missing or invalid vectors; the message has the index of the text, not the text.
     """
     if len(vectors) != len(texts):
         raise EmbeddingError(
@@ -218,7 +224,7 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
 
 
 class ReliableEmbeddings(Embeddings):
-    """An embedding model with retries, clear errors and validated vectors."""
+    """A LangChain embedding model (`model`) with retries, a rate limit, clear errors and validated unit vectors."""
 
     def __init__(self, model: Embeddings, retry_policy: RetryPolicy, sleeper: Sleeper, limiter: RateLimiter) -> None:
         self.model = model
@@ -241,7 +247,7 @@ class ReliableEmbeddings(Embeddings):
         return (await arun(self._embed([text], query=True), Call.arun))[0]
 
     def embed_ahead(self, texts: Sequence[str]) -> bool:
-        """Have the model begin to embed *texts*, and return whether it can."""
+        """Let the model begin to embed *texts* in the background; return False if it does not support this."""
         begin = getattr(self.model, "embed_ahead", None)
         if begin is None:
             return False
@@ -249,7 +255,12 @@ class ReliableEmbeddings(Embeddings):
         return True
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
-        """Embed *texts*; a blank text gets the vector of a full stop, as servers reject blank texts."""
+        """Return one unit vector for each of *texts*; *query* if the text is a search question, which retries less.
+
+        A blank text gets the vector of a full stop, as servers reject blank texts.
+
+        Raises: `EmbeddingUnavailable`, `EmbeddingError`, or `SettingsError` for a wrong key, name or URL.
+        """
         if not texts:
             return []
         prepared = [prepare_text(text) for text in texts]
@@ -281,6 +292,6 @@ class ReliableEmbeddings(Embeddings):
 
 
 def prepare_text(text: str) -> str:
-    """Return *text* as servers accept it: valid UTF-8, not blank, and cut to `MAX_TEXT_BYTES`."""
+    """Return *text* in a form that servers accept: valid UTF-8, at most `MAX_TEXT_BYTES` bytes, "." if blank."""
     readable = text[:MAX_TEXT_BYTES].encode("utf-8", "replace")
     return readable[:MAX_TEXT_BYTES].decode("utf-8", "ignore").strip() or "."

@@ -1,8 +1,8 @@
-"""Requests to remote models: within a rate limit, again after failures that may pass, and the error in the end.
+"""Requests to remote models: rate limits, retries after transient failures, and diagnosis of errors.
 
-There is one limiter per server, account and model in a process. The limits are those of the settings: one bucket for
-requests and one for tokens, both filled evenly. After a rejection all callers wait as long as the server asks.
-Sources: RFC 9110 10.2.3 (Retry-After), OpenAI's ``retry-after-ms``.
+A process has one rate limiter per server, account and model, with the limits of the settings for requests and tokens
+per minute. After a rejection, all callers wait as long as the server asks (``Retry-After`` of RFC 9110, or OpenAI's
+``retry-after-ms``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
 TRANSIENT_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError", "JSONDecodeError"}
 TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
-"""The attributes of LangChain's clients that hold the timeout."""
+"""The attributes of LangChain's clients that may have the timeout."""
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 FILTER_NAMES = frozenset({"ContentFilterFinishReasonError"})
 FILTER_WORDS = re.compile(
@@ -43,15 +43,15 @@ FILTER_WORDS = re.compile(
     r"|flagged|usage polic|sensitive content|prohibited",
     re.IGNORECASE,
 )
-"""Words of servers that block a request for its content, whatever code they give."""
+"""Words in the errors of servers that block a request because of its content, under various codes."""
 LOOP_CLOSED = "Event loop is closed"
 NO_THREADS = "interpreter shutdown"
-"""Part of each error that Python raises when it can start no more threads because the process is ending."""
+"""A part of all errors that Python raises for a new thread while the process is ending."""
 MAX_REASON = 300
 MINUTE = 60.0
 BYTES_PER_TOKEN = 4
 NEGLIGIBLE = 0.001
-"""A shorter wait, in seconds, is skipped."""
+"""Waits of fewer seconds are skipped."""
 _limiters: WeakValueDictionary[tuple[Any, ...], RateLimiter] = WeakValueDictionary()
 _lock = Lock()
 
@@ -60,28 +60,28 @@ _lock = Lock()
 
 
 class QueueTimeout(Exception):
-    """Too many requests to the same server are queued before this one."""
+    """Too many requests to the same model are queued before this one."""
 
     is_retryable = True
 
 
 class Bucket:
-    """A limit per minute, spread evenly: what was not used is not made up for."""
+    """A limit per minute for requests or tokens, spread evenly; unused capacity does not accumulate."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        """The seconds for one unit; 0 is no limit."""
+        """Seconds per request or token; 0 means unlimited."""
         self.free_at = -math.inf
 
     def take(self, amount: float, now: float) -> None:
-        """Count *amount*, which may be negative to correct an estimate."""
+        """Use *amount* of the limit at time *now*; a negative amount corrects an estimate that was too high."""
         self.free_at = max(self.free_at, now) + amount * self.seconds
 
 
 class RateLimiter:
-    """Limits all requests to one model of one server; threads, event loops and memories share it.
+    """The rate limiter of all requests to one model of one server; shared by threads, event loops and memories.
 
-    The lock is held for arithmetic only, never while a caller waits.
+    *clock* returns seconds. The lock is never held while a caller waits.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -92,27 +92,27 @@ class RateLimiter:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock, which a thread of the parent may hold."""
+        """Replace the lock after a fork, as a thread of the parent process may hold it."""
         self._lock = Lock()
 
     def limit(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
-        """Set limits; of several the strictest counts."""
+        """Set limits; if called several times, the strictest limits apply. None leaves a limit as it is."""
         with self._lock:
             for bucket, limit in ((self._requests, requests_per_minute), (self._tokens, tokens_per_minute)):
                 if limit is not None:
                     bucket.seconds = max(bucket.seconds, MINUTE / limit)
 
     def waits(self, tokens: float, longest: float) -> Iterator[float]:
-        """Yield the seconds to sleep, one time after the other, before a request of about so many *tokens* is sent.
+        """Yield the seconds to sleep, repeatedly, until a request of about *tokens* tokens may be sent.
 
-        Raises: `QueueTimeout` at once if its turn comes in more than *longest* seconds.
+        Raises: `QueueTimeout` at once if the request would wait more than *longest* seconds.
         """
         due = self._reserve(tokens, longest)
         while (seconds := max(due, self._resume_at) - self._clock()) > NEGLIGIBLE:
             yield seconds
 
     def _reserve(self, tokens: float, longest: float) -> float:
-        """Return when the next request may be sent, and count it."""
+        """Count a request of *tokens* tokens, and return the clock time at which it may be sent."""
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
@@ -123,23 +123,23 @@ class RateLimiter:
             return due
 
     def cool_down(self, seconds: float) -> None:
-        """Have all callers wait for *seconds*: the server rejected a request."""
+        """Let all callers wait for *seconds*, after the server has rejected a request."""
         with self._lock:
             self._resume_at = max(self._resume_at, self._clock() + seconds)
 
     def count_tokens(self, more: float) -> None:
-        """Count the tokens that an answered request took *more* than was estimated."""
+        """Correct the estimate of an answered request, which took *more* tokens (fewer if negative)."""
         with self._lock:
             self._tokens.take(more, self._clock())
 
 
 def tokens_by_bytes(text: str) -> float:
-    """Estimate the tokens of *text* by its length in bytes."""
+    """Return the estimated number of tokens in *text*, from its length in bytes."""
     return len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
 
 
 def shared_limiter(server: str, account: str | None, name: str | None) -> RateLimiter:
-    """Return the limiter of all callers of model *name* on *server* by the same *account*, while there are any."""
+    """Return the rate limiter for the model *name* on *server* with *account* (an API key); the same while in use."""
     with _lock:
         return _limiters.setdefault((server, account, name), RateLimiter())
 
@@ -149,79 +149,85 @@ def shared_limiter(server: str, account: str | None, name: str | None) -> RateLi
 
 @dataclass(frozen=True, slots=True)
 class Pause(Call):
-    """Wait before the next attempt."""
+    """An effect that waits for `seconds` before the next attempt."""
 
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sleeper:
-    """Waits between attempts; tests replace the functions."""
+    """The functions that wait between attempts, sync and async; tests replace them."""
 
     sleep: Callable[[float], None] = time.sleep
     asleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def pause(self, seconds: float) -> Pause:
-        """Return the pause of that many seconds."""
+        """Return the effect that waits for *seconds*."""
         return Pause(partial(self.sleep, seconds), partial(self.asleep, seconds), seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A diagnosed error of a request."""
+    """The diagnosis of a failed request: what kind of error, and whether a retry may help."""
 
     status: int | None
-    """The HTTP status, if the server responded."""
+    """The HTTP status; None without a response."""
     transient: bool
     """Whether the same request may succeed later."""
     retry_after: float | None
-    """Seconds for which the server asks to wait."""
+    """The seconds that the server asks to wait."""
     reason: str
     cause: Exception | None = None
-    """The error; None if it quotes a secret, which its traceback would show."""
+    """The original error; None if it contains a secret, which a traceback would show."""
     filtered: bool = False
     """Whether the server's content filter blocked the request."""
     timeout: bool = False
     rate_limited: bool = False
-    """Whether the server asks for fewer requests, so that other callers would be rejected too."""
+    """Whether the server asks for fewer requests; it would reject other callers too."""
     shutdown: bool = False
-    """Whether the process is ending: the request can succeed in the next process only."""
+    """Whether the process is ending, so that only another process can retry."""
 
     @property
     def redirected(self) -> bool:
-        """Whether the server names another address, which is not followed: what is sent is for this one."""
+        """Whether the server redirects to another address; redirects are not followed, so as not to leak texts."""
         return self.status is not None and 300 <= self.status < 400
 
     @property
     def kind(self) -> str:
-        """The status, ``timeout`` or ``connection``."""
+        """The HTTP status as text, or ``timeout`` or ``connection`` without a response."""
         return str(self.status) if self.status is not None else "timeout" if self.timeout else "connection"
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Limits of retrying; durations are in seconds, and attempts include the first."""
+    """The limits of retries. Durations are in seconds; attempts include the first.
+
+    The delay doubles from `first` with each attempt, up to `longest`; a random part of up to half is taken off.
+    """
 
     attempts: int = 5
     timeouts: int = 2
-    """Attempts where each runs into the timeout: a slow model does not get faster."""
+    """The most attempts if each ends with a timeout: a slow model does not get faster."""
     first: float = 0.5
     longest: float = 30.0
     longest_wait: float = 90.0
-    """The longest wait in all where the server asks for fewer requests: attempts are not counted then. A request is
-    given up at once if the server asks to wait for longer: that is the caller's decision."""
+    """The longest total wait if the server asks for fewer requests; attempts do not count then. A request fails at once
+    if the server asks for a longer wait, so that the caller can decide."""
     longest_queue: float = 300.0
-    """The longest wait for other requests to the same server."""
+    """The longest wait in the rate limiter's queue."""
 
     def delay(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float:
-        """Return the seconds to wait between the *failure* of *attempt* (the first is 1) and the next one."""
+        """Return the seconds to wait after the *failure* of *attempt* (the first is 1).
+
+        *draw* returns a random number from 0 to 1.
+        """
         if failure.retry_after is not None:
-            # A little longer than requested, so that callers do not all return at the same moment.
+            # Slightly longer than requested, so that callers do not all return at the same moment.
             return failure.retry_after + 0.25 * draw()
         return min(self.longest, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * draw())
 
     def allows(self, attempt: int, failure: Failure, waited: float) -> bool:
-        """Return whether to try again after *attempt*, with *waited* seconds in all until then."""
+        """Return whether to retry after the *failure* of *attempt*, with *waited* seconds of waiting in total."""
         if not failure.transient or failure.shutdown:
             return False
         if failure.rate_limited:
@@ -232,9 +238,11 @@ class RetryPolicy:
 def with_retries(
     request: Any, policy: RetryPolicy, limiter: RateLimiter, sleeper: Sleeper = Sleeper(), tokens: float = 0
 ) -> Flow[Any]:
-    """Yield *request*, of about so many *tokens*, until it succeeds or *policy* gives up, and return the response.
+    """Return the response to *request* (an effect), which is retried as *policy* allows, within the rate limit.
 
-    Raises: `QueueTimeout`, or the last error.
+    *tokens* is the estimated size of the request.
+
+    Raises: `QueueTimeout` if the queue of the *limiter* is too long, or the error of the last attempt.
     """
     attempt, waited = 1, 0.0
     while True:
@@ -247,7 +255,7 @@ def with_retries(
             delay = policy.delay(attempt, failure)
             waited += delay
             if failure.rate_limited and delay <= policy.longest_wait:
-                limiter.cool_down(delay)  # for all callers, also where this one gives up
+                limiter.cool_down(delay)  # for all callers, even if this one gives up
             if not policy.allows(attempt, failure, waited):
                 raise
         telemetry.count_retry(failure.kind, delay)
@@ -256,17 +264,17 @@ def with_retries(
 
 
 def timeout_of(client: object) -> float | None:
-    """Return the timeout of LangChain's *client* in seconds; None if it has none, or retries by itself."""
+    """Return the timeout of LangChain's *client* in seconds; None without a timeout or if the client retries itself."""
     values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
     seconds = next((value for value in values if isinstance(value, float | int)), None)
     return seconds if getattr(client, "max_retries", None) == 0 else None
 
 
 def within(seconds: float | None, call: Call) -> Call:
-    """Return *call* so that it raises `TimeoutError` without a whole answer after *seconds*.
+    """Return *call* with a limit: it raises `TimeoutError` if it has not returned after *seconds*. None is no limit.
 
-    The clients' own timeouts are those of each read: a server that sends a byte now and then would never be too late.
-    A blocking call goes on in its thread then, and nobody waits for it.
+    The timeouts of HTTP clients apply to single reads only, so a server that sends a byte now and then never times out.
+    A blocking call continues in its thread after the timeout.
     """
     if seconds is None:
         return call
@@ -312,7 +320,7 @@ async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]])
 
 
 def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
-    """Return what *error* says about a request, whichever client raised it, without secrets and the API *keys*."""
+    """Return the diagnosis of *error*, raised by any client; secrets and the API *keys* are hidden in its reason."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
@@ -333,16 +341,16 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> Failure:
 
 
 def is_shutdown(error: BaseException | None) -> bool:
-    """Tell whether *error* means that no thread can start because the process is ending."""
+    """Return whether *error* means that new threads cannot start because the process is ending."""
     return isinstance(error, RuntimeError) and NO_THREADS in str(error)
 
 
 def make_error(
     subject: str, failure: Failure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
 ) -> KGMemoryError:
-    """Return the error for a request to *subject* that failed: by the first of *remedies* whose condition is true.
+    """Return the error to raise (from `Failure.cause`) for a failed request to *subject*, such as "the model gpt-5".
 
-    It is to be raised from `Failure.cause`.
+    *remedies* are (condition, error class, advice); the first with a true condition is used.
     """
     kind, advice = next((kind, advice) for applies, kind, advice in remedies if applies)
     return kind(f"{subject} failed ({failure.reason}): {advice}")
@@ -352,7 +360,7 @@ def _is_transient(error: Exception, status: int | None) -> bool:
     if status is not None:
         no_credit = getattr(error, "code", None) == "insufficient_quota"
         return (status in TRANSIENT_STATUS or status >= 500) and status != 501 and not no_credit
-    # After `asyncio.run`, a client that the user has made keeps the connections of the closed loop: each fails once.
+    # A user's client keeps the connections of a closed event loop after `asyncio.run`: each fails once.
     is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_CLOSED
     is_retryable = getattr(error, "is_retryable", False) or _names(error) & TRANSIENT_NAMES
     return bool(is_stale or is_shutdown(error) or is_retryable)
@@ -369,7 +377,7 @@ def _names(error: Exception) -> set[str]:
 
 
 def _read_retry_after(headers: Any) -> float | None:
-    """Return the seconds that the response's *headers* ask to wait, if any."""
+    """Return the seconds to wait by the response *headers* ``retry-after-ms`` or ``retry-after``, or None."""
     get = getattr(headers, "get", lambda _: None)
     try:
         if milliseconds := get("retry-after-ms"):

@@ -1,6 +1,6 @@
-"""Ask a chat model and return the typed answer, with retries, fallbacks and repairs.
+"""Ask a chat model a question and return its typed answer, with retries, fallback formats and repairs.
 
-`prompts` renders a question, `wire` has the formats in which servers can be asked for JSON, and `parse` reads answers.
+`prompts` renders questions, `wire` has the formats for requesting JSON, and `parse` reads answers.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from kg_memory.runtime.effects import Ask, both
 from kg_memory.runtime.flow import Flow
 
 MAX_QUOTED_ANSWER = 4000
-"""Characters of an invalid answer that are shown to the model again."""
+"""The most characters of an invalid answer to show the model again for a repair."""
 MOST_EMPTY = 3
-"""Empty replies in a format after which it is not used again."""
+"""Empty replies to a format after which the format is not used again."""
 UNSUPPORTED = frozenset({400, 422, 501})
-"""The statuses of servers that do not support something in a request."""
+"""The HTTP statuses of servers that do not support a part of a request."""
 
 OPENAI = "openai"
 PROVIDERS = frozenset(
@@ -70,7 +70,7 @@ log = logging.getLogger("kg_memory.llm.chat")
 
 
 def provider_of(name: str) -> str:
-    """Return the provider of the model *name*, which may begin with it as ``init_chat_model`` has it: ``groq:...``."""
+    """Return the provider in the prefix of a model *name*: ``"groq:llama-3" -> "groq"``; else "openai"."""
     provider = name.partition(":")[0].replace("-", "_")
     return provider if provider in PROVIDERS and ":" in name else OPENAI
 
@@ -86,7 +86,7 @@ def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int 
     try:
         model: BaseChatModel = init_chat_model(name, **limits)
     except Exception as error:
-        # The providers' packages raise errors of their own kinds, which may quote the settings that they were given.
+        # Errors of the providers' packages may quote their settings, such as API keys.
         why = str(error) if isinstance(error, ImportError) else type(error).__name__
         raise SettingsError(
             f"cannot open the model {name} ({why}): install the package of {provider} and set its API key "
@@ -102,12 +102,13 @@ def open_chat_model(
     timeout: float = 60.0,
     max_tokens: int | None = None,
 ) -> BaseChatModel:
-    """Open the chat model *name* of OpenAI, or of the compatible server at *base_url*; *timeout* in seconds.
+    """Return a LangChain chat model: of OpenAI, of the compatible server at *base_url*, or of another provider.
 
-    Without a *base_url*, a name such as ``anthropic:claude-sonnet-4-5`` is of another provider, by LangChain's
-    ``init_chat_model``: its package and its own key are needed. *max_tokens* ends answers that do not end by
-    themselves; None leaves that to the server. Raises: `SettingsError` if there is neither a key nor a *base_url*, or
-    the provider's model cannot be opened.
+    Another provider is chosen by a prefix, as in ``anthropic:claude-sonnet-4-5``, if *base_url* is None; it needs its
+    LangChain package and its own API key. *timeout* is in seconds. *max_tokens* limits the length of answers, as small
+    models may never end; None leaves the limit to the server.
+
+    Raises: `SettingsError` if neither *api_key* nor *base_url* is given, or the provider's model cannot be opened.
     """
     if base_url is None and (provider := provider_of(name)) != OPENAI:
         return _open_by_provider(name, provider, timeout, max_tokens)
@@ -130,10 +131,10 @@ def open_chat_model(
 
 
 class ChatModel:
-    """Answers `Ask` effects with a LangChain chat model.
+    """Answers questions (`Ask`) with a LangChain chat model, and returns typed answers.
 
-    *repairs* is how often an invalid answer is sent back to be corrected. The *limiter* is by default shared by all
-    callers of the same model on the same server.
+    *repairs* is how often an invalid answer is sent back to the model for correction. The default *limiter* is shared
+    by all callers of the same model on the same server with the same account.
     """
 
     by_rules = False
@@ -157,20 +158,24 @@ class ChatModel:
         self._retry_policy = retry_policy or RetryPolicy()
         self._sleeper = sleeper or Sleeper()
         self._formats = formats_for(model)
-        # The server's abilities, learned once and kept while the model is open.
+        # What the server supports, learned from its first replies.
         self._format, self._takes_temperature = self._formats[0], True
         self._empty_replies: Counter[AnswerFormat] = Counter()
         self.limiter = limiter or limiter_of(model, self.name)
 
     @property
     def name(self) -> str:
-        """The model's own name, or else the name of its class."""
-        return model_name_of(self.model, ("model_name", "model", "model_id"))  # its "name" is that of a Runnable
+        """The name of the model, or the name of its class."""
+        return model_name_of(self.model, ("model_name", "model", "model_id"))  # its `name` is a Runnable's name
 
     def _answer(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the model's valid answer to *ask*; invalid items are dropped, logged and counted.
+        """Return the model's answer to *ask*, an instance of ``ask.prompt.answer``; invalid items are dropped.
 
-        Raises: `ModelUnavailable`, `ModelRefusal`, `AnswerError`, `ModelError`; `SettingsError` for a bad key or name.
+        An invalid answer is sent back to the model for repair. If it stays invalid, the valid items of the best answer
+        are returned.
+
+        Raises: `ModelUnavailable`; `ModelRefusal`; `AnswerError` if there are no valid items after all repairs;
+        `SettingsError` for a wrong key, name or URL; `ModelError` for other failures.
         """
         question = render(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
@@ -200,7 +205,7 @@ class ChatModel:
     answer, aanswer = both(_answer)
 
     def _accept(self, parsed: ParsedAnswer, ask: Ask) -> BaseModel:
-        """Return the answer, and count the items that it lacks."""
+        """Return the answer of *parsed*; log its dropped items and count them in the usage of *ask*."""
         if parsed.dropped:
             log.warning("%s: %d invalid items of the answer were dropped", ask.prompt.name, parsed.dropped)
             ask.meter(Usage(dropped=parsed.dropped))
@@ -209,9 +214,11 @@ class ChatModel:
     def _request_reply(
         self, messages: tuple[BaseMessage, ...], ask: Ask, form: AnswerFormat
     ) -> Flow[tuple[Reply, AnswerFormat]]:
-        """Send *messages* in the best format from *form* on that gets a reply; return both, and remember the format.
+        """Send *messages* in the format *form* or the next one that works; return the reply and the format used.
 
-        A format that gets empty replies is given up for good only after several of them.
+        Later questions begin with that format. A format with empty replies is given up only after `MOST_EMPTY` of them.
+
+        Raises: `ModelRefusal`, or the error of `to_error` if the request fails in all formats.
         """
         temperature = self._takes_temperature
         while True:
@@ -246,7 +253,7 @@ class ChatModel:
         return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
 
     def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
-        """Return the next format to try after *form*, or None."""
+        """Return the format to try after *form*, or None after the last one."""
         return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
 
     def _send(self, request: ChatRequest) -> Flow[Reply]:
@@ -285,13 +292,16 @@ def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
 
 
 def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return *messages* with the schema of the answer at the end of the first."""
+    """Return *messages* with the JSON schema of the answer appended to the first message."""
     first = f"{messages[0].content}\nThe JSON schema of the answer:\n{schema_text(ask.prompt.answer)}\n"
     return (HumanMessage(first), *messages[1:])
 
 
 def _repair_messages(question: str, reply: Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return the messages that ask again: for a shorter answer after a cut-off one, else for a corrected one."""
+    """Return the messages that ask again after an invalid *reply*: for a shorter answer if cut off, else a correction.
+
+    *reason* tells the model what was invalid.
+    """
     if reply.cut_off:
         note = "Your last answer grew too long and was cut off. Give only what matters most, in few words, each once."
         return (HumanMessage(f"{question}\n{note}\n"),)
@@ -313,7 +323,7 @@ def _defect(reply: Reply) -> str:
 
 
 def _is_unsupported(error: Exception, failure: Failure) -> bool:
-    """Tell whether another format may help."""
+    """Return whether the server failed because it does not support the format, so that another one may work."""
     is_unable = failure.status in UNSUPPORTED or isinstance(error, NotImplementedError)
     return is_unable and not failure.filtered and not _is_too_long(failure)
 
@@ -324,7 +334,7 @@ def _is_too_long(failure: Failure) -> bool:
 
 
 def to_error(failure: Failure, name: str) -> KGMemoryError:
-    """Return the error for a request to the model *name* that failed, with its remedy."""
+    """Return the error to raise for a failed request to the model *name*; its message says what to do."""
     status = failure.status
     remedies = (
         (failure.filtered, ModelRefusal, "leave this content out, or try another model"),

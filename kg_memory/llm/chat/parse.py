@@ -1,6 +1,6 @@
-"""Parse a model's text as a typed answer, keeping the valid items of it.
+"""Parse the text of a model as a typed answer.
 
-Every answer is an object of lists: an invalid item is dropped and counted, an invalid object is an error.
+Every answer is an object of lists: invalid items are dropped and counted, an invalid object is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
 _MAX_CANDIDATES = 50
 _MAX_REASONS = 5
 _MAX_LOST = 300
-"""Characters of an invalid item that are reported."""
+"""The most characters to report of an invalid item."""
 _TELLING = ("sentence", "fact", "name", "quote", "text", "summary")
 _LONGEST_REFUSAL = 1000
 _REFUSAL = re.compile(
@@ -30,25 +30,25 @@ _REFUSAL = re.compile(
     r"|não posso|desculpe)\b|извините|не могу|抱歉|对不起|無法|无法|不能|申し訳|できません|죄송|수 없습니다",
     re.IGNORECASE,
 )
-"""Words in which models decline, in the languages that they mostly answer in."""
+"""Words with which models refuse, in the most common languages."""
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """A valid answer, and how many items were dropped from it."""
+    """A valid answer, and the number of invalid items dropped from it."""
 
     answer: BaseModel
     dropped: int = 0
 
     @property
     def size(self) -> int:
-        """The number of its items."""
+        """The number of items in all lists of the answer."""
         return sum(len(getattr(self.answer, name)) for name in lists_of(type(self.answer)))
 
 
 class InvalidAnswer(ValueError):
-    """The text contains no valid answer; the message tells the model why. `rest` is the part that is valid."""
+    """A text contains no valid answer. The message is sent to the model; `rest` is the valid part, if any."""
 
     def __init__(self, reason: str, rest: ParsedAnswer | None = None) -> None:
         super().__init__(reason)
@@ -56,22 +56,27 @@ class InvalidAnswer(ValueError):
 
 
 def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the answer of *kind* in *text*, which may have thoughts, fences, drafts and words around it.
+    """Return the answer of type *kind* in the *text* of a model.
 
-    Of several the one with the most valid items is returned; of equal ones the last. Thoughts are read only if nothing
-    else is an answer. Raises: `InvalidAnswer`.
+    The text may contain several JSON values, thoughts (``<think>``), code fences and prose. The answer with the most
+    valid items counts, the last among equals. Thoughts are read only if there is no answer outside of them.
+
+    Raises: `InvalidAnswer`.
     """
-    # Within one object, a thought's tags are part of a quoted message.
+    # In a text that is one JSON object, thought tags are part of a quoted message.
     spoken = text if _is_object(text) else _without_thoughts(text)
     return first_answer([_candidates(spoken), _candidates(text) if spoken != text else []], kind)
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the best answer among the JSON values of the first group that has one. Raises: `InvalidAnswer`."""
+    """Return the best answer of type *kind* among the JSON values of the first group that contains one.
+
+    Raises: `InvalidAnswer` if no group contains an answer.
+    """
     error = InvalidAnswer("there is no JSON object in the answer")
     for values in groups:
         objects = [value for value in values if isinstance(value, dict)]
-        # Lists come second: the words around an answer may contain brackets.
+        # Lists come second: the prose around an answer may contain brackets.
         for candidates in (objects, [value for value in values if isinstance(value, list)]):
             try:
                 return _best_answer(candidates, kind)
@@ -89,7 +94,7 @@ def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
         except InvalidAnswer as invalid:
             outcome = invalid
         parsed = outcome.rest if isinstance(outcome, InvalidAnswer) else outcome
-        # An answer that has lost all of its items is a better one than an empty one: it is asked for again.
+        # Prefer an answer whose items are all invalid to an empty one, so that it is repaired.
         rank = (parsed.size, parsed.dropped) if parsed else (-1, -1)
         if rank >= best:
             best, found = rank, outcome
@@ -99,9 +104,9 @@ def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the JSON-plain *value* as an answer of *kind*, without its invalid items.
+    """Return the JSON *value* as an answer of type *kind*, without its invalid items.
 
-    Raises: `InvalidAnswer` if *value* is another kind of object, or a list that is not empty has no valid items.
+    Raises: `InvalidAnswer` if *value* is another kind of object, or a non-empty list has no valid items.
     """
     lists = _read_lists(replace_all_controls(value), kind)
     dropped = 0
@@ -127,7 +132,7 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def _validate(kind: type[BaseModel], lists: Mapping[str, Any]) -> tuple[BaseModel | None, list[Any]]:
-    """Return *lists* as an answer of *kind*, or None and what is wrong with them."""
+    """Return *lists* as an answer of type *kind* and no errors, or None and pydantic's error details."""
     try:
         return kind.model_validate(lists), []
     except ValidationError as error:
@@ -139,14 +144,14 @@ def _of_list(errors: Sequence[Any], name: str) -> list[Any]:
 
 
 def _text_of(item: Any) -> str:
-    """Return the words of an invalid *item* that tell people most."""
+    """Return the text of an invalid *item* to report to people: its sentence or name, else its JSON."""
     words = (item.get(key) for key in _TELLING) if isinstance(item, dict) else (item,)
     text = next((word for word in words if isinstance(word, str) and word.strip()), None)
     return (text or json.dumps(item, ensure_ascii=False, default=str))[:_MAX_LOST]
 
 
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
-    """Return the complete and valid items of an answer that is broken or cut off; None if there are none."""
+    """Return an answer with the complete and valid items of a broken or cut-off *text*; None without such items."""
     text = _without_thoughts(text)
     lists = {name: list(_items(text, name)) for name in lists_of(kind)}
     if not any(lists.values()):
@@ -159,13 +164,13 @@ def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether *text* declines in words: it is short, without JSON, and apologises or says that it cannot."""
+    """Return whether *text* is a refusal: short, without JSON, and with words such as "sorry" or "cannot"."""
     text = _without_thoughts(text).strip().replace("’", "'")
     return len(text) <= _LONGEST_REFUSAL and not {"{", "["} & set(text) and _REFUSAL.search(text) is not None
 
 
 def _is_object(text: str) -> bool:
-    """Tell whether *text* is one JSON object and nothing else."""
+    """Return whether *text* is one JSON object and nothing else."""
     try:
         return text.lstrip().startswith("{") and _decode(text.strip(), 0)[1] == len(text.strip())
     except ValueError:
@@ -173,7 +178,7 @@ def _is_object(text: str) -> bool:
 
 
 def _without_thoughts(text: str) -> str:
-    """Return *text* without a reasoning model's thoughts, whose opening tag may be missing."""
+    """Return *text* without thoughts (``<think>...</think>``); the opening tag may be missing."""
     parts: list[str] = []
     start, opening = 0, -1
     for tag in _THOUGHT_TAG.finditer(text):  # one pass: a pattern from tag to tag is quadratic if none closes
@@ -189,7 +194,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _candidates(text: str) -> list[Any]:
-    """Return the outermost JSON objects and lists in *text*; of what follows a broken object only objects."""
+    """Return the outermost JSON objects and lists in *text*; after a broken object, only objects."""
     values: list[Any] = []
     at, broken = 0, False
     for _ in range(_MAX_CANDIDATES):
@@ -203,12 +208,12 @@ def _candidates(text: str) -> list[Any]:
         else:
             values += [value] if isinstance(value, dict) or not broken else []
     if not broken and len(values) > 1 and all(isinstance(value, dict) for value in values):
-        values.append(values[:])  # some models write one object an item
+        values.append(values[:])  # some models write one object per item, without a list
     return values
 
 
 def _items(text: str, name: str) -> Iterator[Any]:
-    """Yield the complete items of the list *name* in *text*, up to where it breaks."""
+    """Yield the complete items of the JSON list called *name* in *text*, up to the place where the JSON breaks."""
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)
     while at < len(text):
@@ -222,9 +227,9 @@ def _items(text: str, name: str) -> Iterator[Any]:
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value at *start* and where it ends; NaN and Infinity become null.
+    """Return the JSON value in *text* at offset *start*, and the offset of its end; NaN and Infinity become None.
 
-    Raises: `ValueError`, also for a value that is nested too deep.
+    Raises: `ValueError` for invalid or too deeply nested JSON.
     """
     try:
         return _DECODER.raw_decode(text, start)
@@ -233,10 +238,12 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
 
 
 def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
-    """Return the lists of *kind* in *value*, allowing for the shapes that weaker models give them.
+    """Return the lists of the answer type *kind* in *value*, by name.
 
-    Those are: a bare list, an object or a list around the object, one list under another name or left out, one item or
-    null in place of a list, and an object as a text. Raises: `InvalidAnswer` if *value* has none of the lists.
+    Shapes of weaker models are accepted: a bare list, an object or list around the object, a list under another name
+    or left out, an item or null instead of a list, and the object as a string.
+
+    Raises: `InvalidAnswer` if *value* has none of the lists.
     """
     names = lists_of(kind)
     found = _find_object(value, names)
@@ -257,7 +264,10 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
 
 
 def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, Any] | None:
-    """Return the object in *value* that has some of the keys *names*; those of a list are joined."""
+    """Return the object in *value*, at most *depth* levels deep, that has some of the keys *names*, or None.
+
+    Objects in a list are merged into one.
+    """
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
             value = _decode(value.strip(), 0)[0]
@@ -276,7 +286,10 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Give each of *lists* that is empty the one of *others* with the most items that are valid in it."""
+    """Fill each empty list in *lists* with the list in *others* that has the most valid items for it.
+
+    *others* are the values under unknown keys.
+    """
     groups = [items for items in others.values() if isinstance(items, list) and all(map(_is_item, items))]
     for name in [name for name, items in lists.items() if not items]:
         counts = [_count_valid(kind, name, items) for items in groups]
@@ -285,7 +298,7 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
 
 
 def _count_valid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> int:
-    """Return how many of *items* are valid in the list *name*."""
+    """Return how many of *items* are valid items of the list *name* of the answer type *kind*."""
     _, errors = _validate(kind, {**dict.fromkeys(lists_of(kind), ()), name: items})
     return len(items) - len({detail["loc"][1] for detail in errors if len(detail["loc"]) > 1})
 
@@ -295,7 +308,7 @@ def _join_items(parts: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
 
 
 def _to_items(value: Any) -> list[Any]:
-    """Return *value* as a list: one object is a list of one."""
+    """Return *value* as a list: an object becomes a list of one item, other values an empty list."""
     if isinstance(value, list):
         return value
     return [value] if isinstance(value, dict) and value else []

@@ -1,6 +1,6 @@
-"""The formats in which a chat model can be asked for JSON, from strict to plain, and the replies to each.
+"""The formats of requesting JSON from a chat model, from strict to plain, and the reading of replies.
 
-A server that rejects one format is asked in the next, and in that one from then on.
+If a server rejects a format, the next one is tried, and used from then on.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ REFUSAL_REASONS = frozenset({"content_filter", "refusal", "safety"})
 ONE_CALL = Usage(calls=1)
 BAD_GATEWAY = 502
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""The fields of messages in which servers put the thoughts of a model, and sometimes its answer."""
+"""The message fields in which servers put a model's thoughts, and sometimes its answer."""
 
 
 class AnswerFormat(Enum):
-    """A format of asking for JSON."""
+    """A format of requesting JSON from a chat model, described by its value."""
 
     SCHEMA = "response_format json_schema, strict, with limits of length, without which small models may never end"
     BARE_SCHEMA = "the same without the limits, which some servers reject"
@@ -43,24 +43,27 @@ class AnswerFormat(Enum):
 
     @property
     def needs_schema_text(self) -> bool:
-        """Whether the prompt itself must contain the schema."""
+        """Whether the prompt text must contain the JSON schema of the answer."""
         return self in (AnswerFormat.OBJECT, AnswerFormat.TEXT)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A request to a chat model, answered by a `Reply`."""
+    """A request to a chat model: the messages, the prompt they are from, and the format of the answer."""
 
     messages: tuple[BaseMessage, ...]
     prompt: Prompt[Any]
     form: AnswerFormat
     temperature: bool = True
-    """False leaves the temperature to the server: some models accept only their own."""
+    """Whether to send a temperature; some models accept only their default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply: its text, and the values that the provider has parsed, as arguments of tools are."""
+    """The reply of a chat model: its text, and values that the provider has parsed already, such as tool arguments.
+
+    `refusal` is the reason or text of a refusal.
+    """
 
     text: str
     values: tuple[Any, ...] = ()
@@ -70,12 +73,12 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the model gave nothing at all, and no reason."""
+        """Whether the reply has neither text nor values nor a reason (refusal, cut off) for lacking them."""
         return not (self.text.strip() or self.values or self.refusal or self.cut_off)
 
 
 class ResponseError(Exception):
-    """A response with status 200 that is an error, or none at all; the *status* is what the server meant."""
+    """A response with HTTP status 200 that contains an error or no answer; *status* is the status that fits it."""
 
     def __init__(self, message: str, status: int, code: object = None) -> None:
         super().__init__(message)
@@ -83,9 +86,9 @@ class ResponseError(Exception):
 
 
 def read_all(model: BaseChatModel) -> BaseChatModel:
-    """Return *model* so that its answers have the thoughts that the server sends, and errors of status 200 are raised.
+    """Return a copy of *model* whose messages keep the server's thoughts, and that raises errors sent with status 200.
 
-    LangChain's client of OpenAI's protocol leaves fields such as ``reasoning_content`` out.
+    LangChain's OpenAI client drops fields such as ``reasoning_content``. Other models are returned unchanged.
     """
     if not isinstance(model, BaseChatOpenAI):
         return model
@@ -106,7 +109,10 @@ def read_all(model: BaseChatModel) -> BaseChatModel:
 
 
 def _read_choices(response: Any) -> list[Any]:
-    """Return the choices of a *response*. Raises: `ResponseError` for an error, and where there are none."""
+    """Return the choices of a *response*.
+
+    Raises: `ResponseError` if it contains an error or has no choices.
+    """
     if not isinstance(response, dict | OpenAIModel):
         raise ResponseError("the response is not JSON", BAD_GATEWAY)
     if error := _field(response, "error"):
@@ -123,12 +129,12 @@ def _read_choices(response: Any) -> list[Any]:
 
 
 def _field(value: Any, name: str) -> Any:
-    """Return a field of a part of a response, which is a dict or one of the client's models; None if it has none."""
+    """Return the field *name* of *value*, a dict or client model of a response; None if it is missing."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
-    """Return the formats that *model* may support, the best first."""
+    """Return the formats that *model* may support, best first."""
     if isinstance(model, BaseChatOpenAI):
         return (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA, AnswerFormat.OBJECT, AnswerFormat.TEXT)
     kind = type(model)
@@ -141,8 +147,8 @@ def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
 
 
 def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
-    """Return the call of *model* that *request* describes."""
-    # The run's name in traces; the tag keeps the answer out of the token stream of the agent that calls.
+    """Return the call, not yet made, that sends *request* to *model*; it returns a `Reply`."""
+    # `run_name` is shown in traces; the tag keeps the answer out of the token stream of a calling agent.
     config = RunnableConfig(run_name=f"kg_memory.{request.prompt.name}", tags=["nostream"])
     messages = list(request.messages)
     return Call(
@@ -153,7 +159,7 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
 
 
 def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
-    """Return *model* with the options of *request*."""
+    """Return *model* with the request options for the format and temperature of *request*."""
     if request.form is AnswerFormat.NATIVE:
         return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
@@ -172,11 +178,10 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 
 
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the option that sets *response_format*.
+    """Return the model option that sets *response_format*.
 
-    `ChatOpenAI` itself gets it as part of the body: for an option of its own, the client walks through the whole schema
-    at each request, and through the answer once more. The Responses API has another place for it, and subclasses may
-    treat bodies and unchecked answers differently.
+    For `ChatOpenAI` it is put into `extra_body`, which is faster: for a `response_format` option the client walks
+    through the schema and the answer at each request. The Responses API and subclasses get the normal option.
     """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": response_format}
@@ -184,7 +189,7 @@ def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object])
 
 
 def _to_reply(result: Any) -> Reply:
-    """Return the result of a bound model as a reply."""
+    """Return *result*, the output of a model from `_bind`, as a reply."""
     if isinstance(result, dict) and "raw" in result:
         parsed = result.get("parsed")
         return _read_message(result["raw"], parsed.model_dump() if isinstance(parsed, BaseModel) else parsed)
@@ -192,7 +197,7 @@ def _to_reply(result: Any) -> Reply:
 
 
 def reply_from_error(error: Exception) -> Reply | None:
-    """Return the reply that *error* contains: the client raises for answers that are cut off or filtered."""
+    """Return the reply in *error*, or None; OpenAI's client raises errors for answers cut off or filtered."""
     completion = getattr(error, "completion", None)
     if completion is None:
         return None
@@ -231,7 +236,7 @@ def _read_message(message: AIMessage, parsed: Any) -> Reply:
 
 
 def _other_texts(message: AIMessage) -> Iterator[str]:
-    """Yield the texts of a message without content, where some servers put the whole answer."""
+    """Yield the texts in other fields of a *message* without content, where some servers put the whole answer."""
     more = message.additional_kwargs
     calls = [more.get("function_call") or {}, *(getattr(message, "invalid_tool_calls", None) or ())]
     blocks = message.content if isinstance(message.content, list) else []
@@ -242,7 +247,7 @@ def _other_texts(message: AIMessage) -> Iterator[str]:
 
 
 def _read_refusal(message: AIMessage) -> str | None:
-    """Return the model's words where it declined: the two APIs of OpenAI put them in different places."""
+    """Return the text of a refusal in *message*, or None; OpenAI's two APIs put it in different places."""
     blocks = message.content if isinstance(message.content, list) else []
     refusals = [block.get("refusal") for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"]
     refusal: str | None = message.additional_kwargs.get("refusal") or next(iter(refusals), None)

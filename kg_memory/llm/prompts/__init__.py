@@ -1,7 +1,7 @@
-"""The prompts: prose in ``.md`` files with ``$names``, each with the typed answer that it must get.
+"""The prompts: text in ``.md`` files with ``$name`` placeholders, each with the type of its answer.
 
-A file whose names differ from the declared fields fails the import. `render` fills a prompt with its data, in fences
-that no data can close, and `strict_schema` is the JSON schema of an answer.
+The import fails if a file's placeholders differ from the declared fields. `render` fills in the data, fenced so that
+data cannot pass for instructions; `strict_schema` returns the JSON schema of an answer.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from kg_memory.runtime.effects import Ask, Prompt
 Answer = TypeVar("Answer", bound=BaseModel)
 
 OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
-"""The fields that may be empty: a paragraph about empty fields only is left out."""
+"""The fields that may be empty; paragraphs that contain only empty fields are left out of the prompt."""
 SIZE_LIMITS = ("maxLength", "maxItems")
 _FENCE_DIGITS = 15
-"""Length of a fence's code: too long to guess, in half as many tokens as 16 hexadecimal digits."""
-# Controls other than tab and line ends, and halves of surrogate pairs, which are not valid UTF-8.
+"""The digits of a fence's random code: too long to guess, with half the tokens of 16 hexadecimal digits."""
+# Control characters except tab and line ends, and lone surrogates, which are not valid UTF-8.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-# Spaces between the parts of a record would be a sixth of a prompt's tokens.
+# Without spaces after "," and ":", which would be a sixth of a prompt's tokens.
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
-    """Return the prompt in the file NAME.md of *package*, with the typed *answer* that it must get.
+    """Return the prompt in the file NAME.md of *package*, with the type of its *answer*.
 
-    Raises: `ValueError` if the text has other names than *fields*.
+    Raises: `ValueError` if the placeholders in the text are not exactly *fields*.
     """
     text = files(package).joinpath(f"{name}.md").read_text(encoding="utf-8")
     used = set(Template(text).get_identifiers())
@@ -60,7 +60,7 @@ def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> 
 
 _load = partial(load_prompt, __package__)
 PREAMBLE = files(__package__).joinpath("preamble.md").read_text(encoding="utf-8")
-"""The text before every prompt: the data is fenced, and is not to be obeyed."""
+"""The text before every prompt: it tells the model not to follow instructions in the fenced data."""
 
 EXTRACT_MESSAGE = _load("extract_message", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
 EXTRACT_TEXT = _load("extract_text", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
@@ -78,9 +78,11 @@ COMMUNITY = _load("community", Descriptions, "communities")
 
 
 def render(ask: Ask, code: str | None = None) -> str:
-    """Return the text of *ask*; *code* closes its fences, and is random by default.
+    """Return the full prompt text of *ask*: the preamble and the prompt with its fields in fences.
 
-    Raises: `ValueError` if the fields are not those that the prompt declares.
+    *code* marks the fences, by default random digits, so that data cannot close a fence.
+
+    Raises: `ValueError` if the fields of *ask* are not those of the prompt.
     """
     if set(ask.fields) != ask.prompt.fields:
         raise ValueError(
@@ -95,7 +97,7 @@ def render(ask: Ask, code: str | None = None) -> str:
 
 @lru_cache(maxsize=256)
 def _without(text: str, empty: frozenset[str]) -> Template:
-    """Return the prose of a prompt without the paragraphs that are about *empty* fields only."""
+    """Return the prompt *text* as a template, without the paragraphs whose fields are all in *empty*."""
 
     def applies(paragraph: str) -> bool:
         names = set(Template(paragraph).get_identifiers())
@@ -105,12 +107,12 @@ def _without(text: str, empty: frozenset[str]) -> Template:
 
 
 def replace_controls(text: str) -> str:
-    """Replace each control character and lone surrogate of *text* by U+FFFD, one for one."""
+    """Return *text* with each control character and lone surrogate replaced by U+FFFD; the length stays the same."""
     return _CONTROLS.sub("�", text)
 
 
 def replace_all_controls(value: Any) -> Any:
-    """Replace the control characters in all texts of the JSON-plain *value*."""
+    """Return the JSON *value* with control characters replaced by U+FFFD in all strings and keys."""
     match value:
         case str():
             return replace_controls(value)
@@ -122,7 +124,7 @@ def replace_all_controls(value: Any) -> Any:
 
 
 def _to_text(value: Any) -> str:
-    """Return a text unchanged and anything else as JSON, a list with one item a line."""
+    """Return *value* as text for a prompt: a string as it is, a list as JSON with one item per line, others as JSON."""
     value = replace_all_controls(value)
     if isinstance(value, str):
         return value
@@ -132,15 +134,16 @@ def _to_text(value: Any) -> str:
 
 
 def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, object]:
-    """Return the JSON schema of *kind* for strict servers: closed objects, all fields required. Do not modify it.
+    """Return the JSON schema of *kind* for strict servers: closed objects, all fields required.
 
-    Titles and descriptions are left out: prompts describe the fields, and servers count the schema among the tokens.
+    *limits* includes maximum lengths. Titles and descriptions are left out to save tokens, as prompts describe the
+    fields. The schema is cached: do not modify it.
     """
     return _schema(kind, limits)[0]
 
 
 def schema_text(kind: type[BaseModel]) -> str:
-    """Return the schema of *kind* as text for a prompt."""
+    """Return the strict JSON schema of *kind* as text for a prompt."""
     return _schema(kind, True)[1]
 
 
@@ -156,7 +159,7 @@ def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, 
         return [_to_strict(item, unsupported, definitions) for item in node]
     if not isinstance(node, dict):
         return node
-    if "$ref" in node:  # each is used once, and none is recursive
+    if "$ref" in node:  # inline the definitions, none of which is recursive
         return _to_strict(definitions[node["$ref"].removeprefix("#/$defs/")], unsupported, definitions)
     strict = {
         key: _to_strict(item, unsupported, definitions)
@@ -170,5 +173,5 @@ def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, 
 
 
 def _is_optional(key: str, item: Any) -> bool:
-    # A text or a list is pydantic's; a schema is a field of ours with that name.
+    # A string or list is pydantic's keyword; a dict is the schema of a field called "title" and so on.
     return key in ("title", "description", "default") and not isinstance(item, dict)

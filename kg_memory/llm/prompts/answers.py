@@ -1,8 +1,8 @@
-"""The typed answers of the prompts: objects of lists.
+"""The typed answers to the prompts: pydantic models that are objects of lists.
 
-A strict JSON schema requires every field, also one with a default. Weaker models leave fields out, rename them or give
-them other types: that is corrected before validation, so that a good fact is not lost over a bad label. The docstrings
-and descriptions of the answers are part of the prompts: some providers pass them to the model.
+A strict JSON schema requires every field, even with a default. Weaker models leave fields out, rename them or use other
+types; this is corrected before validation, so that a good fact is not lost because of a bad label. The docstrings and
+descriptions of the answers are part of the prompts, as some providers pass them to the model.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 MOST = 100
-"""The most items of an answer: small models may not stop by themselves."""
+"""The most items in a list of an answer, as small models may never stop."""
 
 VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
 StatedKind = Literal["state", "former", "event", "plan"]
-"""What is so now, what was so and is over, what happened at a time, and what is meant to happen or to begin."""
+"""A fact that holds now, that held and has ended, that happened at a time, or that is meant to happen or begin."""
 EdgeType = Literal["semantic", "causal", "temporal", "hierarchical", "co_occurrence"]
 Side = Literal["new", "known"]
 
 
-# Corrections of the answers that weaker models give: fields left out, under other names, or of other types
+# Corrections of weaker models' answers: missing or renamed fields, and other types
 
 
 def clamp_to_one(value: Any) -> Any:
-    """Return the number *value* clamped to 0..1; 0.5 if it is not a number."""
+    """Return *value* as a number clamped to 0..1; 0.5 if it is not a number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -37,9 +37,9 @@ def clamp_to_one(value: Any) -> Any:
 
 
 def clamp_to_ten(value: Any) -> Any:
-    """Return the number *value* clamped to 0..10.
+    """Return *value* as a number clamped to 0..10.
 
-    Raises: `ValueError` if it is not a number: a wrong score would be worse than none.
+    Raises: `ValueError` if it is not a number, as a wrong score would be worse than none.
     """
     number = float(value)
     if math.isnan(number):
@@ -48,40 +48,40 @@ def clamp_to_ten(value: Any) -> Any:
 
 
 NULLS = ("", "null", "none", "n/a", "unknown")
-"""The words that mean null."""
+"""Strings of models that mean null."""
 
 
 def to_null(value: Any) -> Any:
-    """Return None for the words that mean it."""
+    """Return None for strings that mean null, such as "unknown"; other values unchanged."""
     return None if isinstance(value, str) and value.strip().lower() in NULLS else value
 
 
 def to_list(value: Any) -> Any:
-    """Return a single item as a list, and null as an empty one; nulls in a list are left out."""
+    """Return *value* as a list without nulls: ``"Ann" -> ["Ann"]``, ``None -> []``."""
     items = value if isinstance(value, list | tuple) else [value]
     return [item for item in items if to_null(item) is not None]
 
 
 def to_end(value: Any) -> Any:
-    """Return the name or id of an entity that is given as an object: ``{"name": "Ann"}``."""
+    """Return the name or id of an entity given as an object: ``{"name": "Ann"} -> "Ann"``; other values unchanged."""
     if isinstance(value, dict):
         return next((value[key] for key in ("name", "id", "entity", "text", "value") if key in value), value)
     return value
 
 
 def to_text(value: Any) -> Any:
-    """Return a number as text, as for an entity called 1984 or a year."""
+    """Return a number as a string, for entities called 1984 and for years; other values unchanged."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def to_time(value: Any) -> Any:
-    """Return a year as text, and None for values that are no time."""
+    """Return a date as a string: ``2024 -> "2024"``; None for null and for values that are not strings or numbers."""
     text = to_text(to_null(to_end(value)))
     return text if isinstance(text, str) else None
 
 
 def to_quote(value: Any) -> Any:
-    """Return the first of several quotes, and null as none."""
+    """Return *value* as one quote: the first of a list, "" for null."""
     value = value[0] if isinstance(value, list) and value else value
     return value if isinstance(value, str) else ""
 
@@ -107,28 +107,28 @@ _OTHER_NAMES = {
     "same_as": "candidate match existing",
 }
 OTHER_NAMES = {field: tuple(names.split()) for field, names in _OTHER_NAMES.items()}
-"""Other names that models give to a field, the likeliest first."""
+"""Other names that models give to a field, most likely first."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def field_name(key: str) -> str:
-    """Return *key* in snake_case: ``validAt`` and ``valid-at`` are ``valid_at``."""
+    """Return *key* in snake_case: ``"validAt" -> "valid_at"``, ``"valid-at" -> "valid_at"``."""
     return _HUMP.sub("_", key.strip()).lower().replace("-", "_").replace(" ", "_")
 
 
 class Reading(BaseModel):
-    """An object of lists that are read from text; `lost` are its invalid items: the name of the list, and the words."""
+    """An answer read from an episode; `lost` are its invalid items: the name of the list, and the text of the item."""
 
     lost: SkipJsonSchema[list[tuple[str, str]]] = []
 
 
 def lists_of(kind: type[BaseModel]) -> list[str]:
-    """Return the names of the lists of an answer of *kind*."""
+    """Return the names of the list fields of the answer type *kind*."""
     return [name for name in kind.model_fields if name != "lost"]
 
 
 class AnswerItem(BaseModel):
-    """An item of an answer, whose fields may go by other names."""
+    """An item in a list of an answer; other names of its fields are accepted, see `OTHER_NAMES`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -137,7 +137,7 @@ class AnswerItem(BaseModel):
 
     @classmethod
     def from_other(cls, value: Any) -> Any:
-        """Return *value*, which a model gave, with the names of our fields; a text alone is a name."""
+        """Return a model's *value* with its keys renamed to our fields; a string alone becomes ``{"name": string}``."""
         fields = cls.model_fields
         if isinstance(value, str) and "name" in fields:
             return {"name": value}
@@ -154,7 +154,7 @@ class AnswerItem(BaseModel):
 
 
 def _one_of(kinds: Any, default: str) -> BeforeValidator:
-    """Return the validator that replaces what is none of *kinds*, a literal type, by *default*."""
+    """Return the validator that replaces values outside *kinds*, a `Literal` type, by *default*."""
 
     def read(value: Any) -> Any:
         name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
@@ -164,7 +164,7 @@ def _one_of(kinds: Any, default: str) -> BeforeValidator:
 
 
 def _to_places(value: Any) -> Any:
-    """Return *value* as places in a list; none where it is something else."""
+    """Return *value* as a list of indexes, without anything that is not an integer."""
     items = value if isinstance(value, list | tuple) else [value]
     return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
 
@@ -231,7 +231,11 @@ class _Fact(AnswerItem, Generic[End]):
 
     @classmethod
     def from_other(cls, value: Any) -> Any:
-        """Return a triple as a fact, and a fact without a sentence with its quote, or its triple in words."""
+        """Return a model's *value* as the fields of a fact.
+
+        A list of three becomes subject, predicate and objects. A missing sentence is made from the triple, else from
+        the quote.
+        """
         if isinstance(value, list) and len(value) == 3:
             value = dict(zip(("subject", "predicate", "objects"), value, strict=True))
         value = super().from_other(value)
