@@ -68,7 +68,7 @@ def open_embedding_model(
     """
     if api_key is None and base_url is None:
         raise SettingsError(
-            f"no API key for the embedding model {name}: set OPENAI_API_KEY, or a base_url, or use 'offline'"
+            f"no API key for the embedding model {name}: set OPENAI_API_KEY or a base_url, or use the model 'offline'"
         )
     # Imported here because it takes half a second, and offline embedding does not need it.
     from langchain_openai import OpenAIEmbeddings  # noqa: PLC0415
@@ -189,7 +189,7 @@ def to_unit_vectors(
     """
     if len(vectors) != len(texts):
         raise EmbeddingError(
-            f"the embedding model returned {len(vectors)} vectors for {len(texts)} texts: check that it embeds lists"
+            f"the embedding model returned {len(vectors)} vectors for {len(texts)} texts: it must return one for each"
         )
     units = [_to_unit(vector, text, index) for index, (vector, text) in enumerate(zip(vectors, texts, strict=True))]
     expected = dimension or (len(units[0]) if units else 0)

@@ -117,7 +117,7 @@ class RateLimiter:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
             if due - now > longest:
-                raise QueueTimeout(f"its rate limit leaves no room for this request within {longest:.0f} seconds")
+                raise QueueTimeout(f"its rate limit leaves no room for this request within {longest:.0f} s; raise it")
             self._requests.take(1, now)
             self._tokens.take(tokens, now)
             return due

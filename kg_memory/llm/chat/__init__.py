@@ -80,7 +80,7 @@ def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int 
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - optional, and slow to import
     except ImportError:
         hint = "install langchain (pip install 'temporal-kg-memory[agents]')"
-        raise SettingsError(f"the model {name} is opened by langchain, which is not installed: {hint}") from None
+        raise SettingsError(f"the model {name} needs langchain, which is not installed: {hint}") from None
     limits: dict[str, Any] = {"temperature": 0, "timeout": timeout, "max_retries": 0}
     limits |= {} if max_tokens is None else {"max_tokens": max_tokens}
     try:
@@ -115,7 +115,7 @@ def open_chat_model(
     if base_url is None:
         name = name.removeprefix("openai:")
     if api_key is None and base_url is None:
-        raise SettingsError(f"no API key for the model {name}: set OPENAI_API_KEY, or a base_url, or use 'offline'")
+        raise SettingsError(f"no API key for the model {name}: set OPENAI_API_KEY or a base_url, or use 'offline'")
     return ChatOpenAI(
         model=name,
         base_url=base_url,
@@ -239,7 +239,7 @@ class ChatModel:
             self._takes_temperature = temperature
             following = self._format_after(form)
             if reply.is_empty and following is not None:
-                log.warning("%s: empty reply from %s, asked in another format", ask.prompt.name, self.name)
+                log.warning("%s: empty reply from %s; trying another response format", ask.prompt.name, self.name)
                 self._empty_replies[form] += 1
                 form = following
                 continue

@@ -87,7 +87,7 @@ def render(ask: Ask, code: str | None = None) -> str:
     if set(ask.fields) != ask.prompt.fields:
         raise ValueError(
             f"the prompt {ask.prompt.name} must get the fields {sorted(ask.prompt.fields)}, got {sorted(ask.fields)};"
-            " pass just those"
+            " pass exactly these fields"
         )
     code = code or f"{secrets.randbelow(10**_FENCE_DIGITS):0{_FENCE_DIGITS}}"
     fenced = {name: f"<<<{name} {code}\n{_to_text(value)}\n{code}>>>" for name, value in ask.fields.items()}
