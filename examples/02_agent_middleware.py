@@ -1,7 +1,7 @@
-"""An agent with memory, by middleware: it knows on Tuesday what the user said on Monday.
+"""Add memory to an agent with middleware: on Tuesday it knows what the user said on Monday.
 
-Set OPENAI_API_KEY for a chat model (OPENAI_BASE_URL for another server than OpenAI's); without it the agent repeats
-what the memory told it. ``pip install "langchain>=1.2.18"``, then: ``python examples/02_agent_middleware.py``
+Set OPENAI_API_KEY to use a chat model (and OPENAI_BASE_URL for a server other than OpenAI's); without it, a stand-in
+repeats what the memory returns. ``pip install "langchain>=1.2.18"``, then: ``python examples/02_agent_middleware.py``
 """
 
 import os
@@ -16,7 +16,7 @@ from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware
 
 
 class Repeats(SimpleChatModel):
-    """Stands in for a chat model: it repeats the first line that the memory added to its system message."""
+    """A stand-in for a chat model that repeats the first line that the memory added to the system message."""
 
     @property
     def _llm_type(self) -> str:
@@ -29,7 +29,7 @@ class Repeats(SimpleChatModel):
 
 model = init_chat_model("openai:gpt-4.1-mini") if os.environ.get("OPENAI_API_KEY") else Repeats()
 
-# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
+# Here built-in rules read the messages, free of charge. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory) as background:
     remembering = KGMemoryMiddleware(memory, "example-agent/{user_id}", background=background)
     agent = create_agent(model, middleware=[remembering])
@@ -40,6 +40,6 @@ with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory) as ba
         print(f"{user}, {thread}: {text}\n    {state['messages'][-1].content}")
 
     say("ann@example.com", "monday", "I live in Oslo and work at Fjord Labs.")
-    background.flush()  # a turn is saved at once and read in the background: wait for that
+    background.flush()  # messages are saved at once and read in the background: wait until they are read
     say("ann@example.com", "tuesday", "Where do I live?")
     say("bo@example.com", "tuesday", "Where do I live?")

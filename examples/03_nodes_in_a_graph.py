@@ -1,7 +1,7 @@
-"""Memory in your own graph: one node recalls before the model call, one remembers after it.
+"""Add memory to your own graph: one node recalls before the model call, another remembers after it.
 
-Set OPENAI_API_KEY for a chat model (OPENAI_BASE_URL for another server than OpenAI's); without it the graph repeats
-what the memory told it. Then: ``python examples/03_nodes_in_a_graph.py``
+Set OPENAI_API_KEY to use a chat model (and OPENAI_BASE_URL for a server other than OpenAI's); without it, a stand-in
+repeats what the memory returns. Then: ``python examples/03_nodes_in_a_graph.py``
 """
 
 import os
@@ -15,7 +15,7 @@ from kg_memory import GraphMemory
 from kg_memory.adapters import recall_node, remember_node, with_memory
 
 
-def repeat(messages: list) -> AIMessage:  # in the place of a chat model: the first line that the memory told it
+def repeat(messages: list) -> AIMessage:  # a stand-in for a chat model
     told = [line[2:] for line in messages[0].content.splitlines() if line.startswith("- ")]
     return AIMessage(f"(no key) The memory says: {told[0]}" if told else "(no key) The memory knows nothing of this.")
 
@@ -31,7 +31,7 @@ def answer(state: State) -> dict:
     return {"messages": [model.invoke(with_memory(state["messages"], state["memory_context"]))]}
 
 
-with GraphMemory.open(model="offline") as memory:  # built-in rules read; leave `model` out to use a chat model
+with GraphMemory.open(model="offline") as memory:  # read by built-in rules; without `model`, by a chat model
     recall = recall_node(memory, "example-nodes/{user_id}")
     remember = remember_node(memory, "example-nodes/{user_id}", user="Ann")
     graph = StateGraph(State).add_sequence([("recall", recall), answer, ("remember", remember)])

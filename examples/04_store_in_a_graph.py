@@ -1,4 +1,4 @@
-"""A LangGraph store whose items are read into facts, and found beside these.
+"""Use a LangGraph store whose items are also read into facts; a search returns items and facts.
 
 Runs offline, without a key: ``python examples/04_store_in_a_graph.py``
 """
@@ -17,7 +17,7 @@ def keep(state: MessagesState, runtime: Runtime) -> None:
     runtime.store.put(NOTES, message.id, {"content": message.content})
 
 
-# `KGStore` is the plain store: it keeps any value as it is, and no model reads it.
+# `KGStore` is the plain store: it stores any value as it is, without reading facts from it.
 with GraphMemory.open(model="offline") as memory:
     store = EpisodeStore(memory)
     graph = StateGraph(MessagesState)

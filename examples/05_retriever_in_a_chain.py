@@ -1,6 +1,6 @@
 """Answer questions from memory with a LangChain chain: retriever | format | prompt | model.
 
-It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's).
+It calls a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL for a server other than OpenAI's).
 Then: ``python examples/05_retriever_in_a_chain.py``
 """
 
@@ -29,7 +29,7 @@ def lines(documents: list[Document]) -> str:
 
 prompt = ChatPromptTemplate.from_messages([("system", "Answer from these facts:\n{facts}"), ("user", "{question}")])
 
-# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
+# Here built-in rules read the messages, free of charge. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory:
     memory.add("I live in Bergen.", speaker="Ann", at="2023-03-04", namespace="example-chain")
     memory.add("I moved to Oslo last week.", speaker="Ann", at="2024-09-21", namespace="example-chain")

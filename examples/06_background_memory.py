@@ -1,4 +1,4 @@
-"""Remember in the background: messages are saved at once and read later, so no answer waits for the memory.
+"""Remember in the background: messages are saved at once and read later, so that answers do not wait for reading.
 
 Runs offline, without a key: ``python examples/06_background_memory.py``
 """
@@ -14,7 +14,7 @@ with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory, after
     print(f"saved: 2, still to be read: {later.pending}")
     print("found by its words already:", memory.search("Oslo", **WHERE).episodes[0].content)
 
-    later.flush()  # without it: five seconds after the last message of the thread, or at exit
+    later.flush()  # read now; otherwise five seconds after the last message of the thread, or at exit
     print(
         f"still to be read: {later.pending}, failed: {len(later.failures)}"
     )  # failed messages stay saved: memory.episodes.resume()

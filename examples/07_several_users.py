@@ -1,6 +1,6 @@
-"""Several users in one asyncio process: each has a memory that no other user sees.
+"""Serve several users in one asyncio process, each with a separate memory.
 
-The namespace is a template; each run of the graph fills it in from its context.
+The namespace is a template that each run of the graph fills from its context.
 Runs offline, without a key: ``python examples/07_several_users.py``
 """
 
@@ -25,7 +25,7 @@ async def main() -> None:
         graph.add_node("recall", recall_node(memory, NAMESPACE))
         graph.add_node("remember", remember_node(memory, NAMESPACE))
         graph.add_edge(START, "recall")
-        graph.add_edge("recall", "remember")  # your answer goes between the two
+        graph.add_edge("recall", "remember")  # your model's node goes between these nodes
         chat = graph.compile()
 
         async def say(user: str, text: str) -> str:

@@ -1,7 +1,7 @@
 """Read messages with any OpenAI-compatible server: Ollama, vLLM, llama.cpp, LiteLLM ...
 
 ``python examples/08_any_openai_server.py http://localhost:11434/v1 qwen3:8b [EMBEDDING_MODEL]``
-Without an embedding model, a small one in the package is used. If the server needs a key, set OPENAI_API_KEY.
+Without EMBEDDING_MODEL, the small model in the package is used. If the server needs a key, set OPENAI_API_KEY.
 """
 
 import sys
@@ -13,7 +13,7 @@ if len(sys.argv) < 3:
 
 url, model, *others = sys.argv[1:]
 settings = Settings.from_env().with_(base_url=url, model=model, embedding_model=others[0] if others else "offline")
-namespace = f"example-{settings.embedding_model}"  # vectors of two models cannot be compared: see memory.data.reembed
+namespace = f"example-{settings.embedding_model}"  # one embedding model per namespace: see memory.data.reembed
 
 with GraphMemory.open(settings=settings) as memory:
     added = memory.add("Lisa lives in Oslo.", speaker="Ann", namespace=namespace)

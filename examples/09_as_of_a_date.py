@@ -1,4 +1,4 @@
-"""What was true on a day, and how did we come to believe it? Messages come out of order; one corrects another.
+"""Ask what was true on a date, and how that became known; messages arrive out of order, and one is a correction.
 
 Runs offline, without a key: ``python examples/09_as_of_a_date.py``
 """

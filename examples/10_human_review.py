@@ -1,4 +1,4 @@
-"""Uncertain verdicts go to review: a LangGraph interrupt asks a person, and the answer decides.
+"""Let a person decide about an uncertain contradiction, by a LangGraph interrupt.
 
 Runs offline, without a key: ``python examples/10_human_review.py``
 """
@@ -11,7 +11,7 @@ from kg_memory import GraphMemory, Settings
 NAMESPACE = "example-review"
 CONFIG = {"configurable": {"thread_id": "1"}}
 
-# Verdicts above `auto_threshold` (0.85) take effect at once. With 1, every contradiction waits for review.
+# Contradictions with a confidence above `auto_threshold` (0.85) take effect at once. With 1, all wait for review.
 with GraphMemory.open(model="offline", settings=Settings.from_env().with_(auto_threshold=1.0)) as memory:
     memory.add("I live in Bergen.", speaker="Ann", at="2024-01-10", namespace=NAMESPACE)
     memory.add("Ann moved to Oslo.", speaker="Bo", at="2024-03-02", namespace=NAMESPACE)

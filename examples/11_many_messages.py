@@ -1,7 +1,7 @@
-"""Import a file of messages, with progress, and list the entities. Run it twice: known messages are skipped.
+"""Import a file of messages, with progress, and list the entities. In a second run, stored messages are skipped.
 
-A file may be JSON Lines, an OpenAI or LangChain message list, a LoCoMo or BEAM file, or a plain text chat.
-With OPENAI_API_KEY, OpenAI's model reads it; without, built-in rules do: ``python examples/11_many_messages.py [FILE]``
+The file is JSON Lines, an OpenAI or LangChain message list, a LoCoMo or BEAM file, or a plain text chat. With
+OPENAI_API_KEY it is read by OpenAI's model, else by built-in rules: ``python examples/11_many_messages.py [FILE]``
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""An agent that decides for itself when to remember and when to search: memory as tools.
+"""Give an agent memory tools, so that its model decides when to remember and when to search.
 
-It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
+It calls a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL for a server other than OpenAI's) and
 ``pip install "langchain>=1.2.18"``. Then: ``python examples/12_tools.py``
 """
 
@@ -19,7 +19,7 @@ if not os.environ.get("OPENAI_API_KEY"):
         "Without a key, run 01 to 04 or any other without a dagger in examples/README.md."
     )
 
-# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
+# Here built-in rules read the messages, free of charge. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory:
     agent = create_agent(init_chat_model("openai:gpt-4.1-mini"), memory_tools(memory, "example-tools/{user_id}"))
 

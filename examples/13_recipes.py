@@ -1,4 +1,4 @@
-"""One question with several recipes, a filter, and an explanation of each result.
+"""Search for one question with several recipes (ways to search and rank), a filter, and explanations of the results.
 
 Runs offline, without a key: ``python examples/13_recipes.py``
 """

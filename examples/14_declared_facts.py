@@ -1,4 +1,4 @@
-"""State facts that your application knows, and map its records to facts; no model is asked.
+"""Declare facts that your application knows, and map its records to facts, without a model.
 
 ``python examples/14_declared_facts.py``
 """

@@ -1,6 +1,6 @@
-"""Erase a person: see what would go, forget it, keep the receipt, and check the log. For requests under the GDPR.
+"""Erase a person, as the GDPR requires: preview what is deleted, delete it, keep the receipt, and verify the log.
 
-The receipt and the log hold no text. Backups, exports and model providers are not reached: see docs/forgetting.md.
+The receipt and the log contain no text. Backups, exports and model providers are not covered: see docs/forgetting.md.
 Runs offline, without a key: ``python examples/15_erase_a_person.py``
 """
 

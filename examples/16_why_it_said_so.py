@@ -1,6 +1,6 @@
-"""Find out why an agent said what it said: ask what the memory believed at that time, and what has changed since.
+"""Find out why an agent gave an answer: ask what the memory believed at that time, and what has changed since.
 
-Keep the time of each answer. It is all that an audit needs, because no correction overwrites what was believed.
+An audit needs only the time of the answer, because corrections never overwrite earlier beliefs.
 Runs offline, without a key: ``python examples/16_why_it_said_so.py``
 """
 
@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from kg_memory import GraphMemory
 
-NAMESPACE = f"example-audit-{uuid4()}"  # a new one in each run: the second clock cannot be set back
+NAMESPACE = f"example-audit-{uuid4()}"  # new in each run, as the time of believing cannot be set back
 DAY = "2024-04-20"
 
 with GraphMemory.open(model="offline") as memory:

@@ -1,6 +1,6 @@
-"""The history of a customer: records of a CRM and what people said, in one memory, with a briefing for the next call.
+"""Combine the CRM records of a customer with phone calls in one memory, and print a briefing for the next call.
 
-Records are mapped to facts without a model. A newer statement ends an older one, whichever of the two it came from.
+Records are mapped to facts without a model. Newer facts end older ones, whether from records or from calls.
 Runs offline, without a key: ``python examples/17_customer_history.py``
 """
 

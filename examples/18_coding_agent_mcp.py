@@ -1,4 +1,4 @@
-"""A coding agent's memory by MCP: what a session decides is there in the next one. No client is needed to try it.
+"""Give a coding agent memory over MCP, so that decisions of one session are known in the next.
 
 It starts ``kg-memory mcp`` as Claude Code and Cursor do, and calls its tools as their models would. Needs the extra
 ``server``. Runs offline, without a key: ``python examples/18_coding_agent_mcp.py``

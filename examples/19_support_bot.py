@@ -1,7 +1,7 @@
-"""A support bot that remembers a customer between tickets, and hands over to a person with a briefing.
+"""Build a support bot that remembers customers between tickets, and hands over to a person with a briefing.
 
-Each ticket is a thread. It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's)
-and ``pip install "langchain>=1.2.18"``. Then: ``python examples/19_support_bot.py``
+Each ticket is a thread. It calls a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL for a server other than
+OpenAI's) and ``pip install "langchain>=1.2.18"``. Then: ``python examples/19_support_bot.py``
 """
 
 import os
@@ -19,7 +19,7 @@ if not os.environ.get("OPENAI_API_KEY"):
         "Without a key, run 01 to 04 or any other without a dagger in examples/README.md."
     )
 
-# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
+# Here built-in rules read the messages, free of charge. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory) as background:
     remembering = KGMemoryMiddleware(memory, "example-support/{user_id}", profile_tokens=200, background=background)
     bot = create_agent(init_chat_model("openai:gpt-4.1-mini"), middleware=[remembering], system_prompt="You help.")
@@ -28,7 +28,7 @@ with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory) as ba
         given = {"messages": [{"role": "user", "content": text}]}
         state = bot.invoke(given, {"configurable": {"thread_id": ticket}}, context={"user_id": customer})
         print(f"{ticket}, {customer}: {text}\n    {state['messages'][-1].content}")
-        background.flush()  # only here: the next ticket comes at once
+        background.flush()  # only needed here, where the next ticket follows at once
 
     answer("ann", "ticket-1", "I live in Oslo and I plan to visit Bergen.")
     answer("ann", "ticket-2", "Where do I live?")

@@ -1,7 +1,7 @@
-"""A service for several tenants over HTTP: each has a key that reaches its own namespaces and no others.
+"""Serve several tenants over HTTP, each with an API key for its own namespaces only.
 
-In production run ``kg-memory serve`` behind TLS; here the same application answers within the process. Needs the extra
-``server``. Runs offline, without a key: ``python examples/20_service_for_tenants.py``
+In production, run ``kg-memory serve`` behind TLS; here the same application runs within the process. Needs the extra
+``server``. Runs offline, without a model key: ``python examples/20_service_for_tenants.py``
 """
 
 import asyncio
@@ -18,7 +18,7 @@ async def main() -> None:
     async with GraphMemory.open(model="offline") as memory:
         ring = KeyRing(memory.driver.store.database)
         keys = {tenant: await ring.acreate(tenant, namespaces=[f"{tenant}/*"]) for tenant in ("acme", "globex")}
-        app = create_app(memory, Options(hosts=("*",), read=False))  # `kg-memory worker` reads what is saved
+        app = create_app(memory, Options(hosts=("*",), read=False))  # saved messages are read by `kg-memory worker`
         transport = httpx.ASGITransport(app=app)
         async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://x") as web:
             for tenant, home in (("acme", "Oslo"), ("globex", "Bergen")):

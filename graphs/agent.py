@@ -1,4 +1,4 @@
-"""A chat agent with this memory, for the LangGraph server and Studio: settings -> memory -> agent."""
+"""The chat agent that the LangGraph server and Studio open; it uses the memory shared by all graphs in this folder."""
 
 from pydantic import Field
 
@@ -8,10 +8,10 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class StudioContext(AgentContext):
-    """Whose memory it is, and how the agent answers; if nobody is named, the one that the other graphs write to."""
+    """The context of one run: the user, and how the agent answers. Without a user, the default namespace is used."""
 
     user_id: str = Field(
-        DEFAULT_NAMESPACE, description="Who is talking: each user has a memory of their own, in that namespace."
+        DEFAULT_NAMESPACE, description="The user who is talking. Each user's memory is the namespace of this name."
     )
 
 

@@ -1,4 +1,4 @@
-"""The communities graph, for the LangGraph server and Studio: settings -> memory -> graph."""
+"""The communities graph that the LangGraph server and Studio open: it clusters entities and summarises the clusters."""
 
 from graphs.memory import memory
 from kg_memory.communities.graph import build

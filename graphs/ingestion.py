@@ -1,4 +1,4 @@
-"""The ingestion graph, for the LangGraph server and Studio: settings -> memory -> graph."""
+"""The ingestion graph that the LangGraph server and Studio open: it reads an episode into entities and facts."""
 
 from graphs.memory import memory
 from kg_memory.ingestion.graph import build

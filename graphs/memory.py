@@ -1,7 +1,7 @@
-"""The one memory that all graphs and the store of the LangGraph server share: settings -> memory.
+"""The memory, opened from the settings, that all graphs and the store of the LangGraph server share.
 
-It connects at first use. The server loads each graph by its path and so under a name of its own; this module is
-imported, and so is there once.
+It connects to the database at first use. The server loads each graph file as a separate module; this module is imported
+by all of them, so there is only one memory.
 """
 
 from kg_memory import GraphMemory

@@ -1,4 +1,4 @@
-"""The retrieval graph, for the LangGraph server and Studio: settings -> memory -> graph."""
+"""The retrieval graph that the LangGraph server and Studio open: it searches the memory and writes the context."""
 
 from graphs.memory import memory
 from kg_memory.retrieval.graph import build

@@ -1,4 +1,4 @@
-"""The review graph, for the LangGraph server and Studio: settings -> memory -> graph."""
+"""The review graph that the LangGraph server and Studio open: it asks a person about uncertain contradictions."""
 
 from graphs.memory import memory
 from kg_memory.maintenance.review.graph import build

@@ -1,4 +1,4 @@
-"""The store of the LangGraph server, on the memory that the graphs share; the server closes both when it ends."""
+"""The store of the LangGraph server, on the memory that the graphs share; both are closed when the server ends."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,14 +9,14 @@ from graphs.memory import memory
 from kg_memory.adapters import KGStore
 
 TTL: TTLConfig = {"omit_expired": True, "refresh_on_read": True, "sweep_interval_minutes": 5}
-"""An item that was put with a time to live is not found after it, and deleted within five minutes."""
+"""Items with a time to live are not found after they expire, and are deleted within five minutes."""
 
 
 @asynccontextmanager
 async def open_store() -> AsyncIterator[KGStore]:
-    """Yield the store; it connects at first use, away from the event loop.
+    """Yield the store, with its sweeper of expired items started; close the store and the memory at the end.
 
-    The server has no sweeper for a store that is not its own, so this starts that of the store.
+    The store connects at first use, in a thread. The server sweeps only its own stores, so this one needs a sweeper.
     """
     try:
         async with KGStore(memory, ttl=TTL) as store:

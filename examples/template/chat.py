@@ -1,4 +1,4 @@
-"""Talk to the agent: ``python chat.py ann``."""
+"""Talk to the agent in the terminal, as the user ann: ``python chat.py ann``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What langgraph.json names: the graphs that LangGraph's server and Studio open."""
+"""The graphs that LangGraph's server and Studio open, as named in langgraph.json."""
 
 from agent import make_agent, make_review, open_memory
 

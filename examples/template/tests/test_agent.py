@@ -1,4 +1,4 @@
-"""The agent remembers, forgets nobody's words, and asks a person: offline, without a key."""
+"""Tests of the agent: it remembers each user separately, and asks a person to decide. Offline, without a key."""
 
 import pytest
 from agent import make_agent, make_review
