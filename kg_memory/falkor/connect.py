@@ -1,4 +1,4 @@
-"""Connect to a FalkorDB, embedded or a server, and run queries on the graphs of namespaces, sync and async."""
+"""Connect to FalkorDB, embedded or on a server, and query the graphs of namespaces, sync and async."""
 
 from __future__ import annotations
 
@@ -42,19 +42,22 @@ LONGEST_KEY = 512
 MISSING_GRAPH = "empty key"
 WRITES = frozenset(("GRAPH.QUERY", "GRAPH.DELETE", "SET", "DEL", "HSET", "HSETNX", "HDEL", "EVAL"))
 REDIRECTIONS = 8
-"""The most times that a query follows a graph that moves between the servers of a cluster."""
+"""The most times that a query follows a graph which a cluster moves from one server to another."""
 OLDEST_MODULE = 4_22_01
-"""The oldest version of FalkorDB's module that does not lose data: 4.22.1."""
+"""The oldest version of the FalkorDB module that does not lose data: 4.22.1."""
 QUERY_PLANS = 64
-"""The size of a server's cache of query plans, per graph. An agent that adds and searches in turns runs some 40
-different queries; with the default size of 25 each would be planned again every time."""
+"""The size of the server's cache of query plans, per graph. An agent that adds and searches in turns runs some 40
+different queries; the default size of 25 would plan each of them again every time."""
 ANSWERED_IN = 5.0
-"""Seconds in which a replica answers a read, else the primary does: it may be frozen."""
+"""Timeout in seconds for a read from a replica, which may be frozen; after it, the primary is asked."""
 ADVICE = "check that the server runs and the URL is right, then try again"
 
 
 def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
-    """Return the Redis key of *namespace*'s graph: *prefix* and a text that is unique to each Unicode string."""
+    """Return the Redis key of the graph of *namespace*: *prefix* plus the percent-encoded namespace.
+
+    A namespace whose encoding is longer than 512 characters gets ``#`` and its SHA-256 hash instead.
+    """
     encoded = quote(namespace, safe="@.-_~", errors="surrogatepass")
     if len(encoded) > LONGEST_KEY:
         encoded = "#" + hashlib.sha256(encoded.encode()).hexdigest()
@@ -62,12 +65,14 @@ def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
 
 
 class Database:
-    """Connections to one FalkorDB server, or to the masters of a cluster, each of which holds some of the graphs.
+    """A connection to one FalkorDB server, or to the masters of a Redis Cluster, which share the graphs between them.
 
-    It asks *host* for the URL at the first query, and again after a server went away. Once closed, it stays closed.
-    *advice* returns what to do when a server cannot be reached. *timeout* is how many seconds an answer may take.
-    Each write waits for *wait_replicas* replicas, or for all where its server has fewer, but at least *min_replicas*.
-    `GraphStore` reads from *replica*, which must be a replica of *host*, as by ``REPLICAOF``; this is not checked.
+    *host* is asked for the URL at the first query, and again after a server was lost. *timeout* limits the wait for an
+    answer, in seconds; None waits for ever. *advice* returns the remedy for the message of `DatabaseUnavailable`.
+    Each write waits until *wait_replicas* replicas have it, or all replicas of a server that has fewer, but never fewer
+    than *min_replicas* (default: *wait_replicas*). `GraphStore` may read from *replica*, which must replicate *host*
+    (``REPLICAOF``); this is not checked. *allow_old* accepts a FalkorDB older than `OLDEST_MODULE`. A closed database
+    cannot be opened again.
     """
 
     def __init__(
@@ -92,28 +97,31 @@ class Database:
         """Held while the host starts, which may take minutes: never acquired on an event loop."""
         self._servers: Servers | None = None
         self._former: Servers | None = None
-        """The servers of a cluster before one of them was lost: the others are still connected."""
+        """The servers of a cluster before one of them was lost; the others are still connected."""
         self._inherited: list[Servers | None] = []
         self.closed = False
         self._absences: Counter[str] = Counter()
         self.generation = 0
-        """Incremented with each new connection to a server."""
+        """Incremented whenever the servers are connected anew."""
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Drop the parent's connections without finalising them, which would remove them from its event loops."""
+        """Drop a forked child's inherited connections without closing them, which would affect its parent."""
         self._opening = threading.Lock()
         self._inherited += [self._servers, self._former]
         self._servers = self._former = None
 
     def state(self, key: str) -> tuple[int, int]:
-        """Return a value that changes when cached knowledge of the graph *key* may be outdated."""
+        """Return a token that changes when cached knowledge of the graph *key* may be outdated."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
-        """Run *cypher* on the graph *key* and return its rows; reading a missing graph returns none.
+        """Run *cypher* on the graph with the Redis key *key* and return the result rows.
 
-        Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
+        Without *write*, the query is read-only, and a missing graph yields an empty list.
+
+        Errors: `DatabaseUnavailable`; `QueryError`; `EmbeddingMismatch` for a vector of another dimension than the
+        index.
         """
         values = sum(len(value) for value in params.values() if isinstance(value, list))
         words = yield from work_on(values, partial(query_command, key, cypher, params, write=write))
@@ -133,7 +141,7 @@ class Database:
     query, aquery = both(query_flow)
 
     def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
-        """Run reading *queries* on the graph *key* at once and return the rows of each; else as `query`."""
+        """Run read-only *queries* on the graph *key* at once, and return the rows of each. Errors: as `query`."""
         server = (yield from self.connect()).of(key)
         try:
             yield from self._check(server)
@@ -161,7 +169,7 @@ class Database:
         return []
 
     def command_flow(self, *words: str | int, at: str = "") -> Flow[Any]:
-        """Do a command of the server that holds the key *at*, and return its reply; errors as `query`."""
+        """Run the Redis command *words* on the server of the key *at*, and return its reply. Errors: as `query`."""
         reply = yield from self._route(
             at,
             lambda server, asking, replicas: server.call(
@@ -174,9 +182,9 @@ class Database:
     command, acommand = both(command_flow)
 
     def _route(self, key: str, call: Callable[[Server, bool, int], Call], *, write: bool) -> Flow[Any]:
-        """Do *call* at the server that holds *key*: at another one where the cluster has moved it.
+        """Run *call* against the server that holds *key*, following redirections of the cluster, and return the answer.
 
-        It is told whether it is to be asked by ASKING, and how many replicas must have what it writes.
+        *call* gets the server, whether to send ASKING first, and how many replicas must acknowledge the write.
         """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
@@ -197,9 +205,9 @@ class Database:
         return max(self.min_replicas, min(self.wait_replicas, replicas))
 
     def _redirect(self, key: str, server: Server, problem: DatabaseUnavailable) -> Flow[tuple[Server, bool]]:
-        """Return who holds *key* instead of *server*, and whether it is to be asked by ASKING.
+        """Return the server that holds *key* now, instead of *server*, and whether to send ASKING before the command.
 
-        Errors: *problem*, where nobody does or *server* may have done what it was asked.
+        Errors: *problem*, if the cluster names no other server, or if *server* may have run the command.
         """
         if not self._was_unsent(problem):
             raise problem
@@ -217,7 +225,7 @@ class Database:
         return other, False
 
     def _was_unsent(self, error: DatabaseUnavailable) -> bool:
-        """Return whether a server of a cluster did nothing, as it is down or points to another."""
+        """Return whether *error* proves that a cluster's server did not run the command: it was down or redirected."""
         servers = self._servers or self._former
         cause = error.__cause__
         return (servers is not None and servers.is_cluster) and (
@@ -226,19 +234,23 @@ class Database:
         )
 
     def map_errors(self, key: str = "") -> AbstractContextManager[None]:
-        """Raise errors of redis and of the network inside as ours: those of the server that holds *key*."""
+        """Return a context manager that turns redis and network errors into `KGMemoryError`s.
+
+        After a lost connection, the next query looks for the servers again. *key* names the graph whose server is used.
+        """
         servers = self._servers
         return self._map_errors(None if servers is None else servers.of(key))
 
     def explain(self, key: str, cypher: str, params: Params) -> str:
-        """Return the execution plan of *cypher* as text."""
+        """Return the execution plan of *cypher* on the graph *key* as text (GRAPH.EXPLAIN)."""
         return "\n".join(self.command("GRAPH.EXPLAIN", key, prepend_parameters(cypher, params), at=key) or ())
 
     def namespaces(self, *, reachable: bool = False) -> list[str]:
-        """Return the namespaces that have a graph, sorted; one with a very long name as its hash.
+        """Return the namespaces that have a graph, sorted; a very long name appears as its hash (see `graph_key`).
 
-        Errors: `DatabaseUnavailable` if any server of a cluster cannot be asked; if only those on *reachable* servers
-        are wanted, where none can be.
+        With *reachable*, unreachable servers of a cluster are skipped.
+
+        Errors: `DatabaseUnavailable` if any server cannot be reached; with *reachable*, only if none can.
         """
         keys, problems = set[str](), list[DatabaseUnavailable]()
         for server in (servers := self._connect().all()):
@@ -253,7 +265,7 @@ class Database:
         return sorted(unquote(name, errors="surrogatepass") for name in names)
 
     def replicas(self) -> dict[str, int]:
-        """Return how many replicas each server has, by its address. Errors: as `versions`."""
+        """Return the number of replicas of each server, by server address. Errors: as `query`."""
         counts = {}
         for server in self._connect().all():
             with self._map_errors(server):
@@ -261,27 +273,27 @@ class Database:
         return counts
 
     def versions(self) -> dict[str, int]:
-        """Return the version of FalkorDB on each server, by its address.
+        """Return the version of FalkorDB on each server, by server address (4.22.1 is 42201).
 
-        Errors: `DatabaseVersionError`, `DatabaseUnavailable` for the first server that is not fit for use.
+        Errors: `DatabaseVersionError` for a server without FalkorDB or with one that is too old; `DatabaseUnavailable`.
         """
         return {server.address: self._check_version(server) for server in self._connect().all()}
 
     def delete(self, key: str) -> None:
-        """Delete the graph *key* and everything in it."""
+        """Delete the graph *key* with everything in it."""
         self._absences[key] += 1
         self.command("GRAPH.DELETE", key, at=key)
 
     def client(self, key: str = "") -> Any:
-        """Return the sync client of the server that holds *key*, connecting first if necessary."""
+        """Return the sync redis-py client of the server that holds *key*, connecting first if necessary."""
         return run(self._route(key, lambda server, *_: in_thread(lambda: server.client), write=False), Call.run)
 
     def name_beside(self, name: str, key: str) -> str:
-        """Return *name* for a key on the server that holds *key*: the same for all graphs of that server."""
+        """Return *name* as a key on the server of *key*, such as ``lock{3}``; all graphs of that server share it."""
         return self._connect().name_beside(name, key)
 
     def connect(self) -> Flow[Servers]:
-        """Connect if necessary; an event loop is not kept waiting."""
+        """Return the servers, connecting first if necessary; an event loop is not blocked meanwhile."""
         servers = self._servers
         if servers is None:
             servers = yield in_thread(self._connect)
@@ -332,7 +344,7 @@ class Database:
 
     @contextmanager
     def _map_errors(self, server: Server | None = None, key: str = "") -> Iterator[None]:
-        """Raise errors of *server* as ours; a read of the missing graph *key* is not an error."""
+        """Turn redis and network errors into `KGMemoryError`s; reading the missing graph *key* is not an error."""
         try:
             yield
         except KGMemoryError:
@@ -350,14 +362,14 @@ class Database:
             raise
 
     def _lose(self, server: Server) -> None:
-        """Have the next query look for the servers again."""
+        """Drop the connections to *server*, so that the next query looks for the servers again."""
         servers = self._servers
         if servers is not None and servers.drop(server):
             self._former = servers if servers.is_cluster else None
             self._servers = None
 
     def close(self) -> None:
-        """Close the connections for good; `aclose` closes those of a running event loop."""
+        """Close all connections and the host for good; call `aclose` instead where an event loop is running."""
         self.closed = True
         if self.replica is not None:
             self.replica.close()
@@ -371,7 +383,7 @@ class Database:
                 self._host.close()
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop and the sync ones, for good."""
+        """Close the connections of the running event loop and the sync ones, and the host, for good."""
         self.closed = True
         if self.replica is not None:
             await self.replica.aclose()

@@ -1,4 +1,4 @@
-"""The graphs of a database as the driver uses them: each is made ready before its first query."""
+"""The graphs of a database as the driver uses them: each graph is prepared before its first query."""
 
 from __future__ import annotations
 
@@ -21,28 +21,31 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 
 READY_SECONDS = 60.0
-"""Seconds for which a graph counts as ready: another process may have embedded all of it with another model."""
+"""Seconds for which a graph counts as prepared; then it is checked again: another process may have re-embedded it."""
 VECTOR_SEARCH = "db.idx.vector"
 REFUSALS = (QueryError, EmbeddingMismatch)
-"""Errors of a query whose graph is not what it was when it was ready."""
+"""Errors of a query on a graph that has changed since it was prepared, such as one that was deleted."""
 RETRY_AFTER = 30.0
 """Seconds for which a replica that failed gets no queries."""
 REPLICA_ERRORS = (DatabaseUnavailable, QueryError, EmbeddingMismatch)
-"""The errors of a replica that is down, or behind in its indices or vectors: the primary answers then."""
+"""The errors of a replica that is down, or whose indices or vectors lag behind: the primary answers then."""
 
 log = logging.getLogger("kg_memory")
 
 
 class Replica:
-    """Answers reads that may be some moments old by the *replica* of a database."""
+    """A read replica that answers queries; its data may lag behind the primary by some moments."""
 
     def __init__(self, replica: Database) -> None:
         self._database = replica
         self._retry_at = 0.0
-        """When it gets queries again, by the monotonic clock."""
+        """Until when it gets no queries, in seconds of `time.monotonic`."""
 
     def answer(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the answer to *query*; None if it fails, is not asked now, or lacks the graph *key*."""
+        """Return the replica's answer to *query* on the graph *key*, or None if the primary must be asked instead.
+
+        That is if the query failed, the replica failed lately (`RETRY_AFTER`), or it has no graph *key*.
+        """
         if time.monotonic() < self._retry_at:
             return None
         _, absences = self._database.state(key)
@@ -56,15 +59,18 @@ class Replica:
 
 
 class GraphStore:
-    """The graphs of *database*, with vectors of one model."""
+    """The graphs of *database*, each of which is prepared before its first query.
+
+    *vectors* embeds with the model whose vectors the graphs must hold.
+    """
 
     def __init__(self, database: Database, vectors: Embedder) -> None:
         self.database, self.vectors = database, vectors
         self._replica = None if database.replica is None else Replica(database.replica)
         self.replica: Replica | None = None
-        """The replica that is asked first by the reads of this store."""
+        """The replica that this store's reads go to first; None reads from the primary."""
         self._ready: dict[str, tuple[tuple[int, ...], float]] = {}
-        """The state of the database in which a graph was there and ready, and until when it counts."""
+        """The `state` in which each graph was prepared, and until when that counts (seconds of `time.monotonic`)."""
 
     @property
     def closed(self) -> bool:
@@ -72,7 +78,7 @@ class GraphStore:
         return self.database.closed
 
     def for_reads(self) -> Self:
-        """Return a store like this one whose reads go to the replica; this one where there is none."""
+        """Return a copy of this store that reads from the replica, or this store if there is no replica."""
         if self._replica is None:
             return self
         store = copy(self)
@@ -84,9 +90,12 @@ class GraphStore:
         return graph_key(namespace)
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key*, and return its rows."""
+        """Run *query*, or a batch of reads, on the graph *key* and return the rows (of each query of a batch).
+
+        The graph is prepared first if necessary, and again if the query fails because it has changed.
+        """
         first = query.queries[0] if isinstance(query, Reads) else query
-        yield from self.database.connect()  # first, as it tells whether the server is still the one that was ready
+        yield from self.database.connect()  # first: a new connection means that the graph must be prepared again
         if not self._is_ready(key):
             yield in_thread(partial(self._prepare, key, write=first.write))
         if self.replica is not None and not first.write:
@@ -101,14 +110,19 @@ class GraphStore:
             return (yield from _send(self.database, key, query))
 
     def command(self, *words: str | int, at: str, replica: bool = False) -> Flow[Any]:
-        """Run a command of the server that holds the key *at*, or of its *replica*: None where there is none."""
+        """Run a Redis command on the server that holds the key *at* and return the reply.
+
+        With *replica*, it runs on the replica; the result is None if there is no replica.
+        """
         database = self.database.replica if replica else self.database
         return None if database is None else (yield from database.command_flow(*words, at=at))
 
     def fit(self, key: str, *, write: bool) -> bool:
-        """Return whether the graph *key* exists, made before the first *write*; a read of a missing one finds nothing.
+        """Prepare the graph *key* for queries, and return whether it exists.
 
-        Errors: `EmbeddingMismatch`, `SchemaError`.
+        With *write*, a missing graph is created; otherwise it stays missing and the result is False.
+
+        Errors: `EmbeddingMismatch` for vectors of another model, `SchemaError` for a graph of another version.
         """
         dimension, name = self.vectors.length or None, self.vectors.name
         if write and name != schema.ANY_MODEL:
@@ -119,11 +133,11 @@ class GraphStore:
         except DatabaseError as error:
             if not isinstance(error.__cause__, redis.ReadOnlyError):
                 raise
-            # A replica takes no writes: the graph stays without the indices of its vectors, as it has none.
+            # A replica accepts no writes. The graph has no vectors yet, so it can be read without vector indices.
             return schema.check(self.database, key, None, name)
 
     def state(self, key: str) -> tuple[int, ...]:
-        """Return what changes when the graph *key* must be made ready again, as when its vectors' length is known."""
+        """Return a token that changes when the graph *key* must be prepared again, as after a reconnection."""
         return (*self.database.state(key), self.vectors.length)
 
     def _is_ready(self, key: str) -> bool:
@@ -131,17 +145,20 @@ class GraphStore:
         return state == self.state(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
-        """Make the graph *key* ready."""
-        length = self.vectors.length  # another thread may learn it meanwhile: then the indices are still to be made
+        """Prepare the graph *key* unless that was done lately, and remember that it is ready."""
+        length = self.vectors.length  # read before: if another thread sets it meanwhile, the indices are still missing
         if not self._is_ready(key) and self.fit(key, write=write):
             state = (*self.database.state(key), length)
             self._ready[key] = state, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
-        """Return once *query*, which was refused and so changed nothing, may be run again; raise if it may not.
+        """Prepare the graph *key* again after *query* failed on it, so that *query* can be repeated.
 
-        It may after somebody deleted the graph, and after its vectors were made anew. A graph that has no Meta node
-        is one that was deleted and written again, or is just being made: here it is made whole, even for a read.
+        The failed query changed nothing. It may be repeated if the graph was deleted, or its vectors were made anew. A
+        graph without its ``(:Meta)`` node was deleted and written again, or is just being made: it is completed here,
+        even for a read.
+
+        Errors: *refused*, if repeating the query cannot help.
         """
         self._ready.pop(key, None)
         meta = self.database.query(key, schema.READ_META, {}, write=False)

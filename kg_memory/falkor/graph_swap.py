@@ -1,8 +1,8 @@
-"""Shadow graphs: filled or copied where no reader looks, and then swapped in for another graph at once.
+"""Shadow graphs: graphs that are filled out of sight of readers, then swapped in for another graph atomically.
 
-Each belongs to a connection that bears its name, so that the next user of a shadow graph removes those of processes
-that were killed. FalkorDB 4.22.1: RENAME replaces a graph at once and outlives restarts; WATCH notices every write to a
-graph; GRAPH.COPY needs the server to fork, which it cannot do while it forks for something else.
+Each shadow graph belongs to a connection with the same name, so that the next user of a shadow graph can delete those
+of killed processes. Facts about FalkorDB 4.22.1: RENAME replaces a graph atomically and survives restarts; WATCH
+notices every write to a graph; GRAPH.COPY makes the server fork, which fails while it forks for something else.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from kg_memory.falkor.wire import translate_error
 T = TypeVar("T")
 PREFIX = "kg-aside:"
 SAME_SLOT = "{{{key}}}"
-"""The part of a name that puts it on the same server of a cluster as the graph *key*."""
+"""The part of a key that puts it on the same cluster server as the graph *key*."""
 CANNOT_FORK = "could not fork"
 COPY_ATTEMPTS = 600
 COPY_PAUSE = 0.05
 LOST_AFTER = 60.0
-"""Seconds without an answer after which another copy is begun; then twice as many."""
+"""Seconds without an answer after which a second copy is begun; the wait doubles with each further copy."""
 LONGEST_WAIT = 600.0
-"""Seconds without an answer to one copy after which no other is begun."""
+"""Once one copy got no answer for longer than this many seconds, no other copy is begun."""
 
 
 class ShadowGraph:
-    """A graph that no reader looks at, and the connection that owns it."""
+    """A graph that readers do not see, and the connection that owns it."""
 
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key
         self.copies: list[str] = []
-        """The names of the copies that were begun: `key` is the last of them once it was answered."""
+        """The keys of all copies that were begun; `key` is the last one that the server confirmed."""
         self._connection = connection
 
     def copy(self, source: str) -> None:
-        """Make it a copy of the graph *source* at one moment.
+        """Copy the graph with the key *source* into this shadow graph, as it is at one moment (GRAPH.COPY).
 
-        FalkorDB loses the answer to one copy in some thousand, and does not tell whether a copy still goes on. Where no
-        answer comes in time, another copy is begun, and waited for twice as long.
+        FalkorDB loses the answer to about one copy in some thousand, and cannot say whether a copy is still running. If
+        no answer comes in time, another copy is begun under another key, with twice the timeout.
 
-        Errors: `DatabaseUnavailable` when the server stays too busy, or does not answer.
+        Errors: `DatabaseUnavailable` if the server stays too busy to fork, or never answers.
         """
         name, wait, refused = self.key, LOST_AFTER, 0
         while refused < COPY_ATTEMPTS:
@@ -77,18 +77,19 @@ class ShadowGraph:
         raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
 
     def watch(self, key: str) -> None:
-        """Notice writes to the graph *key* from now on."""
+        """Watch the graph *key* for writes from now on (WATCH)."""
         with _map_errors():
             self._connection.execute_command("WATCH", key)
 
     def is_unchanged(self) -> bool:
-        """Return whether the watched graph was not written, and stop watching."""
+        """Return whether the watched graph was not written since `watch`, and stop watching."""
         return self._execute() is not None
 
     def replace(self, key: str) -> bool:
-        """Replace the graph *key*, unless it is watched and was written; return whether it was replaced.
+        """Rename this shadow graph to *key*, replacing the graph there, and return whether that was done.
 
-        Readers of *key* see the whole former graph before, and the whole of this one after.
+        It is not done if *key* is watched and was written meanwhile. Readers see the whole old graph, then the whole
+        new one.
         """
         return self._execute("RENAME", self.key, key) is not None
 
@@ -102,8 +103,11 @@ class ShadowGraph:
 
 @contextmanager
 def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
-    """Yield a shadow graph beside the graph *key*, and remove it at the end unless it replaced another graph."""
-    database.command("EXISTS", key, at=key)  # finds the server to which a cluster may have moved it
+    """Yield a new `ShadowGraph` on the server of the graph *key*; delete it at the end unless it replaced a graph.
+
+    Shadow graphs left by killed processes are deleted first.
+    """
+    database.command("EXISTS", key, at=key)  # follows the graph if a cluster has moved it to another server
     with _map_errors():
         shared = database.client(key).connection_pool
         own = _pool_like(shared)
@@ -119,25 +123,25 @@ def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
         yield shadow
     finally:
         own.disconnect()
-        # Not by the connection above: after Ctrl-C it may wait for an answer, and the server may answer nobody.
+        # Not on the connection above: after Ctrl-C it may still wait for an answer, and the server may be frozen.
         brief = _pool_like(shared, socket_timeout=OPENING)
         with suppress(redis.RedisError, OSError), closing(brief):
             redis.Redis(connection_pool=brief).delete(name, *shadow.copies)
 
 
 def _pool_like(pool: Any, **options: Any) -> Any:
-    """Return a pool of connections like those of *pool* and with *options*.
+    """Return a new connection pool with the connection settings of *pool*, changed by *options*.
 
-    *pool* has few: who held one of them and waited for another could wait for ever, for others who do the same.
+    Connections of *pool* itself are few: a task that holds one and waits for another could wait for ever.
     """
     return redis.ConnectionPool(connection_class=pool.connection_class, **{**pool.connection_kwargs, **options})
 
 
 def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
-    """Return the result of *take* for the graph *key* as it is at one moment, while others may write it.
+    """Return the result of *take* on the graph *key* as it is at one moment, while others may write to it.
 
-    *take* gets the key, and is called again with the key of a copy if somebody wrote meanwhile. A copy at once would
-    take longer for a graph with vectors than to read it, and as much memory again.
+    *take* gets the graph's key. If somebody wrote while it ran, it is called again with the key of a copy. Copying
+    first would take longer than reading a graph with vectors, and as much memory again.
     """
     with shadow_graph(database, key) as copy:
         copy.watch(key)
@@ -149,7 +153,10 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return which of *graphs* are shadow graphs that belong to none of *clients*: their process was killed."""
+    """Return those of the keys *graphs* that are shadow graphs of killed processes, sorted.
+
+    A shadow graph is an orphan if none of *clients* (rows of CLIENT LIST) bears its name.
+    """
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))
     return sorted(key for key in shadows if PREFIX + key.rpartition("}")[2].partition(".")[0] not in names)

@@ -1,4 +1,4 @@
-"""The place of a server: named by its URL, or embedded in this machine by a plug-in."""
+"""Hosts: where the database server is, at a URL or started on this machine by a plug-in."""
 
 from __future__ import annotations
 
@@ -11,31 +11,43 @@ from kg_memory.settings import Settings
 
 
 class Host(Protocol):
-    """The place of a server."""
+    """The place of the database server: returns its URL, and starts it first if that is necessary."""
 
     def url(self) -> str:
-        """Return the server's URL, after starting an embedded server if none runs."""
+        """Return the server's URL; an embedded server that is not running is started first."""
 
     def close(self) -> None:
-        """Stop using the server."""
+        """Release the server; the host is not used again."""
 
     def advice(self) -> str:
-        """Return what to do where the server cannot be reached."""
+        """Return the remedy that an error message shows when the server cannot be reached."""
 
 
 class LocalHost(Host, Protocol):
-    """A server that runs on this machine in a *folder*: the plug-in `embedded` of the kind `hosts`."""
+    """A host that runs a database server on this machine with its data in *folder*.
+
+    It is the plug-in `embedded` of the kind `hosts`.
+    """
 
     folder: Path
 
     def find(self) -> Any:
-        """Return the paths of its `redis_server` and `module`, and their `origin`. Errors: `DatabaseMissing`."""
+        """Return the server's binaries on this machine: `redis_server` and `module` (paths) and their `origin`.
+
+        Errors: `DatabaseMissing` if there are none.
+        """
 
     def fetch(self) -> Any:
-        """Return the same, after downloading them if they are not there. Errors: `DatabaseMissing`."""
+        """Return the server's binaries as `find` does, downloading them first if they are missing.
+
+        Errors: `DatabaseMissing` if they cannot be downloaded.
+        """
 
 
 def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
-    """Return the embedded server of *settings*; *on_wait* is called with a message at each long wait."""
+    """Return the host of the embedded server that *settings* describe.
+
+    *on_wait* is called with a message before each long wait, such as a download.
+    """
     host: LocalHost = load_plugin("hosts", "embedded")(settings, on_wait)
     return host

@@ -1,4 +1,4 @@
-"""Convert rows of the graph to the values that users hold."""
+"""Convert result rows of database queries to the models that users get."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from kg_memory.temporal.interval import EPOCH, OPEN_END, instant, local_time, sh
 
 Row = Mapping[str, Any]
 MOST_SOURCES = 100
-"""The most sources of a fact that are read to find those that were known at a time."""
+"""The most sources that are read of one fact, to find those already known at a given time."""
 
 
 def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
-    """Return the ranges of internal ids up to *last* as parameters of queries; none where there is no node."""
+    """Return query parameters that page through all node ids from 0 to *last*, *size* ids per page.
+
+    Each page is ``{"first": 0, "end": size}`` (*end* exclusive). *last* None, for a graph without nodes, gives no
+    pages.
+    """
     return [{"first": first, "end": first + size} for first in range(0, 0 if last is None else last + 1, size)]
 
 
 def to_fact(row: Row, score: float | None = None) -> Fact:
-    """Return the fact of a row with `fact`, one `belief` about it, `objects`, `sources` and `linked`.
+    """Return the `Fact` of a result row with the columns `fact`, `belief`, `objects`, `sources` and `linked`.
 
-    `doubt` and `absent` are those that `retrieval.clocks` adds.
+    The optional columns `doubt` and `absent` are added by `retrieval.clocks`. *score* is the fact's search score.
     """
     fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
     valid_at, precision = belief["valid_at"], belief["precision"]
@@ -62,26 +66,33 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
 
 
 def to_source(source: Row) -> Source:
-    """Return a source of a map of `fragments.TELL_FACTS`."""
+    """Return the `Source` of one entry of the `sources` that `fragments.TELL_FACTS` collects."""
     return Source(**_decode_labels({**source, "at": local_time(source["at"], source["offset"])}))
 
 
 def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
-    """Return *row* with its labels decoded; without the field where it has none, which spares their validation."""
+    """Return *row* with its labels decoded from JSON.
+
+    A row without labels loses the key `labels`, so that the model does not validate them.
+    """
     stored = row.pop("labels", None)
     return {**row, "labels": decode_labels(stored)} if stored else row
 
 
 def as_known(row: Row, at: int) -> Row:
-    """Return the *row* of a fact with the sources of it that were saved *at* that time or before."""
+    """Return a fact's *row* with only the sources saved at or before *at*, in microseconds since the epoch.
+
+    The first `SOURCES` of them are kept.
+    """
     known = [source for source in row["sources"] if source["saved_at"] <= at]
     return {**row, "sources": known[:SOURCES]}
 
 
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """Return which facts the one that is believed supersedes, is superseded by and may contradict.
+    """Return the ids of the *linked* facts that the fact of *belief* supersedes, is superseded by, and is disputed by.
 
-    Of two that cannot both hold, and yet do by the dates that were told, one may be wrong.
+    *linked* are rows of facts that contradict it. A rival disputes the fact if a review of the two is pending, or if
+    the periods of both overlap although they cannot both hold; otherwise the one with the earlier period is superseded.
     """
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
     own = _known_period(belief)
@@ -106,12 +117,12 @@ def _to_doubt(doubt: Row, sources: Sequence[Row]) -> dict[str, Any]:
 
 
 def to_datetime(at: int) -> datetime:
-    """Return the instant *at*, which is no open end, as a datetime."""
+    """Return *at*, microseconds since the epoch, as a datetime; *at* must not be an open end."""
     return instant(at) or EPOCH
 
 
 def to_entity(entity: Row, score: float | None = None) -> Entity:
-    """Return an entity of `fragments.ENTITY_MAP`."""
+    """Return the `Entity` of a result map made by `fragments.ENTITY_MAP`; *score* is its search score."""
     return Entity(
         id=entity["id"],
         name=entity["name"],
@@ -125,7 +136,7 @@ def to_entity(entity: Row, score: float | None = None) -> Entity:
 
 
 def to_episode(episode: Row, score: float | None = None) -> Episode:
-    """Return an episode of `fragments.EPISODE_MAP`."""
+    """Return the `Episode` of a result map made by `fragments.EPISODE_MAP`; *score* is its search score."""
     times: dict[str, Any] = {
         "at": local_time(episode["at"], episode["offset"]),
         "created_at": to_datetime(episode["created_at"]),
@@ -135,14 +146,17 @@ def to_episode(episode: Row, score: float | None = None) -> Episode:
 
 
 def tell_times(episode: Row) -> dict[str, Any]:
-    """Return *episode* with its times in ISO 8601: that of speaking by the clock of who spoke."""
+    """Return *episode* without `offset`, and with `at` and `created_at` as ISO 8601 text.
+
+    `at` is in the time zone of the speaker.
+    """
     times = {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
     told = {**episode, **{name: time.isoformat() for name, time in times.items()}}
     return {name: value for name, value in told.items() if name != "offset"}
 
 
 def to_community(community: Row, score: float | None = None) -> Community:
-    """Return a community of a map with its id, name, summary and level."""
+    """Return the `Community` of a result map with `id`, `name`, `summary` and `level`; *score* is its search score."""
     return Community(
         id=community["id"],
         name=community["name"],
@@ -153,7 +167,10 @@ def to_community(community: Row, score: float | None = None) -> Community:
 
 
 def to_remark(row: Row) -> Remark:
-    """Return a remark about an episode, of a row of `facts.REMARKS` or `facts.ENDED`."""
+    """Return the `Remark` of one entry of `remarks` in a row of `episodes.EPISODES_WITH_REMARKS`.
+
+    It says that a fact of an episode has ended, is disputed, or was refused.
+    """
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
     precision: Precision = row["precision"] or "instant"
     end = {"at": show_local(row["until"], precision, row["said"]), "precision": precision}
@@ -161,6 +178,6 @@ def to_remark(row: Row) -> Remark:
 
 
 def to_decision(decision: Row) -> Decision:
-    """Return a person's decision about a verdict."""
+    """Return the `Decision` that a person made about a verdict, from a result map."""
     fields = {name: decision[name] for name in ("id", "decision", "by", "reason", "ruling")}
     return Decision(**fields, at=to_datetime(decision["at"]))

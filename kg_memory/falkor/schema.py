@@ -1,13 +1,13 @@
-"""Prepare a graph before its first write: indices, relations, and a node with its version and its model.
+"""Prepare a graph before its first write: create its indices and relations, and the node that records its version.
 
-The vector indices follow once the dimension is known, before the first vector is written or searched for: a message is
-saved although the embedding model is away.
+The vector indices are created later, once the dimension is known, before the first vector is written or searched for:
+a message can be saved while the embedding model is unavailable.
 
 The ``(:Meta)`` node records that a graph is prepared. Indices and relations come first because a MERGE on a label that
 does not exist yet makes duplicates under concurrency, and a MATCH on an unknown relation finds nothing. There are no
-unique constraints: with one, a server that loads its append-only file records the constraint again, also for a graph
-that was deleted since, and crashes whenever it loads that (FalkorDB 4.22.1). A MERGE on an indexed key is unique
-without.
+unique constraints: with one, a server that loads its append-only file records the constraint again, even for a graph
+that was deleted since, and crashes at every later load (FalkorDB 4.22.1). A MERGE on an indexed key is unique without
+a constraint.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from kg_memory.falkor.wire import Row
 from kg_memory.text import tokenise
 
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
-"""The labels of nodes with a vector. An entity's is on a node of its own, which it MEANS: setting any property of a
-node indexes its vector anew, and every mention of an entity sets one.
+"""The labels of nodes with a vector. An entity's vector is on a node of its own, which the entity MEANS: setting any
+property of a node indexes its vector anew, and every mention of an entity sets one.
 """
 RANGE = {
     "Meta": ("id",),
@@ -52,7 +52,7 @@ RELATIONS = tuple(
     PART_OF DISTINCT_FROM ABOUT MOVED IN_EPISODE IN_FACT IN_ENTITY IN_COMMUNITY
     """.split()
 )
-# A query planned before a relation exists finds none of it, not even those made while the query waits to write.
+# A query planned before a relation type exists never finds it, not even relations made while the query waits to write.
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{relation}]->(m)' for relation in RELATIONS)} DELETE m"
 DROP_VECTOR_INDEX = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
 HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
@@ -60,7 +60,7 @@ HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One kind of graph: the prefix of its keys, the version of its format, and the statements that prepare it."""
+    """One kind of graph: its key prefix, the version of its format, and the statements that prepare it."""
 
     prefix: str
     version: int
@@ -68,11 +68,11 @@ class Schema:
     embedded: tuple[str, ...] = ()
     """The labels of nodes with a vector."""
     words: int | None = None
-    """The version of its word index."""
+    """The version of the word index; None for a kind without one."""
     added: int = 0
-    """The dimensions of a stored vector beyond those of the model."""
+    """The number of dimensions that a stored vector has beyond those of the model."""
     remedy: str = ""
-    """What to do where its vectors are of another model."""
+    """The remedy that `EmbeddingMismatch` shows for vectors of another model."""
 
 
 MEMORY = Schema(
@@ -83,7 +83,7 @@ MEMORY = Schema(
     tokenise.VERSION,
     remedy="open it with that model, or run `kg-memory reembed` to change it",
 )
-"""The graph of a namespace."""
+"""The schema of a namespace's graph."""
 ITEMS = Schema(
     "kg-items:",
     1,
@@ -94,14 +94,14 @@ ITEMS = Schema(
         "CREATE INDEX FOR (i:Item) ON (i.id)",
         "CREATE INDEX FOR (i:Item) ON (i.marks)",
         "CREATE INDEX FOR (i:Item) ON (i.expires_at)",
-        # A query planned before a label or a relation exists finds none of it.
+        # A query planned before a label or a relation type exists never finds it.
         "CREATE (m:Meta), (v:Vector), (m)-[:IN]->(m), (m)-[:HAS]->(m) DELETE m, v",
     ),
     ("Vector",),
     added=1,  # see `kg_memory.adapters.store.driver`
     remedy="open it with that model or with index=False, or give the store another name",
 )
-"""The graph of the items of a LangGraph store."""
+"""The schema of the graph that holds the items of a LangGraph store."""
 
 READ_META = """
 MATCH (m:Meta {id: 'schema'})
@@ -114,20 +114,22 @@ ON CREATE SET m.version = $version, m.words = $words
 WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
 INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
 UNDER_WAY = "(being embedded anew)"
-"""The name of the model while all vectors are replaced: no model has it, so none can open the graph meanwhile."""
+"""The stored model name while a graph is re-embedded: it matches no model, so that none can open the graph."""
 ANY_MODEL = "(any)"
-"""The name of what stands in for a model where nothing is embedded: it may look into each graph."""
+"""The model name of a memory that embeds nothing: it may read every graph."""
 WAIT = 0.02
 LOCK = "kg-memory:making"
 LOCK_SECONDS = 10.0
-"""Seconds for which an index lock outlives a process that was killed; a live holder renews it."""
+"""Seconds after which the index lock of a killed process expires; a live holder renews the lock."""
 ALREADY = ("already indexed", "already exists", "no such index")
 
 
 def ensure(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
-    """Prepare the graph *key* for writing, and for vectors of *dimension* by the embedding *model* once it is known.
+    """Prepare the graph *key* for writing, and for vectors of *dimension* by the embedding model named *model*.
 
-    Errors: `EmbeddingMismatch` when it has those of another; `SchemaError` for a graph of another version.
+    *dimension* is None while it is unknown; the vector indices are then created by a later call. Always returns True.
+
+    Errors: `EmbeddingMismatch` if the graph has vectors of another model; `SchemaError` if its version is another one.
     """
     if not check(database, key, dimension, model, schema):
         with index_lock(database, key):
@@ -139,7 +141,9 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
 
 
 def check(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
-    """Return whether the graph *key* exists, once it is ready to be read.
+    """Return whether the graph *key* exists; if it does, wait until its indices can be used.
+
+    Missing vector indices are created if *dimension* is known.
 
     Errors: as `ensure`.
     """
@@ -156,12 +160,12 @@ def check(database: Database, key: str, dimension: int | None, model: str, schem
 
 
 def _index_vectors(database: Database, key: str, dimension: int, model: str, schema: Schema) -> Row:
-    """Create the vector indices of the graph *key*, unless another process was first; return its Meta node."""
+    """Create the vector indices of the graph *key* unless another process did; return its model and dimension."""
     with index_lock(database, key):
         meta = database.query(key, READ_META, {}, write=False)
         if not meta or meta[0]["dimension"] is not None:
             return meta[0] if meta else {"dimension": None}  # another process deleted it
-        for label in schema.embedded:  # a process that was killed may have left an index of another dimension
+        for label in schema.embedded:  # a killed process may have left an index of another dimension
             make = vector_index(label, dimension + schema.added)
             _run_all(database, key, (DROP_VECTOR_INDEX.format(label=label), make))
         wait(database, key)
@@ -170,7 +174,7 @@ def _index_vectors(database: Database, key: str, dimension: int, model: str, sch
 
 
 def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
-    """Raise `SchemaError` if the graph with that *meta* is of another version of its *schema*."""
+    """Raise `SchemaError` if *meta*, the properties of a graph's Meta node, has another version than *schema*."""
     if meta["version"] > schema.version or (meta["words"] or 0) > (schema.words or 0):
         versions = f"schema {meta['version']} and word index {meta['words']}"
         supported = f"{schema.version} and {schema.words}"
@@ -183,12 +187,12 @@ def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
 
 
 def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, schema: Schema = MEMORY) -> None:
-    """Raise `EmbeddingMismatch` if the graph with that *meta* has vectors of another embedding *model* or *dimension*.
+    """Raise `EmbeddingMismatch` if *meta*, the properties of a graph's Meta node, names another embedding model.
 
-    It is also raised while the graph is being re-embedded.
+    Another *dimension* raises too (None skips that check), and so does a graph that is being re-embedded.
     """
     if meta["dimension"] is None:
-        return  # it has no vectors yet
+        return  # the graph has no vectors yet
     if meta["model"] == UNDER_WAY:
         raise EmbeddingMismatch(
             "the graph is being re-embedded; try again when `kg-memory reembed` is done, or run it again if it was "
@@ -204,13 +208,13 @@ def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, sc
 
 
 def wait(database: Database, key: str) -> None:
-    """Wait until every index of *key* is in use: a vector search fails while its index is being built."""
+    """Wait until every index of the graph *key* is built: a vector search fails before that."""
     while any(row["status"] != "OPERATIONAL" for row in database.query(key, INDEX_STATES, {}, write=False)):
         time.sleep(WAIT)
 
 
 def vector_index(label: str, dimension: int) -> str:
-    """Return the query that creates the vector index of *label*."""
+    """Return the query that creates a vector index for the nodes with *label*."""
     options = f"dimension: {dimension}, similarityFunction: 'cosine', {HNSW}"
     return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
 
@@ -223,7 +227,7 @@ def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Ignore errors because an index exists already, or is gone already: another process was first."""
+    """Ignore a `QueryError` inside that says an index already exists or is already gone: another process was faster."""
     try:
         yield
     except QueryError as error:
@@ -233,7 +237,10 @@ def unless_there() -> Iterator[None]:
 
 @contextmanager
 def index_lock(database: Database, key: str) -> Iterator[None]:
-    """Be the only client that creates graphs and indices on the server of *key*: FalkorDB crashes by two at once."""
+    """Hold a lock shared by all clients while creating graphs and indices on the server of *key*.
+
+    FalkorDB crashes if two clients create indices at once.
+    """
     name = database.name_beside(LOCK, key)
     with database.map_errors(key):
         lock = Lock(database.client(key), name, timeout=LOCK_SECONDS, sleep=0.02, thread_local=False)
@@ -248,7 +255,7 @@ def index_lock(database: Database, key: str) -> Iterator[None]:
 
 @contextmanager
 def _keep_lock(lock: Lock) -> Iterator[None]:
-    """Renew *lock* in a thread for as long as it takes inside: to index a million vectors takes minutes."""
+    """Renew *lock* from a thread while the body runs: indexing a million vectors takes minutes."""
     ended = threading.Event()
     renewing = threading.Thread(target=_renew_lock, args=(lock, ended), name="kg-memory-index-lock", daemon=True)
     with suppress(RuntimeError):  # no thread starts while the interpreter ends

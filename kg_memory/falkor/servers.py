@@ -1,4 +1,4 @@
-"""The Redis servers behind a URL: one, the primary that a Sentinel names, or the masters of a Redis Cluster."""
+"""The Redis servers behind a URL: a single one, the primary named by a Sentinel, or the masters of a Redis Cluster."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from kg_memory.settings import hide_password
 T = TypeVar("T")
 SCHEMES = ("falkor://", "falkors://", "unix://")
 OPENING = 10.0
-"""Seconds in which a server must answer the first command: later ones may take as long as they do."""
+"""Timeout in seconds for connecting to a server and for its first answer; later answers may take longer."""
 
-# No retries: redis-py would repeat a write that timed out although it was applied.
+# No retries: redis-py would repeat a write that timed out although the server applied it.
 _OPTIONS: dict[str, Any] = {
     "decode_responses": True,
     "socket_connect_timeout": OPENING,
@@ -42,7 +42,7 @@ _OPTIONS: dict[str, Any] = {
 }
 _TCP: dict[str, Any] = {}
 if sys.platform == "linux":
-    # Else a host that vanished would be noticed after a quarter of an hour: the network says nothing about it.
+    # Without keepalive, a host that vanished is noticed only after a quarter of an hour.
     _TCP["socket_keepalive"] = True
     _TCP["socket_keepalive_options"] = {
         socket.TCP_KEEPIDLE: 5,
@@ -52,20 +52,20 @@ if sys.platform == "linux":
     }
 CONNECTIONS = 16
 COUNTED_FOR = 1.0
-"""Seconds for which the number of replicas of a server is taken to be what it was."""
+"""Seconds for which the number of a server's replicas is cached."""
 SILENT = 5.0
-"""Seconds without an answer after which a cluster is asked whether another server has taken the place of this one."""
+"""Seconds without an answer after which a cluster is asked whether another server has replaced the silent one."""
 LOST_CONNECTION = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 _POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socket_timeout": None}
 
 
 def redis_urls(url: str, timeout: float | None = None) -> list[str]:
-    """Return the URLs as redis-py writes them: one for each host, as in ``falkor://a:6379,b:6379``.
+    """Return *url* as URLs for redis-py, one per host: ``falkor://a:6379,b:6379`` gives two.
 
-    *timeout* is how many seconds an answer may take.
+    *timeout* limits the wait for an answer, in seconds; None leaves it unlimited.
 
-    Errors: `SettingsError` for a URL that is none.
+    Errors: `SettingsError` for an invalid URL or option.
     """
     shown = hide_password(url) if isinstance(url, str) else url
     if not (isinstance(url, str) and url.startswith(SCHEMES)):
@@ -94,7 +94,10 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
 
 
 def _has_address(url: str) -> bool:
-    """Return whether *url* has a host and a valid port; an "@" behind them is of a password. Errors: `ValueError`."""
+    """Return whether *url* has a host and a valid port.
+
+    An "@" after the host part belongs to an unescaped password, so the result is False. Errors: `ValueError`.
+    """
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return True
@@ -110,7 +113,7 @@ def _split(url: str) -> list[str]:
 
 
 def at_address(url: str, host: str | None, port: int) -> str:
-    """Return *url* with another address; without a *host*, at the same one, as a server alone in a cluster says."""
+    """Return *url* with another address; without *host*, as a server alone in a cluster reports, the host stays."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
     name = host or parts.hostname or ""
@@ -119,23 +122,23 @@ def at_address(url: str, host: str | None, port: int) -> str:
 
 
 def options_for(url: str) -> dict[str, Any]:
-    """Return the options of connections to *url*, which may set others itself."""
+    """Return the redis-py connection options for *url*; options in the URL itself override them."""
     if url.startswith("unix://"):
         return _OPTIONS
     return _OPTIONS | _TCP | ({"ssl_check_hostname": True} if url.startswith("rediss://") else {})
 
 
 class Server:
-    """The connections to one server: a pool for threads, and one for each event loop."""
+    """The connections to one Redis server: a pool for threads, and one client for each event loop."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.checked = False
-        """Whether its version is known to be one that may be used."""
+        """Whether the FalkorDB version of the server was checked."""
         self.peers: Sequence[str] = ()
         """The URLs of the other nodes of its cluster."""
         self._replicas, self._counted_until = 0, 0.0
-        """The number of its replicas, and until when, by the monotonic clock, that is taken to be so."""
+        """The number of the server's replicas, cached until `_counted_until` (seconds of `time.monotonic`)."""
         self.client: Any = redis.Redis(
             connection_pool=redis.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
         )
@@ -144,14 +147,15 @@ class Server:
 
     @property
     def address(self) -> str:
-        """The host and port, or the socket, without a password."""
+        """The host and port, or the path of the socket, without user and password."""
         parts = urlsplit(self.url)
         return parts.netloc.rpartition("@")[2] or parts.path
 
     def call(self, words: Sequence[str | int], *, asking: bool = False, replicas: int = 0, **options: Any) -> Call:
-        """Return the call of a command, which is answered once that many *replicas* have what it wrote.
+        """Return the `Call` that sends the Redis command *words* and returns the reply.
 
-        With *asking*, the server answers for a graph that is just being moved to it. *options* are those of `Call`.
+        With *replicas*, the reply is returned once that many replicas have the write. *asking* sends ASKING first, for
+        a graph that is being moved to this server. *options* are passed to `Call`.
         """
         commands: list[Sequence[str | int]] = [words]
         if asking:
@@ -167,7 +171,7 @@ class Server:
         return Call(partial(self.client.execute_command, *words), partial(self._execute, words), **options)
 
     def count_replicas(self, **options: Any) -> Flow[int]:
-        """Return how many replicas it has, as they were at most `COUNTED_FOR` ago; *options* are those of `Call`."""
+        """Return how many replicas it has, cached for `COUNTED_FOR` seconds; *options* are passed to `Call`."""
         if time.monotonic() >= self._counted_until:
             role = yield self.call(("ROLE",), **options)
             self._replicas = len(role[2]) if role[0] == "master" else 0
@@ -183,7 +187,7 @@ class Server:
         return settle_reply(await self._await(pipeline.execute(raise_on_error=False)), replicas)
 
     def read_all(self, key: str, queries: QueryBatch, **options: Any) -> Call:
-        """Return the call that answers *queries* on the graph *key*; see `PipelinedReads`."""
+        """Return the `Call` that runs *queries* on the graph *key* and returns their answers; see `PipelinedReads`."""
         return Call(partial(self._reads.run, self.client, key, queries), partial(self._gather, key, queries), **options)
 
     async def _gather(self, key: str, queries: QueryBatch) -> list[Any]:
@@ -191,7 +195,7 @@ class Server:
         return await self._await(loop_client.reads.gather(await loop_client.client(), key, queries))
 
     async def _await(self, reply: Awaitable[T]) -> T:
-        """Return *reply*. Raises: `redis.TimeoutError` where this server is silent and another one has its place."""
+        """Return *reply*. Errors: `redis.TimeoutError` if this server is silent and another one has replaced it."""
         if not self.peers:
             return await reply
         watches: list[asyncio.Task[None]] = []
@@ -211,7 +215,7 @@ class Server:
                 watch.cancel()
 
     async def _watch(self, limit: asyncio.Timeout) -> None:
-        """Let *limit* expire once another server has the place of this one."""
+        """Expire *limit*, the timeout of a waiting command, once another server has replaced this one."""
         while True:
             if await asyncio.to_thread(self._is_replaced):
                 limit.reschedule(0)
@@ -219,7 +223,7 @@ class Server:
             await asyncio.sleep(SILENT / 5)
 
     def _is_replaced(self) -> bool:
-        """Return whether another server has the place of this one; then threads wait for it no longer either."""
+        """Return whether another server has replaced this one; if so, close connections that threads wait on."""
         try:
             replaced = self.url not in find_servers(self.peers, {}).masters()
         except (*LOST_CONNECTION, redis.RedisError, DatabaseUnavailable):
@@ -234,7 +238,7 @@ class Server:
 
 
 class _LoopClient:
-    """The async client of one event loop, made once by however many tasks ask for it."""
+    """The redis-py client of one event loop, created once however many tasks ask for it."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -259,10 +263,10 @@ class _LoopClient:
 
 
 async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
-    """Yield a client of the running event loop.
+    """Yield a redis-py client for the running event loop, and close its sockets at the end.
 
-    It is a generator because a loop finalises its generators when it ends, and those without references: so sockets
-    are closed on their own loop, and keep no loop alive.
+    A generator, because an event loop finalises its generators when it ends: sockets are then closed on their own loop,
+    and do not keep the loop alive.
     """
     pool = redis.asyncio.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
     try:
@@ -272,9 +276,9 @@ async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
 
 
 class Servers:
-    """A single server, or the masters of a cluster, each of which holds the graphs of some slots.
+    """A single server, or the masters of a Redis Cluster, each of which holds the graphs of some hash slots.
 
-    *known* are the servers that are connected already, by their URLs.
+    *slots* is the reply to CLUSTER SLOTS; *known* maps URLs to servers that are connected already.
     """
 
     def __init__(self, url: str, slots: Iterable[Any] = (), known: Mapping[str, Server] | None = None) -> None:
@@ -284,7 +288,7 @@ class Servers:
         self.learn(slots)
 
     def learn(self, slots: Iterable[Any]) -> None:
-        """Take over *slots*, the reply to CLUSTER SLOTS."""
+        """Replace the map of hash slots by *slots*, the reply to CLUSTER SLOTS."""
         ranges: list[tuple[int, int, list[str]]] = []
         for first, last, *nodes in sorted(slots):
             ranges.append((first, last, [at_address(self.url, host, port) for host, port, *_ in nodes]))
@@ -299,7 +303,7 @@ class Servers:
     def of(self, key: str) -> Server:
         """Return the server that holds the graph *key*.
 
-        Errors: `DatabaseUnavailable` if the cluster has none.
+        Errors: `DatabaseUnavailable` if no server of the cluster has its hash slot.
         """
         ranges = self._ranges
         if not ranges:
@@ -313,35 +317,35 @@ class Servers:
         return self._server(ranges[place][2][0])
 
     def name_beside(self, name: str, key: str) -> str:
-        """Return *name*, in a cluster with an ending that puts it on the server of *key*: one for all its keys."""
+        """Return *name* as a key on the server of *key*, such as ``lock{3}``; all graphs of that server share it."""
         if not self._ranges:
             return name
         endings = (f"{name}{{{number}}}" for number in count())
         return next(name for name in endings if self.of(name) is self.of(key))
 
     def at(self, host: str, port: int) -> Server:
-        """Return the server at that address, to which another one pointed."""
+        """Return the server at *host* and *port*, as named in a redirection by another server."""
         return self._server(at_address(self.url, host, port))
 
     def all(self) -> list[Server]:
-        """Return the server, or every master of the cluster."""
+        """Return all masters of the cluster, or the single server."""
         return [self._server(url) for url in self.masters() or [self.url]]
 
     def urls(self) -> list[str]:
-        """Return the URLs of all nodes, replicas too; those that are connected come first, lost ones last."""
+        """Return the URLs of all nodes including replicas: connected ones first, lost ones last."""
         urls = dict.fromkeys([*self._known, *(url for _, _, nodes in self._ranges for url in nodes), self.url])
         return sorted(urls, key=self._lost.__contains__)
 
     def masters(self) -> list[str]:
-        """Return the URLs of the masters of a cluster."""
+        """Return the URLs of the cluster's masters; empty for a single server."""
         return list(dict.fromkeys(nodes[0] for _, _, nodes in self._ranges))
 
     def connected(self) -> Mapping[str, Server]:
-        """Return the servers that were used, by URL."""
+        """Return the servers that have been used, by URL."""
         return dict(self._known)
 
     def drop(self, server: Server) -> bool:
-        """Drop a *server* that was lost; return whether it was still among these."""
+        """Forget a *server* that was lost; return False if it had been dropped before."""
         if self._known.get(server.url) is not server:
             return False
         del self._known[server.url]
@@ -360,7 +364,7 @@ class Servers:
 
 
 def find_servers(urls: Sequence[str], known: Mapping[str, Server]) -> Servers:
-    """Return the servers behind the first of *urls* that answers."""
+    """Return the servers behind the first of *urls* that answers; *known* maps URLs to connected servers."""
     for url in urls[:-1]:
         try:
             return _find(url, known)
@@ -390,5 +394,5 @@ def _primary(sentinel: Any) -> tuple[str, int]:
 
 
 def _to_dict(reply: Any) -> Mapping[str, Any]:
-    """Return a *reply* that is a map, or by the older protocol a list of names and values."""
+    """Return *reply* as a mapping; servers with the older protocol send a flat list of names and values."""
     return reply if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""The protocol with the server: commands and parameters as text, answers as rows, errors as ours, reads at once."""
+"""The wire protocol of FalkorDB: commands and parameters as text, answers as rows, error translation, batched reads."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from falkordb.helpers import quote_string, stringify_param_value
 from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, EmbeddingMismatch, KGMemoryError, QueryError
 
 Row = dict[str, Any]
-"""The values of one row by column."""
+"""The values of one result row, by column name."""
 Params = Mapping[str, Any]
-"""The parameters of a query by name."""
+"""The parameters of a query, by name."""
 QueryBatch = Sequence[tuple[str, Params]]
 """Queries with their parameters."""
 
@@ -28,33 +28,36 @@ QueryBatch = Sequence[tuple[str, Params]]
 # Commands
 
 _DIGITS = "%.8g,"
-"""Eight digits lose less than the single precision of the database; more digits cost both sides time."""
+"""Eight digits keep the single precision of the database; more digits cost both sides time."""
 
 _LITERALS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
     {str: quote_string, int: str, float: str, bool: str, NoneType: lambda _: "null"}
 )
-"""Writers of the most frequent types: a chain of isinstance checks would take half as long again."""
+"""Writers of the most frequent types, looked up by type: a chain of isinstance checks takes half as long again."""
 
 
 class EncodedVector(list[float]):
-    """A vector that keeps its text: four queries of one search send the same."""
+    """A vector that caches its text form: the four queries of one search send the same vector."""
 
     def __init__(self, numbers: Iterable[float] = ()) -> None:
         super().__init__(numbers)
 
     @cached_property
     def text(self) -> str:
-        """The vector as it is sent; do not change the vector after reading it."""
+        """The vector as query text, such as ``[0.25,1]``. Cached: do not change the vector after reading this."""
         return f"[{(_DIGITS * len(self))[:-1] % tuple(self)}]"
 
 
 def query_command(key: str, cypher: str, params: Params, *, write: bool = False) -> tuple[str, ...]:
-    """Return the command for a query on the graph *key*, to be answered in the compact form."""
+    """Return the Redis command for *cypher* on the graph *key*, answered in FalkorDB's compact form."""
     return ("GRAPH.QUERY" if write else "GRAPH.RO_QUERY", key, prepend_parameters(cypher, params), "--compact")
 
 
 def prepend_parameters(cypher: str, params: Params) -> str:
-    """Return *cypher* with *params* before it, written so that no value can become a part of the query."""
+    """Return *cypher* prefixed by *params* as escaped literals: ``CYPHER name="Ann" MATCH ...``.
+
+    No value can become a part of the query.
+    """
     if not params:
         return cypher
     assignments = " ".join(f"{name}={to_literal(value)}" for name, value in params.items())
@@ -62,9 +65,9 @@ def prepend_parameters(cypher: str, params: Params) -> str:
 
 
 def to_literal(value: Any) -> str:
-    """Return *value* as Cypher writes it.
+    """Return *value* as a Cypher literal: ``["Ann", None]`` gives ``["Ann",null]``.
 
-    Errors: `ValueError` for a map's key that Cypher cannot write.
+    Errors: `ValueError` for a map key that is empty or contains a backtick.
     """
     write = _LITERALS.get(type(value))
     if write is not None:
@@ -94,11 +97,11 @@ def _map_key(key: str) -> str:
 
 
 REPLICATED_IN = 5.0
-"""Seconds in which replicas must have a write that waits for them."""
+"""Seconds within which replicas must have a write that waits for them."""
 
 
 def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
-    """Return a pipeline of *commands*, which go over one connection."""
+    """Return a pipeline of redis-py's *client* with *commands* queued on it; they will use one connection."""
     pipeline = client.pipeline(transaction=False)
     for words in commands:
         pipeline.execute_command(*words)
@@ -106,7 +109,12 @@ def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
 
 
 def settle_reply(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the command among *replies*, the last of which is to WAIT where it must have *replicas*."""
+    """Return the reply to the last command among a pipeline's *replies*.
+
+    With *replicas*, the last reply is that to WAIT: how many replicas have the write.
+
+    Errors: the error among the replies; `DatabaseUnavailable` if fewer than *replicas* have the write.
+    """
     reply = replies[-2 if replicas else -1]
     if isinstance(reply, Exception):
         raise reply
@@ -123,15 +131,15 @@ def settle_reply(replies: list[Any], replicas: int) -> Any:
 # Answers
 
 _Cell = tuple[int, Any]
-"""The number of a type, and the value as the server sends it."""
+"""The type number and the raw value, as the server sends them."""
 _INTEGER, _NUMBER = 3, 5
-"""Values of types up to `_INTEGER`, which are null, strings and integers, are sent as they are."""
+"""Values with a type number up to `_INTEGER` (null, string, integer) need no decoding."""
 
 
 def decode_rows(answer: Sequence[Any]) -> list[Row]:
-    """Return the rows of an *answer* in the compact form: much faster than falkordb-py does it.
+    """Return the result rows of *answer*, a query's reply in the compact form; much faster than falkordb-py.
 
-    Errors: the one that ended the query; `TypeError` for a node, a relation or a path.
+    Errors: the error that ended the query; `TypeError` for a column that holds a node, relation or path.
     """
     for part in (answer[0], answer[-1]):
         if isinstance(part, Exception):
@@ -145,7 +153,7 @@ def decode_rows(answer: Sequence[Any]) -> list[Row]:
         raise TypeError(f"unsupported type of a column, {type_}; return properties, not nodes") from None
 
 
-# Both decode the frequent types inline: a call for each cell would take as long again.
+# Both functions decode the frequent types inline: one more call for each cell would double the time.
 def _decode_map(names: Sequence[str], cells: Sequence[_Cell]) -> Row:
     return {
         name: value if type_ <= _INTEGER else float(value) if type_ == _NUMBER else _DECODERS[type_](value)
@@ -166,13 +174,13 @@ _DECODERS: Mapping[int, Callable[[Any], Any]] = {
     10: lambda value: _decode_map(value[::2], value[1::2]),
     12: lambda value: [float(number) for number in value],
 }
-"""Readers of booleans, lists, maps and vectors; our queries return no node, relation or path."""
+"""Decoders of booleans, lists, maps and vectors, by type number; our queries return no nodes, relations or paths."""
 
 
 # Errors
 
 FORMER_PRIMARY = (redis.ReadOnlyError, redis.exceptions.ClusterDownError)
-"""Raised by a server that was the primary before, or is cut off: another one may be by now."""
+"""Errors of a server that is no longer the primary, or is cut off from its cluster: look for the primary again."""
 _OTHER_DIMENSION = "Vector dimension mismatch"
 _TIMED_OUT = "Query timed out"
 _NO_WRITES = "MISCONF"
@@ -180,7 +188,10 @@ _BUSY = ("MASTERDOWN", "NOREPLICAS", "BUSY ", "Max pending queries exceeded")
 
 
 def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryError:
-    """Return our error for one of redis or of the network; *advice* is what to do if the server is unreachable."""
+    """Return the `KGMemoryError` for *error*, a redis-py or network error.
+
+    *advice* returns the remedy to show if the server cannot be reached.
+    """
     message = str(error)
     match error:
         case redis.AuthenticationError():
@@ -228,34 +239,34 @@ def _translate_refusal(message: str) -> KGMemoryError:
 # Reads at once
 
 LANES = 4
-"""The most connections that the queries of one batch use: the server runs those of one connection in turn."""
+"""The most connections that the queries of one batch use; the server runs the queries of one connection in turn."""
 _MISSING = object()
 
 
 class PipelinedReads:
-    """Runs batches of reads, some of them over several of a pool's *connections*.
+    """Runs batches of read queries, spreading a batch over several of a pool's *connections* (their number).
 
-    A batch that would have to wait for connections uses one: so no two batches wait for each other, and under load,
-    when the server's threads are all busy, more connections gain nothing.
+    A batch that would have to wait for connections uses a single one instead, so that batches never wait for each
+    other. Under load, when all threads of the server are busy, more connections gain nothing.
     """
 
     def __init__(self, connections: int) -> None:
         self._batches = threading.Semaphore(connections // LANES)
 
     def run(self, client: redis.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Return the answers to *queries* on the graph *key*, in order, with an error as a value.
+        """Return the answers to *queries* on the graph *key*, in order; a failed query's answer is its error.
 
-        Errors: redis-py's, when the server is lost.
+        Errors: redis-py's, if the server is lost.
         """
         with self._deal(queries) as lanes:
             return _run_lanes(client.connection_pool, key, lanes)
 
     async def gather(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """`run` on the running event loop."""
+        """Return the answers as `run` does, on the running event loop."""
         with self._deal(queries) as lanes:
             commands = ((query_command(key, *query) for query in lane) for lane in lanes)
             pipelines = [fill_pipeline(client, each) for each in commands]
-            if len(pipelines) == 1:  # without a task, which takes half as long again
+            if len(pipelines) == 1:  # a task would take half as long again
                 answers: list[Any] = await pipelines[0].execute(raise_on_error=False)
                 return answers
             running = [pipeline.execute(raise_on_error=False) for pipeline in pipelines]
@@ -267,7 +278,7 @@ class PipelinedReads:
 
     @contextmanager
     def _deal(self, queries: QueryBatch) -> Iterator[list[QueryBatch]]:
-        """Yield the parts of *queries* that may run at once; `_interleave` undoes it."""
+        """Yield *queries* dealt in turn into lists that may run at the same time; `_interleave` restores the order."""
         if len(queries) < 2 or not self._batches.acquire(blocking=False):
             yield [queries]
             return
@@ -279,7 +290,10 @@ class PipelinedReads:
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Return the answers to *lanes*; the text of each is made when it is sent, while the server runs those before."""
+    """Return the answers to the queries of all *lanes* in their original order; each lane uses one connection.
+
+    The text of a lane is built when it is sent, while the server already runs the lanes before it.
+    """
     connections: list[Any] = []
     answers: list[list[Any]] = []
     try:
@@ -292,7 +306,7 @@ def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]
             answers.append([_read_answer(connection) for _ in lane])
         return _interleave(answers)
     except BaseException:
-        for connection in connections:  # or the next command on it would get an answer that is still to come
+        for connection in connections:  # else the next command on it would read an outstanding answer
             connection.disconnect()
         raise
     finally:
@@ -308,6 +322,6 @@ def _read_answer(connection: Any) -> Any:
 
 
 def _interleave(lanes: Sequence[Any]) -> list[Any]:
-    """Return the answers of *lanes* in the order of their queries, which were dealt to the lanes in turn."""
+    """Return the answers of *lanes* in the order of the queries, which were dealt to the lanes in turn."""
     answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_MISSING))
     return [answer for answer in answers if answer is not _MISSING]

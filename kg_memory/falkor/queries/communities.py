@@ -1,9 +1,9 @@
-"""Queries about communities.
+"""Queries about communities (groups of entities that share many facts).
 
-Facts are read in pages of internal ids, the only order that needs no sort of them all. A community of level 0
-HAS_MEMBER entities; one of a higher level consists of those below, each of which is PART_OF it. The time at which a
-member joined since the last summary is on the relation, in `joined_at`: setting anything of a community indexes its
-vector anew.
+Facts are read in pages of internal ids, the only order that needs no sort of all facts. A community of level 0
+HAS_MEMBER entities; one of a higher level consists of communities of the level below, each PART_OF it. The time at
+which a member joined since the last summary is on the relation, as `joined_at`: setting any property of a community
+indexes its vector anew.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kg_memory.falkor.queries import usage as spent
 from kg_memory.temporal.interval import OPEN_END
 
 _CURRENT = f"b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now"
-"""The condition that the belief ``b`` is held, and true at ``$now``."""
+"""The condition that the belief ``b`` is held and its fact true at ``$now``."""
 
 LAST_FACT, LAST_ENTITY = part.last_id("Fact"), part.last_id("Entity")
 
@@ -29,7 +29,7 @@ MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WHERE o.id <> s.id
 RETURN f.id AS id, s.id AS subject, o.id AS object
 """
-"""The facts of a page that are true now, one row an object and belief."""
+"""Returns the facts of a page of ids that are true now: one row for each object and belief."""
 
 ENTITIES = """
 MATCH (e:Entity)
@@ -44,20 +44,20 @@ WITH e
 MATCH (c:Community)-[m:HAS_MEMBER]->(e)
 RETURN c.id AS community, e.id AS entity, m.joined_at IS NOT NULL AS joined
 """
-"""The communities of the entities of a page, and whether they joined since the last summary."""
+"""Returns the communities of the entities of a page, and whether each entity joined since the last summary."""
 
 STORED = """
 MATCH (m:Meta {id: 'schema'})
 OPTIONAL MATCH (c:Community)
 RETURN coalesce(m.communities, 0) AS revision, collect(c {.id, .fingerprint}) AS stored
 """
-"""All communities as stored, and how often they were written."""
+"""Returns all stored communities, and how often the communities were written (the revision)."""
 
 WHOLES = """
 MATCH (part:Community)-[:PART_OF]->(whole:Community)
 RETURN part.id AS part, whole.id AS whole
 """
-"""The parts of communities."""
+"""Returns pairs of a community and the higher community that it is a part of."""
 
 MEMBERS = part.each("e:Entity") + " RETURN e.name AS name, e.type AS type, e.summary AS summary"
 
@@ -84,7 +84,7 @@ WITH f, said_at, b ORDER BY b.invalid_at DESC, b.known_from DESC
 WITH f, said_at, collect(b)[0] AS b
 RETURN {part.DATED} AS fact ORDER BY said_at DESC, f.id
 """
-"""The latest facts that link some entities to one another now."""
+"""Returns the latest facts that are true now and link only entities of ``$ids``."""
 
 TELL_FACTS_AMONG = f"""{_LINKING}
 WITH f, said_at
@@ -94,7 +94,7 @@ WITH f, h, b
 {part.TELL_FACTS}
 ORDER BY belief.said_at DESC, fact.id
 """
-"""The same facts as users get them, with their sources."""
+"""Returns the facts of `FACTS_AMONG` as rows for `falkor.rows.to_fact`, with their sources."""
 
 SAVE = (
     spent.ADD_USAGE
@@ -150,9 +150,9 @@ WITH m"""
     )
     + "\nRETURN m.communities AS revision\n"
 )
-"""Replace the communities that changed; no row if others wrote communities since they were read, or a member is gone.
+"""Replaces the communities that changed. No row, and no change, if others wrote communities since, or a member is gone.
 
-Entities that joined meanwhile stay members, and the next refresh sees them.
+Entities that joined meanwhile stay members; the next refresh includes them.
 """
 
 JOIN = f"""
@@ -178,9 +178,9 @@ CALL {{
   UNWIND heaviest AS c
   CREATE (c)-[:HAS_MEMBER {{joined_at: $now}}]->(new)
 }}"""
-"""Let entities without a community join the one that most facts of the episode ``e`` link them to (Zep 2.3, C40).
+"""Adds each entity without a community to the community that most facts of the episode ``e`` link it to.
 
-It is a part of the query that saves the episode.
+A part of the query that saves the episode.
 """
 
 FIND = """
@@ -189,7 +189,7 @@ WHERE c.id = $name OR toLower(c.name) STARTS WITH toLower($name)
 RETURN c.id AS id
 ORDER BY c.id <> $name, coalesce(c.level, 0), c.name, c.id LIMIT 1
 """
-"""The community with that id, or else one whose name begins so."""
+"""Returns the community whose id is ``$name``, or else one whose name begins with it."""
 
 ONE = """
 MATCH (c:Community {id: $id})
@@ -203,7 +203,7 @@ OPTIONAL MATCH (c)-[:PART_OF]->(above:Community)
 RETURN c {.id, .name, .summary, .level} AS community, ids, members, joined, parts,
   collect(above {.id, .name, .summary, .level}) AS above
 """
-"""A community with its members, its parts, and the communities it is a part of."""
+"""Returns a community with its members, its parts, and the communities that it is a part of."""
 
 CLAIM = """
 MATCH (m:Meta {id: 'schema'})
@@ -215,7 +215,7 @@ WHERE episodes >= $interval
 SET m.refreshed_at = $now
 RETURN episodes
 """
-"""Claim the refresh that is due after so many episodes; no row if none is due, or another process claimed it."""
+"""Claims the refresh due after ``$interval`` new episodes. No row if none is due, or another process claimed it."""
 
 COMMUNITIES = """
 MATCH (c:Community)
@@ -230,7 +230,7 @@ WITH c, level, size, members, joined, part ORDER BY part.name, part.id
 RETURN c {.id, .name, .summary, level: level} AS community, size, members, joined, collect(part.name) AS parts
 ORDER BY community.level DESC, size DESC, community.name, community.id
 """
-"""A page of all communities, or those of one level, highest and largest first, with their members' or parts' names."""
+"""Returns a page of communities, highest level and largest first, with the names of their members or parts."""
 
 COMMUNITIES_ABOUT = """
 UNWIND $ids AS id

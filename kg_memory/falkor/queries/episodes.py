@@ -1,6 +1,6 @@
-"""Queries about episodes: saving them, their status, lists of them, those that wait for others, and remarks on them.
+"""Queries about episodes: saving them, their status, lists of them, waiting episodes, and remarks on them.
 
-Times are microseconds since the epoch. An episode is ``open`` until it is done or skipped.
+Times are microseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MATCH (e:Episode {thread_key: $thread_key})
 WHERE e.id <> $id AND e.at <= $at AND (e.at < $at OR e.created_at <= $created_at) AND coalesce(e.kind, '') <> 'block'
 RETURN e.status AS status ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
 """
-"""The statuses of the latest episodes before one in its thread."""
+"""Returns the statuses of the latest episodes before ``$id`` in its thread."""
 
 SAVE_EPISODE = (
     """
@@ -99,13 +99,13 @@ RETURN new, reader, reading_since, coalesce(e.interrupted, 0) AS interrupted, le
   coalesce(e.offset, 0) AS offset, coalesce(m.forgotten, 0) AS forgotten, coalesce(e.answers, []) AS answers
 """
 )
-"""Save an episode, mark it as being read, and return how often something was forgotten so far.
+"""Saves an episode, marks it as being read, and returns how often something was forgotten so far.
 
-`reader` is who began to read it before and did not finish.
+`reader` in the result is the process that began to read it before and did not finish.
 
-There is no row if an episode around it is gone, or a new one comes while the namespace is paused. The condition on the
+Returns no row if an episode around it was deleted, or if it is new and the namespace is paused. The condition on the
 labels of the new node is always true: asking for them makes FalkorDB move new nodes to where it looks labels up, which
-every query that sets something would otherwise wait for, 4 ms at 250,000 nodes. See docs/decisions.md.
+every writing query would otherwise wait for, 4 ms at 250,000 nodes. See docs/decisions.md.
 """
 
 PAUSE = """
@@ -126,7 +126,7 @@ MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.answers = coalesce(e.answers, []) + [$key, $answer]
 """
-"""Cache an answer about an episode until it is done, so that a crash does not cost it twice."""
+"""Caches a model's answer about an episode until the episode is done, so that a crash does not cost it twice."""
 
 MARK = f"""{spent.ADD_USAGE}
 MATCH (e:Episode {{id: $id}})
@@ -134,20 +134,20 @@ WHERE NOT e.status IN ['done', 'skipped']
 SET e.status = $status, e.reason = $reason, e.step = $step, e.answers = CASE WHEN $kept THEN e.answers END,
   e.interrupted = NULL
 """
-"""Record why an episode could not be read to its end, and at which step: the process that read it has not ended."""
+"""Records why an episode could not be read to its end, and at which step; its process is still running."""
 
 INTERRUPTED = """
 MATCH (e:Episode {id: $id})
 SET e.interrupted = $interrupted
 """
-"""Record how often the process ended that read an episode."""
+"""Records how often a process ended while it read the episode."""
 
 GIVE_UP = """
 MATCH (e:Episode {id: $id})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.status = 'failed', e.step = 'receive', e.reason = $reason, e.interrupted = $interrupted, e.reader = NULL
 """
-"""Let an episode fail that ended too many processes."""
+"""Marks an episode as failed because too many processes ended while they read it."""
 
 REOPEN = f"""{part.each("e:Episode")}
 WHERE e.status IN $statuses
@@ -161,7 +161,7 @@ WHERE e.status IN $statuses AND coalesce(e.kind, '') <> 'block' AND coalesce(e.p
 WITH e ORDER BY e.at, e.created_at LIMIT $limit
 RETURN e.id AS id, e.status AS status
 """
-"""The episodes that one of some plans read or skipped, earliest first, without those skipped as suspicious."""
+"""Returns the episodes that one of ``$plans`` read or skipped, earliest first, without those skipped as suspicious."""
 
 REOPEN_SHALLOW = f"""
 MATCH (e:Episode {{id: $id}})
@@ -170,7 +170,7 @@ WHERE e.status IN $statuses AND coalesce(e.plan, '') IN $plans
 SET e.status = 'saved', e.reason = NULL, e.step = NULL
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""Reopen an episode to read it again; no row if none of some plans read it."""
+"""Reopens an episode so that it is read again; returns no row if none of ``$plans`` read it."""
 
 STATUS = """
 MATCH (m:Meta {id: 'schema'})
@@ -188,9 +188,9 @@ ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
 
 
 def list_episodes(first: str) -> str:
-    """Return the query of a page of the episodes that *first* yields as ``d``, the latest first.
+    """Return the Cypher query for a page of episodes, latest first; *first* is the clause that matches them as ``d``.
 
-    It ends with the one that brings its texts to ``$characters``.
+    With the parameter ``$characters``, the page ends with the episode at which the texts reach that total length.
     """
     return f"""{first}
 WITH d AS e
@@ -214,7 +214,7 @@ WHERE e.status IN $statuses AND coalesce(e.kind, '') <> 'block'
 WITH e ORDER BY e.at, e.created_at SKIP $skip LIMIT $limit
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""Episodes in some states, earliest first."""
+"""Returns the episodes with one of ``$statuses``, earliest first."""
 
 
 WAIT = f"""
@@ -228,7 +228,7 @@ WITH DISTINCT w AS e
 ORDER BY e.created_at
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""Let an episode wait for others of its thread, and return those that wait, first arrival first."""
+"""Marks an episode as waiting for others of its thread, and returns all that wait there, in order of arrival."""
 
 WAITING = f"""
 MATCH (e:Episode {{status: 'waiting'}})
@@ -236,14 +236,14 @@ WHERE e.reason = $reason
 WITH e ORDER BY e.created_at
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""All episodes that wait for others, first arrival first."""
+"""Returns all episodes that wait for others, in order of arrival."""
 
 
 IDS_BEGINNING = {
     label: f"MATCH (n:{label}) WHERE n.id STARTS WITH $begin RETURN n.id AS id ORDER BY id LIMIT 2"
     for label in ("Episode", "Fact")
 }
-"""Two of the ids that begin so, by the label of what they are of."""
+"""For each label, the query for two of the ids that begin with ``$begin``."""
 
 
 # The episodes that a search found
@@ -273,7 +273,7 @@ ORDER BY near, x.id
 WITH e, f, kind, until, precision, collect(x)[0] AS x
 RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id, {_SAID}
 ORDER BY id, kind, sentence"""
-"""The disputed facts of an episode, each with the nearest episode after it that states a contradicting fact."""
+"""Returns the disputed facts of an episode, each with the nearest episode after it that states a contradicting fact."""
 
 _REFUSED = """MATCH (f)-[:JUDGED]->(v:Verdict)
 WHERE v.new = v.known AND v.ruling = 'refused' AND v.refused_at <= $believed_at AND e.created_at <= v.refused_at
@@ -281,7 +281,7 @@ WITH DISTINCT e, f
 RETURN e.id AS id, 'refused' AS kind, f.sentence AS sentence, NULL AS until, NULL AS precision, NULL AS by,
   NULL AS by_source_id, [] AS said
 ORDER BY id, sentence"""
-"""The facts of an episode that were retracted since then."""
+"""Returns the facts of an episode that were retracted after it was saved."""
 
 _ENDED = f"""MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at
@@ -307,16 +307,16 @@ WITH e, f, until, precision, coalesce(telling[0], next[0]) AS x
 RETURN e.id AS id, 'ended' AS kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id,
   {_SAID}
 ORDER BY id, sentence"""
-"""The ended facts of an episode, each with the first episode that states the end, or else that states what came next.
+"""Returns the ended facts of an episode, each with the first episode that states the end, or else the following fact.
 
-Among the latter an episode that states when the next fact began is best, then one after the episode itself. An episode
-that states the end itself has no row.
+Among episodes that state the following fact, one that states when that fact began is preferred, then one after the
+episode itself. An episode that states the end itself has no row.
 """
 _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id", "said")
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the step that adds the list *remarks* on the episodes of the list *ids*."""
+    """Return the Cypher query step that adds the list *remarks* about the episodes whose ids are in the list *ids*."""
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
     return f"""
@@ -337,7 +337,10 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return *turn* beside the message ``e`` of another speaker, as far as searches may show it; else null."""
+    """Return the Cypher expression for *turn*, a neighbour of the message ``e``, if another speaker said it; else null.
+
+    It is also null if searches may not show it: expired, flagged, too far in time (``$gap``) or too long (``$length``).
+    """
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
     AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length
     AND (size(coalesce({turn}.flags, [])) = 0 OR {turn}.status = 'done')
@@ -345,7 +348,7 @@ def _of_another(turn: str) -> str:
   THEN {turn} {{.id, .source_id, .speaker, .content}} END"""
 
 
-# As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH.
+# No WHERE directly after OPTIONAL MATCH: see `search._WITH_NEIGHBOURS`.
 EPISODES_WITH_REMARKS = f"""
 WITH $ids AS ids{_remarks("ids", "first")}
 WITH ids, first, [remark IN first WHERE remark.by IS NOT NULL AND NOT remark.by IN ids | remark.by] AS others
@@ -360,4 +363,4 @@ OPTIONAL MATCH (e)-[:NEXT]->(n)
 RETURN {part.EPISODE_MAP} AS episode, [remark IN remarks WHERE remark.id = id] AS remarks,
   {_of_another("p")} AS before, {_of_another("n")} AS after
 """
-"""Unexpired episodes and those that remarks on them refer to, with remarks, and the turns of others beside each."""
+"""Returns unexpired episodes and those that remarks on them name, with remarks and the neighbouring turns of others."""

@@ -1,4 +1,4 @@
-"""Queries about facts over time: beliefs, verdicts, decisions and predicates, and the entities they are about.
+"""Queries about facts over time: beliefs, verdicts, decisions and predicates, and the entities of facts.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """
@@ -10,7 +10,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def tell_history(carried: str = "") -> str:
-    """Return the clauses for the verdicts, statements and present beliefs of each ``f``, beside *carried* columns."""
+    """Return the Cypher clauses that add the verdicts, statements and present beliefs of each fact ``f``.
+
+    *carried* names the columns to keep, each followed by a comma: ``"new, distance, "``.
+    """
     return f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
 WITH {carried}f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .refused_at, .edited, .edited_from,
@@ -34,14 +37,18 @@ UNWIND $facts AS id
 MATCH (f:Fact {{id: id}})
 {tell_history()}RETURN {HISTORY_MAP} AS history
 """
-"""The statements about some facts, the present beliefs, and the verdicts that link them to others."""
+"""Returns the statements about the facts ``$facts``, their present beliefs, and the verdicts that judge them."""
 
 _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds, .refused, .refused_at,
   .created_at, .edited, .edited_from, .edited_until, .edited_precision, .edited_end_precision}"""
 
 
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
-    """Return the query of the verdicts ``v`` of a *page*, in *order*, with the decisions about each."""
+    """Return the Cypher query for verdicts with the decisions about each.
+
+    *page* is the clause that matches them as ``v``; *order* sorts them; *carried* are the columns to keep for *order*;
+    *more* are further fields of a decision.
+    """
     return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
 WITH v, {carried}d ORDER BY d.at
@@ -64,7 +71,7 @@ WITH v, max(d.at) AS last ORDER BY last DESC, v.id SKIP $skip LIMIT $limit""",
     "last DESC",
     "last, ",
 )
-"""The verdicts that persons decided, by their latest decision."""
+"""Returns the verdicts that people decided, the latest decision first."""
 
 VERDICT = _tell_verdicts("\nMATCH (v:Verdict {id: $id})", more=", .before")
 
@@ -80,7 +87,7 @@ WHERE x.created_at <= $believed_at
 WITH x, st ORDER BY x.at, x.created_at, x.id, st.start SKIP $skip LIMIT $limit
 RETURN {part.map_source("x", "st")} AS source
 """
-"""Each statement of a fact that was saved by then, the earliest first."""
+"""Returns each statement of a fact that was saved by ``$believed_at``, earliest first."""
 
 DECIDE = (
     """
@@ -109,9 +116,9 @@ WITH e"""
 RETURN e.id AS id
 """
 )
-"""Write a decision and its consequences, and the verdict that it is about where that is a new one.
+"""Writes a decision about a verdict and the resulting beliefs; a new verdict is written too.
 
-There is no row if another decision was made meanwhile, or facts about the same entities changed.
+Returns no row, and writes nothing, if another decision was made meanwhile, or facts about the same entities changed.
 """
 
 REVISIONS_OF_FACTS = f"""{part.each("f:Fact")}
@@ -126,7 +133,7 @@ WHERE b IS NULL OR $past OR b.expired_at = {OPEN_END}
 {part.TELL_FACTS}
 ORDER BY belief.created_at, belief.known_from, fact.id
 """
-"""Facts with each of their beliefs: the present ones, or all if ``$past``; a fact without any has one row."""
+"""Returns facts with each of their beliefs: the present ones, or all with ``$past``; a fact without any has one row."""
 
 
 def _list_changed(best: str, order: str) -> str:
@@ -148,7 +155,7 @@ RETURN DISTINCT f.id AS id
 
 
 CHANGED_FACTS, CHANGED_LAST = _list_changed("min(at)", "at"), _list_changed("max(at)", "at DESC")
-"""The facts whose beliefs changed, earliest first, and the same, latest first."""
+"""The queries for facts whose beliefs changed between ``$since`` and ``$until``: earliest first, and latest first."""
 
 FACTS_AROUND = f"""
 UNWIND $ids AS id
@@ -173,7 +180,7 @@ MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 OPTIONAL MATCH (f)-[:OBJECT_IS]->(o:Entity)
 RETURN f.id AS fact, s.id AS subject, collect(DISTINCT o.id) AS objects
 """
-"""The entities at both ends of facts, by their ids."""
+"""Returns the ids of the subject and the objects of facts."""
 
 ENTITIES_WITH_MENTIONS = f"""{part.each("e:Entity")}
 OPTIONAL MATCH (e)<-[m:MENTIONS]-(:Episode)
@@ -217,18 +224,22 @@ ABOUT = f"""{part.NAMED}CALL {{
 WITH DISTINCT f AS d
 WHERE $predicate IS NULL OR d.predicate = $predicate
 WITH d"""
-"""The beginning of `list_facts` for the facts about the entity with that name or id, of a predicate if it is set."""
+"""The beginning of `list_facts` for the facts about one entity, by name or id; ``$predicate`` may limit them."""
 
 
 def _order(belief: str) -> str:
-    """Return the time by which *belief* is listed: since when it is known to be so, or when it was stated."""
+    """Return the Cypher expression for the time by which the belief variable *belief* is listed.
+
+    That is from when its fact is known to hold, or else when it was stated.
+    """
     return f"CASE WHEN {belief}.known_from = {OPEN_START} THEN {belief}.said_at ELSE {belief}.known_from END"
 
 
 def list_facts(first: str) -> str:
-    """Return the query of a page of the facts that *first* yields as ``d``, the latest first: each period of each.
+    """Return the Cypher query for a page of facts, latest first, with a row for each period of each fact.
 
-    It begins behind the period ``$belief`` of ``$fact``, which is listed at ``$place``.
+    *first* is the clause that matches the facts as ``d``. The page continues after the belief ``$belief`` of the fact
+    ``$fact``, which was listed at the time ``$place``.
     """
     return f"""{first}
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
@@ -257,7 +268,7 @@ WITH e, sum(1.0 / (1.0 + (1.0 + 0.02 * e.n) / coalesce(p.f, 1))) AS score
 ORDER BY score DESC, e.last_seen DESC, e.name SKIP $skip LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity, score
 """
-"""Entities by the words of their names and summaries; the last term may be a prefix (C44)."""
+"""Returns entities by the words of their names and summaries; the last term may be a prefix."""
 
 SIMILAR_TO = f"""
 MATCH (:Alias {{key: $alias}})-[:NAMES]->(n:Entity)

@@ -1,6 +1,6 @@
-"""Queries for features of candidates by their ids, to rerank or judge them, and for the links around them.
+"""Queries for features of search candidates by id, used to rerank them, and for the links around them.
 
-No embedding comes back: similarities are computed in the database. Long lists come back as one text, which the client
+Embeddings stay in the database, which computes the similarities. Long lists come back as one text, which the client
 reads ten times as fast.
 """
 
@@ -25,9 +25,9 @@ WHERE {part.HOLDS}
 WITH f, b, CASE WHEN lasts OR b.invalid_at < {OPEN_END} THEN b.invalid_at ELSE b.known_from + {_LENGTH} + 1 END AS until
 RETURN f.id AS id, collect([b.valid_at, b.known_from, until]) AS periods
 """
-"""The periods of facts: the start, or an open one; from when each is known to hold; and the end.
+"""Returns the periods of facts as start (or open start), time from when the fact is known to hold, and end.
 
-What happened, or is meant to, ends with the day, month or year that it is dated by.
+An event or a plan ends with the day, month or year of its date.
 """
 
 EPISODES_TOLD = part.each("d:Episode") + " RETURN id, d.at AS stated_at, coalesce(d.trust, 1.0) AS trust"
@@ -39,23 +39,23 @@ WITH id, x, coalesce(x.trust, 1.0) AS trust,
   CASE WHEN x IS NOT NULL AND ($thread_key IS NULL OR x.thread_key = $thread_key) THEN 1 ELSE 0 END AS stated
 RETURN id, max(trust) AS trust, count(x) AS sources, sum(stated) AS mentions
 """
-"""The number of episodes that state a fact, of one thread or all, and the highest trust of all of them."""
+"""Returns how many episodes state each fact (of one thread and of all), and the highest trust of all of them."""
 
 FACTS_LINK = f"""{part.each("f:Fact")}
 OPTIONAL MATCH (x:Episode)-[:STATES]->(f)
 WITH id, f, count(DISTINCT x) AS sources
 RETURN id, sources + indegree(f, 'RESTS_ON') AS links
 """
-"""The number of episodes that state a fact, and of facts that rest on it."""
+"""Returns, for each fact, the number of episodes that state it plus the number of facts that rest on it."""
 
 ENTITIES_LINK = part.each("e:Entity") + " RETURN id, indegree(e, 'OBJECT_IS') + outdegree(e, 'SUBJECT_OF') AS links"
-"""The number of facts about an entity, past ones too."""
+"""Returns the number of facts about each entity, including ended ones."""
 
 EPISODES_LINK = f"""{part.each("d:Episode")}
 OPTIONAL MATCH (d)-[:STATES]->(f:Fact)
 RETURN id, count(DISTINCT f) AS links
 """
-"""The number of facts that an episode states."""
+"""Returns the number of facts that each episode states."""
 
 _TOGETHER = "string.join(collect(e.id), ' ') AS entities"
 
@@ -63,7 +63,7 @@ FACTS_JOIN = f"""{part.each("f:Fact")}
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 RETURN id, {_TOGETHER}
 """
-"""The entities at the ends of facts."""
+"""Returns the ids of the subject and the objects of each fact."""
 
 ENTITIES_JOIN = part.each("e:Entity") + " RETURN id, id AS entities"
 
@@ -83,7 +83,7 @@ MENTIONED = f"""{part.each("e:Entity")}
 WITH id, indegree(e, 'MENTIONS') AS mentions
 RETURN {_COUNTED}
 """
-"""The number of episodes that mention each of some entities."""
+"""Returns the number of episodes that mention each entity."""
 
 MENTIONED_IN = f"""
 MATCH (x:Episode {{thread_key: $thread_key}})
@@ -92,7 +92,7 @@ WITH e, count(x) AS mentions
 WITH e.id AS id, mentions
 RETURN {_COUNTED}
 """
-"""The number of episodes of a thread that mention each entity: counting from the entities costs ten times as much."""
+"""Returns in how many episodes of a thread each entity is mentioned. Counting from the entities is ten times slower."""
 
 NEXT_TO = f"""
 UNWIND $ids AS id
@@ -105,13 +105,14 @@ MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 WITH DISTINCT e LIMIT $limit
 RETURN {_TOGETHER}
 """
-"""Some entities, and those that true facts link them to."""
+"""Returns the ids of the entities ``$ids`` and of the entities that true facts link them to."""
 
 
 def _alike(label: str, means: str = "") -> str:
-    """Return the query for the cosine similarity of each node to those after it, as one text; all must have a vector.
+    """Return the Cypher query for the cosine similarity of each node to the nodes after it, as one text per node.
 
-    The vector is that of ``v``: of ``d`` itself, or of the node that *means* matches.
+    *label* is that of the nodes ``d``. *means* is the clause that matches the node ``v`` with the vector of ``d``,
+    unless ``d`` has it itself. All nodes must have a vector.
     """
     return f"""
 UNWIND $ids AS id
@@ -135,7 +136,7 @@ FACTS_READ = f"""{part.each("f:Fact")}
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 RETURN id, {_TOGETHER}, collect(e.name) AS names, f.predicate AS predicate, f.sentence AS text
 """
-"""The sentences and predicates of facts, and the entities at their ends."""
+"""Returns the sentences and predicates of facts, with their entities."""
 
 FACTS_SAY = part.each("f:Fact") + " RETURN id, f.sentence AS text, NULL AS name"
 
@@ -162,14 +163,14 @@ CALL {
 }
 RETURN distance, speakers
 """
-"""The usual distance of two episodes, NULL without two, and the speakers, by the first ones."""
+"""Returns the average distance of two episodes (NULL for fewer than two) and the speakers, from a sample."""
 
 EPISODE_VECTORS = """
 MATCH (d:Episode)
 WHERE d.id >= '' AND d.embedding IS NOT NULL
 RETURN d.embedding AS vector LIMIT $sample
 """
-"""The vectors of some episodes: ids are hashes, so the first by id are a random sample."""
+"""Returns the vectors of some episodes: ids are hashes, so the first by id are a random sample."""
 
 
 # Links around entities, facts and episodes
@@ -187,14 +188,14 @@ WITH id, f, collect(DISTINCT e.id) AS ends
 ORDER BY f.said_at DESC, f.id, id
 RETURN id, f.id AS fact, ends
 """
-"""The facts of some entities that hold, the latest first, each with its other entities."""
+"""Returns the facts about some entities that hold, latest first, each with its other entities."""
 
 _ENDS = """
 WITH DISTINCT d
 MATCH (s)-[:SUBJECT_OF]->(d)
 MATCH (d)-[:OBJECT_IS]->(o)"""
 _LINKS = r"string.join(collect(d.id + '\t' + coalesce(d.edge_type, 'semantic') + '\t' + s.id + '\t' + o.id), '\n')"
-"""The text of facts with their subjects and objects, a line for each: both sides handle it faster than rows."""
+"""The text of facts with their subjects and objects, a line each: both sides handle that faster than rows."""
 _STATEMENTS = r"""
 CALL {
   WITH facts
@@ -203,13 +204,14 @@ CALL {
   WITH d.id + '\t' + x.id + '\t' + replace(coalesce(x.speaker, ''), '\n', ' ') AS statement
   RETURN string.join(collect(statement), '\n') AS statements
 }"""
-"""The step that adds `statements`, the episodes that state the nodes in the list `facts`, with their speakers."""
+"""The query step that adds `statements`: the episodes that state the facts in the list `facts`, with their speakers."""
 
 
 def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
-    """Return the step that walks on from the `ends` of the hop *before*: it adds `ends`, `links` and `more` facts.
+    """Return the Cypher query step that walks from the entities of the hop named *before* to their facts.
 
-    All entities are sorted at once: the limit by ``$hub`` keeps that short.
+    It adds the lists ``ends<hop>`` and ``links<hop>``, and the facts as ``more``. All entities are sorted at once,
+    which stays fast because entities with more than ``$hub`` facts are left out.
     """
     return f"""
 CALL {{
@@ -238,14 +240,15 @@ CALL {{
 
 @cache
 def walk(hops: int, *, unreviewed: bool = False) -> str:
-    """Return the query that walks so many *hops* from the entities ``$ids``: `links1`, `links2` ..., and `statements`.
+    """Return the Cypher query that walks *hops* steps along facts from the entities ``$ids``.
 
-    A hop goes along the latest ``$limit1`` true facts of each entity, of the latest ``$depth1``; of an entity with more
-    than ``$most`` facts, of any ``$most``. Each further hop starts from the ``$neighbours`` entities that share most
-    facts with those before, without those that have more than ``$hub`` facts.
+    Its columns are the facts of each hop, `links1`, `links2` ..., and `statements`. The first hop follows the latest
+    ``$limit1`` true facts of each entity, among its latest ``$depth1``; of an entity with more than ``$most`` facts,
+    any ``$most`` are considered. Each further hop starts from the ``$neighbours`` entities that share most facts with
+    the entities before, without those that have more than ``$hub`` facts.
     """
-    # The first hop sorts for each entity separately: all at once takes three times as long at a hub. Facts that hold
-    # come in that order. Two directed matches take less time than one without direction.
+    # The first hop sorts for each entity separately: sorting all at once takes three times as long at a hub. Two
+    # directed matches take less time than one without direction.
     steps = f"""{part.each("e:Entity")}
 CALL {{
   WITH e
@@ -296,12 +299,15 @@ CALL {{
   RETURN collect([d.id, entities]) AS named, collect(d) AS more
 }}
 WITH links, facts + more AS facts, named"""
-"""The step that adds `named`, the facts whose sentences name places and things that are not among their ends."""
+"""The query step that adds `named`: facts whose sentences name places and things that are not subject or object."""
 
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the query for `links` and `statements` of the facts ``$ids``, and with *things* for `named`."""
+    """Return the Cypher query for the entities (`links`) and the stating episodes (`statements`) of the facts ``$ids``.
+
+    With *things*, it also returns `named`: facts whose sentences name one of the entities ``$things``.
+    """
     return f"""
 UNWIND $ids AS id
 MATCH (d:Fact {{id: id}}){_ENDS}
@@ -318,10 +324,10 @@ RETURN d.id AS id, collect(e.id) AS entities
 
 @cache
 def episode_signs(*, mentions: bool, nearness: bool) -> str:
-    """Return the query for the speakers of the episodes ``$ids``, and whether they are not read yet.
+    """Return the Cypher query for the speakers of the episodes ``$ids``, and whether each episode is still unread.
 
-    With *mentions*, for whether they mention one of ``$entities``; with *nearness*, for the cosine similarity of those
-    of ``$nearest`` to ``$vector``.
+    With *mentions*, it also returns whether each mentions one of ``$entities``; with *nearness*, the cosine similarity
+    to ``$vector`` of the episodes in ``$nearest``.
     """
     mentioned = """
 OPTIONAL MATCH (d)-[:MENTIONS]->(e)

@@ -1,9 +1,9 @@
-"""Filters as steps of queries: fixed pieces of Cypher, with every value as a parameter.
+"""Filters as query steps: fixed pieces of Cypher, with every value as a parameter.
 
-A step keeps those rows of a query whose node ``d`` passes. The parts of a filter that must pass are matched; parts
-under ``$or`` and ``$not`` become flags, by ``max(CASE ...)`` over an optional match. Patterns in WHERE and pattern
-comprehensions take three times as long, and FalkorDB 4.22.1 refuses the latter after a WITH and within each other. Ends
-of relations have no label, and a WITH stands before each match: else the plan begins at all nodes.
+A step keeps the rows of a query whose node ``d`` passes the filter. Parts of a filter that must pass become matches;
+parts under ``$or`` and ``$not`` become flags, by ``max(CASE ...)`` over an optional match. Patterns in WHERE and
+pattern comprehensions take three times as long, and FalkorDB 4.22.1 refuses the latter after a WITH and when nested.
+Ends of relations have no label, and a WITH stands before each match: otherwise the plan starts from all nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
 from kg_memory.text.predicates import predicate_name
 
 Names = Mapping[str, Sequence[str]]
-"""The ids of the entities with a name, by its alias key."""
+"""The ids of the entities with a name, by the name's alias key."""
 
 ENTITIES_BY_NAME = """
 MATCH (a:Alias)
@@ -39,10 +39,10 @@ COUNT_CANDIDATES = """
 WITH d LIMIT $most
 RETURN count(d) AS n
 """
-"""The end of a query that counts candidates, up to `most`."""
+"""The end of a query that counts candidates, up to ``$most``."""
 
 Holder = Owner | Literal["community"]
-"""The kind of a node in a query: an owner of fields, or a community, which has no field of its own."""
+"""The kind of a node in a query: one that owns filter fields, or a community, which owns none."""
 HOLDERS: Mapping[Kind, Holder] = {
     "facts": "fact",
     "entities": "entity",
@@ -61,7 +61,7 @@ LINKS: Mapping[tuple[Holder, Holder], str] = {
     ("community", "entity"): "({a})-[:HAS_MEMBER]->({b})",
 }
 BELIEF = "b"
-"""The name of a belief in `fragments.HOLDS`."""
+"""The variable of a belief in `fragments.HOLDS`."""
 PROPERTIES: Mapping[str, str] = {"thread": "thread_key", "said_at": "at", "name": "id", "fact_kind": "kind"}
 SIGNS: Mapping[str, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 INDEXED = ("thread", "name")
@@ -69,14 +69,14 @@ INDEXED = ("thread", "name")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A piece of a query, and the parameters that it needs beside those of `fragments.HOLDS`."""
+    """A piece of a query, and the parameters that it needs besides those of `fragments.HOLDS`."""
 
     cypher: str
     params: Params
 
 
 def read_names(where: Filter) -> Flow[Names]:
-    """Return the entities that *where* names; a no-op where it names none."""
+    """Return the ids of the entities that *where* names; without names in it, the database is not queried."""
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
     if not keys:
@@ -86,10 +86,10 @@ def read_names(where: Filter) -> Flow[Names]:
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
-    """Return the step that keeps those rows of *carried* whose ``d`` passes.
+    """Return the Cypher query step that keeps the rows whose node ``d`` (of *kind*) passes *where*.
 
-    It must stand after a WITH, and ends in one, of *carried*. Order after it, not before: FalkorDB 4.22.1 moves a LIMIT
-    up to an ORDER BY above a filter.
+    *carried* are the variables to keep. The step must stand after a WITH and ends with one. Sort after it, not before:
+    FalkorDB 4.22.1 moves a LIMIT up to an ORDER BY above a filter.
     """
     writer = _Writer(names)
     writer.require(where, _Node("d", HOLDERS[kind]), carried)
@@ -97,9 +97,10 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return the beginning of a query that yields each node that passes once, as ``d``, from an index where possible.
+    """Return the beginning of a Cypher query that yields each node of *kind* that passes *where* once, as ``d``.
 
-    ``None`` where *where* is only ``$or`` and ``$not``, so that every node of the kind would have to be examined.
+    It starts from an index where possible. None if *where* consists of ``$or`` and ``$not`` only, so that every node of
+    the kind would have to be examined.
     """
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
@@ -125,7 +126,7 @@ def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node of a query: its variable, and its kind."""
+    """A node of a query: its variable and its kind."""
 
     name: str
     owner: Holder
@@ -133,7 +134,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes the lines of a step."""
+    """Writes the lines of a query step, and collects its parameters."""
 
     names: Names
     lines: list[str] = field(default_factory=list)
@@ -141,7 +142,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> None:
-        """Match as *node*, once each, all that pass *comparisons* themselves, or that have one *group* that does."""
+        """Match as *node*, once each, all nodes that pass *comparisons* or are linked to a passing *group* node."""
         if group == node.owner:
             self.write(f"MATCH ({node.name}:{LABELS[group]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
@@ -161,7 +162,7 @@ class _Writer:
         self.write(f"WITH DISTINCT {node.name}")
 
     def require(self, where: Filter, node: _Node, carried: Sequence[str]) -> None:
-        """Keep the rows of *carried* whose *node* passes."""
+        """Write the step that keeps the rows whose *node* passes *where*; *carried* are the variables to keep."""
         if isinstance(where, AllOf):
             for inner in where.parts:
                 self.require(inner, node, carried)
@@ -185,18 +186,18 @@ class _Writer:
     def require_linked(
         self, group: Owner, comparisons: Sequence[Comparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Keep the rows of *carried* whose *node* is linked to one *group* that passes *comparisons*."""
+        """Keep the rows of *carried* variables whose *node* is linked to a *group* node that passes *comparisons*."""
         linked = self.linked_node(group)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
 
     def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
-        """Return an expression for whether *node* passes, never null; append the variables it needs to *scope*."""
+        """Return an expression, never null, for whether *node* passes *where*; append its variables to *scope*."""
         flags = self.community_flags if node.owner == "community" else self.flags
         return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
     def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
-        """Return the expression that *where* is, of the *flags* of its parts."""
+        """Return the boolean expression of *where*, using the *flags* of its conditions on linked nodes."""
         if isinstance(where, Not):
             return f"NOT {self.joined(where.part, node, flags)}"
         if not isinstance(where, Fields):
@@ -207,7 +208,10 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return variables for whether *node* is linked to what passes *fields*, by one match for each kind of node."""
+        """Return, for each of *fields*, variables that say whether *node* is linked to a node that passes it.
+
+        One optional match is written for each kind of linked node. The variables are appended to *scope*.
+        """
         groups: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
         for each in fields:
@@ -223,7 +227,7 @@ class _Writer:
         return flags
 
     def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Return a variable for each of *fields*: whether a member of the community *node* passes."""
+        """Return, for each of *fields*, a variable that says whether a member of the community *node* passes it."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")
@@ -233,7 +237,7 @@ class _Writer:
         return flags
 
     def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
-        """Return a new variable for each of *tests*: whether any of the rows that share *scope* passes it."""
+        """Add a variable for each of *tests* to *scope*, whether any row with that scope passes it; return them."""
         names = [self.new_name() for _ in tests]
         passed = (
             f"max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}" for test, name in zip(tests, names, strict=True)
@@ -246,7 +250,7 @@ class _Writer:
         return _Node(BELIEF, group) if group == "belief" else self.new_node(group)
 
     def test_linked(self, comparisons: Sequence[Comparison], linked: _Node) -> str:
-        """Return the test that *linked* passes *comparisons*, those of a fact with one of its beliefs."""
+        """Return the expression for whether the node *linked*, or a belief of it, passes *comparisons*."""
         own = [comparison for comparison in comparisons if field_of(comparison).of == linked.owner]
         if linked.owner not in ("fact", "belief"):
             return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
@@ -255,11 +259,11 @@ class _Writer:
         return " AND ".join([*facts, part.HOLDS, *self.tests(beliefs, _Node(BELIEF, "belief"))])
 
     def all_of(self, comparisons: Sequence[Comparison], node: _Node) -> str:
-        """Return the expression that *node* passes all *comparisons*."""
+        """Return the Cypher expression for whether *node* passes all *comparisons*."""
         return " AND ".join(self.tests(comparisons, node))
 
     def tests(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
-        """Return an expression for each of *comparisons*."""
+        """Return a Cypher expression for each of *comparisons*, tested on *node*."""
         return [
             self.test_label(comparison, f"coalesce({node.name}.labels, [])")
             if field_of(comparison) is LABEL
@@ -268,7 +272,7 @@ class _Writer:
         ]
 
     def test(self, comparison: Comparison, place: str) -> str:
-        """Return the expression that the value in *place* passes *comparison*."""
+        """Return the Cypher expression for whether the value of the expression *place* passes *comparison*."""
         values = self.values_in_graph(comparison)
         if comparison.operator in ORDERS:
             return f"{place} {SIGNS[comparison.operator]} {self.param(values[0])}"
@@ -280,7 +284,7 @@ class _Writer:
         return f"({place} IS NULL OR NOT {among})" if field_of(comparison).optional else f"NOT {among}"
 
     def test_label(self, comparison: Comparison, labels: str) -> str:
-        """Return the expression that one of *labels*, texts such as ``tags:"vip"``, passes *comparison*."""
+        """Return the expression for whether one of *labels*, texts such as ``tags:"vip"``, passes *comparison*."""
         key = comparison.field.removeprefix(PREFIX)
         begins = f"label STARTS WITH {self.param(f'{key}:')}"
         if comparison.operator in ORDERS:
@@ -296,7 +300,7 @@ class _Writer:
         return f"NOT ({none} OR {among})" if None in values else f"NOT {among}"
 
     def values_in_graph(self, comparison: Comparison) -> list[Any]:
-        """Return the values of *comparison* as the graph stores them."""
+        """Return the values of *comparison* as the graph stores them: times in microseconds, names as entity ids."""
         if comparison.field == "name":
             keys = [alias_key(str(name)) for name in _values(comparison)]
             return sorted({id_ for key in keys for id_ in self.names.get(key, ())})
@@ -323,13 +327,13 @@ def _link(a: _Node, b: _Node) -> str:
 
 
 def _links(node: _Node, linked: _Node) -> list[str]:
-    """Return the links from *node* to *linked*, and to the beliefs of that if it is a fact."""
+    """Return the match patterns from *node* to *linked*; if *linked* is a fact, also to its beliefs."""
     beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.owner == "fact" else []
     return [_link(node, linked), *beliefs]
 
 
 def _fields_in(where: Filter) -> Iterator[Fields]:
-    """Yield the conditions of *where*."""
+    """Yield the field conditions in *where*, at any depth."""
     if isinstance(where, Fields):
         yield where
     else:
@@ -338,13 +342,13 @@ def _fields_in(where: Filter) -> Iterator[Fields]:
 
 
 def _place(name: str, node: _Node) -> str:
-    """Return where *node* has the field *name*; facts of older graphs have no kind, and are states."""
+    """Return the expression for the field *name* of *node*; facts of older graphs have no kind and count as states."""
     place = f"{node.name}.{PROPERTIES.get(name, name)}"
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 
 
 def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
-    """Return the comparisons by the one node that must pass them; those of a linked fact include its belief's."""
+    """Return the comparisons of *fields* by the kind of node that must pass; beliefs are tested with a linked fact."""
     groups: defaultdict[Owner, list[Comparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
@@ -353,7 +357,7 @@ def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
 
 
 def _cost(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return the rank of starting from *group*: an index is cheapest, then the node's own fields, then linked ones."""
+    """Return how costly it is to start a query from *group*: 0 with an index, 1 by own fields, 2 or 3 by links."""
     comparisons = _by_owner(fields, node.owner)[group]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
@@ -361,7 +365,7 @@ def _cost(fields: Fields, group: Owner, node: _Node) -> int:
 
 
 def _mandatory_parts(where: Filter) -> Iterator[Filter]:
-    """Yield the parts of *where* that must all pass."""
+    """Yield the parts of the filter *where* that must all pass: the parts of nested ``$and``s."""
     if isinstance(where, AllOf):
         for inner in where.parts:
             yield from _mandatory_parts(inner)
@@ -374,7 +378,7 @@ def _values(comparison: Comparison) -> tuple[Plain, ...]:
 
 
 def _to_stored(comparison: Comparison, value: Plain) -> Any:
-    """Return *value* as the graph stores it in the field of *comparison*."""
+    """Return *value* as the graph stores it in the field of *comparison*: times in microseconds, threads as keys."""
     name, owned = comparison.field, field_of(comparison)
     if owned.holds == "time":
         open_end = OPEN_START if name == "valid_at" else OPEN_END

@@ -1,4 +1,4 @@
-"""Fragments that several queries share. A fact is ``f`` with its subject ``s``; its belief is ``b``."""
+"""Fragments that several queries share. A fact is ``f``, its subject ``s`` and its belief ``b``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def each(node: str) -> str:
-    """Return the beginning of a query: it matches the *node*, such as ``f:Fact``, with each of ``$ids`` as `id`."""
+    """Return the beginning of a query that matches *node*, such as ``f:Fact``, for each id of ``$ids`` (as `id`)."""
     return f"\nUNWIND $ids AS id\nMATCH ({node} {{id: id}})"
 
 
@@ -18,32 +18,36 @@ NAMED = """CALL {
   RETURN e
 }
 """
-"""The entities ``e`` with that id or that name."""
+"""Matches the entities ``e`` whose id is ``$about`` or whose name has the alias key ``$alias``."""
 
 
 def last_id(label: str) -> str:
-    """Return the query for the last internal id of the nodes of *label*."""
+    """Return the Cypher query for the largest internal id of the nodes with *label*."""
     return f"\nMATCH (n:{label})\nRETURN max(id(n)) AS last\n"
 
 
 def truncate(text: str) -> str:
-    """Return the first ``$length`` characters of the expression *text*.
+    """Return the Cypher expression for the first ``$length`` characters of the expression *text*.
 
-    ``left`` reads beyond the end of a text with fewer characters than that, but more bytes.
+    Cypher's ``left`` alone would read past the end of a text that has fewer characters than that but more bytes.
     """
     return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
 
 
 def of_speaker(episode: str, subject: str) -> str:
-    """Return the expression for whether the speaker of *episode* is *subject*: without a name it is the user."""
+    """Return the Cypher expression for whether the entity *subject* is the speaker of *episode* (both are variables).
+
+    An episode without a speaker counts as spoken by the user.
+    """
     names = f"[name IN [{subject}.name] + coalesce({subject}.aliases, []) | toLower(name)]"
     return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
 
 
 def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
-    """Return the fragment that does each of *bodies* for each ``row`` of the parameter that it is named by.
+    """Return a Cypher fragment that runs a query body for each ``row`` of the parameter it is named by.
 
-    A parameter may have several bodies, done one after the other; *carried* is the variable that all may use.
+    ``for_each(facts="MATCH ...")`` runs the body for each row of ``$facts``. Several bodies run one after the other;
+    *carried* is the variable that all bodies may use.
     """
     fragment = ""
     for name, own in bodies.items():
@@ -53,7 +57,7 @@ def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
 
 
 def replace_words(label: str, node: str) -> str:
-    """Return the part of a query that makes ``row.terms`` the words of *node*, which is of *label*."""
+    """Return the Cypher fragment that replaces the indexed words of *node*, which has *label*, by ``row.terms``."""
     return f"""WITH {node}, row
   OPTIONAL MATCH (old:Term)-[p:IN_{label.upper()}]->({node})
   WHERE NOT old.s IN [term IN row.terms | term.term]
@@ -66,12 +70,12 @@ def replace_words(label: str, node: str) -> str:
 
 
 def delete_nodes(label: str, name: str) -> str:
-    """Return the part of a query that deletes the nodes of *label* whose ids are in the parameter *name*."""
+    """Return the Cypher fragment that deletes the nodes with *label* whose ids are in the parameter *name*."""
     return for_each(**{name: f"MATCH (gone:{label} {{id: row}}) DELETE gone"})
 
 
 def delete_entities(name: str) -> str:
-    """Return the part of a query that deletes the entities in the parameter *name*, with their vectors."""
+    """Return the fragment that deletes the entities whose ids are in the parameter *name*, with their vectors."""
     return for_each(**{name: "MATCH (:Entity {id: row})-[:MEANS]->(v) DELETE v"}) + delete_nodes("Entity", name)
 
 
@@ -82,18 +86,18 @@ SET_ENTITIES = for_each(
     n.n = row.n, n.summary = '', n.worded = NULL, n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
   {replace_words("Entity", "n")}""",
 )
-"""The fragment that sets the names and times of entities, and empties their summaries."""
+"""The fragment that sets the names and times of entities and clears their summaries."""
 SET_EVIDENCE = for_each(evidence="MATCH (f:Fact {id: row.id}) SET f += row")
-"""The fragment that sets the confidence of facts, and by whom and when they were stated."""
+"""The fragment that sets the confidence of facts, and by which episode and when they were stated."""
 
 STATEMENT = """id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), trust: x.trust,
     valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision, confidence: st.confidence,
     corrects: st.corrects, refuted: coalesce(st.refuted, false), end_precision: coalesce(st.end_precision, 'instant')"""
-"""The fields of the statement ``st`` of the episode ``x``, which `ingestion.invalidate.to_statement` reads."""
+"""The fields of the statement ``st`` by the episode ``x``, as `ingestion.invalidate.to_statement` reads them."""
 
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
 ENTITY_MAP = f"e {{{_ENTITY}}}"
-"""An entity ``e``."""
+"""The map of an entity ``e``."""
 
 FACT_MAP = """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge_type, .said_at, .used_at,
   subject: s.name, subject_id: s.id, premises: outdegree(f, 'RESTS_ON')}"""
@@ -101,18 +105,21 @@ FACT_MAP = """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge
 BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
   .said_at, .cause, reviewed: type(h) = 'HELD', trust: trust, support: support.best,
   confirmed: support.confirmed, voices: voices}"""
-"""A belief ``b`` of a fact by the relation ``h``: held, or proposed for review. Use it behind `TOLD`."""
+"""The map of a belief ``b`` with the relation ``h`` (held, or proposed for review). Use it after `TOLD`."""
 
 
 BELIEVED = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
   AND b.known_from < $until"""
-"""The condition that ``b`` was believed at ``$believed_at``, and was true at some time in ``[$since, $until)``."""
+"""The condition that ``b`` was believed at ``$believed_at`` and true at some time in ``[$since, $until)``."""
 HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
-"""The same for the belief ``b`` by the relation ``h``, which may be proposed for review."""
+"""`BELIEVED`, and the relation ``h`` is HELD, or ``$unreviewed`` allows proposed beliefs."""
 
 
 def match_believed(*, unreviewed: bool) -> str:
-    """Return the match of the beliefs ``b`` of facts ``d`` that meet `BELIEVED`."""
+    """Return the Cypher clause that matches the beliefs ``b`` of facts ``d`` that meet `BELIEVED`.
+
+    With *unreviewed*, beliefs that are only proposed for review match too.
+    """
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
 WHERE {BELIEVED}"""
@@ -121,7 +128,7 @@ WHERE {BELIEVED}"""
 DATED = """{sentence: f.sentence, kind: coalesce(f.kind, 'state'), valid_at: b.valid_at, invalid_at: b.invalid_at,
   precision: coalesce(b.precision, 'instant'), end_precision: coalesce(b.end_precision, 'instant'),
   said_at: b.said_at, offset: coalesce([(x)-[:STATES]->(f) WHERE x.at = b.said_at | x.offset][0], 0)}"""
-"""A fact ``f`` with the dates of its belief ``b``, a `text.dated.DatedFact`."""
+"""A fact ``f`` with the dates of its belief ``b``: a `text.dated.DatedFact`."""
 
 EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
   .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, .labels, flags: coalesce(e.flags, []),
@@ -134,17 +141,17 @@ _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) 
     OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
       AND st.invalid_at >= b.invalid_at)
     OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
-"""The condition that the statement ``st`` of the episode ``x`` began or ended in the period of the belief ``b``."""
+"""The condition that the statement ``st`` of the episode ``x`` begins or ends in the period of the belief ``b``."""
 
 _KNOWN_THEN = "x.created_at <= $believed_at AND x.created_at < b.expired_at"
-"""The condition that the episode ``x`` was saved by ``$believed_at``, and before the belief ``b`` was given up."""
+"""The condition that the episode ``x`` was saved by ``$believed_at``, and before the belief ``b`` expired."""
 
 UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 """The condition that the episode ``x`` has not expired, by the server's clock."""
 
 
 def map_source(x: str, st: str) -> str:
-    """Return the map of the statement *st* of the episode *x*, which `falkor.rows.to_source` reads."""
+    """Return the map of the statement *st* by the episode *x* (variables), as `falkor.rows.to_source` reads it."""
     return f"""{{
     episode: {x}.id, source: {x}.source, source_id: {x}.source_id, speaker: {x}.speaker, at: {x}.at,
     offset: coalesce({x}.offset, 0), trust: coalesce({x}.trust, 1.0), labels: {x}.labels, saved_at: {x}.created_at,
@@ -165,11 +172,11 @@ _SUPPORT = """{
       CASE WHEN best IS NULL OR each.st.support > best THEN each.st.support ELSE best END),
     confirmed: size([each IN stating WHERE each.st.weak = true]) < size(stating) OR size(stating) = 0
   }"""
-"""The best support among statements, and whether one of them is not weak: one without support is of an older graph."""
+"""The best support of the statements, and whether one is not weak. Those of older graphs have no support."""
 
 _TELLS_IT = f"({_BELONGS}) AND {_KNOWN_THEN} AND {UNEXPIRED}"
 
-# As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH: here and below.
+# No WHERE directly after OPTIONAL MATCH, here and below: see `search._WITH_NEIGHBOURS`.
 TOLD = f"""
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
@@ -180,11 +187,11 @@ WITH f, h, b, s, objects, collect(CASE WHEN tells THEN {{x: x, st: st}} END) AS 
   collect(DISTINCT CASE WHEN tells AND coalesce(st.weak, false) = false THEN coalesce(x.speaker, x.id) END) AS voices
 WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust, {_SUPPORT} AS support, size(voices) AS voices
 """
-"""The ends of a fact, the unexpired statements in the period of its belief, and the highest trust of these.
+"""Adds the ends of a fact, the unexpired statements in the period of its belief, and their highest trust.
 
-They are those that were saved by ``$believed_at``, and while it was believed.
+The statements are those saved by ``$believed_at``, and while the belief was held.
 
-A fact about one entity is stored with that entity as its object, so that each fact is found by the same pattern.
+A fact about one entity is stored with that entity as its object too, so that one pattern finds every fact.
 """
 
 _LINKED = """
@@ -195,13 +202,13 @@ WITH f, h, b, s, objects, sources, trust, support, voices, collect(
   THEN {id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at,
     stays: c.expired_at >= b.expired_at} END) AS linked
 """
-"""The periods of the facts that verdicts link to a fact, as they were believed while the belief ``b`` was.
+"""Adds the periods of facts that verdicts link to a fact, as they were believed while the belief ``b`` was held.
 
-One that ``stays`` was believed as long as it.
+``stays`` is true for a period that was believed as long as ``b``.
 """
 
 TELL_FACTS = f"""{TOLD}{_LINKED}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP} AS belief, sources, linked"""
-"""The rows of `falkor.rows.to_fact`."""
+"""Returns rows for `falkor.rows.to_fact`."""
 
 
 RENAME_ENTITIES = for_each(
@@ -215,7 +222,7 @@ RENAME_ENTITIES = for_each(
   MATCH (n)-[old:SIMILAR_TO]-()
   DELETE old"""
 )
-"""The fragment that renames entities, which have a new vector and no links then."""
+"""The fragment that renames entities, sets their new vectors and deletes their similarity links."""
 
 REVISE = for_each(
     closed="MATCH (b:Belief {id: row}) WHERE b.expired_at > $now SET b.expired_at = $now",
@@ -235,7 +242,7 @@ REVISE = for_each(
   WHERE coalesce(n.stale, 0) <> $now
   SET n.stale = $now, n.revision = coalesce(n.revision, 0) + 1""",
 )
-"""Close and create beliefs, and mark the entities whose summaries mention the facts; ``e`` is the cause."""
+"""Closes and creates beliefs, and marks the entities whose summaries mention the facts as stale; ``e`` is the cause."""
 
 
 SET_APART = for_each(
@@ -252,14 +259,14 @@ KEEP_APART = SET_APART + for_each(
   MERGE (i)-[:ABOUT {role: 'one'}]->(a)
   MERGE (i)-[:ABOUT {role: 'other'}]->(b)"""
 )
-"""The fragment that keeps apart entities of one name, and lets those wait for review that may be one."""
+"""The fragment that marks entities of one name as distinct, and stores doubts about pairs that may be one."""
 
 
 def _link(other: str) -> str:
-    """Return the body of a fragment that lets facts rest on two others, where these and they are so at the same time.
+    """Return the query body that links a fact to two premises (facts that it follows from), if all three hold together.
 
-    Each row has a stated fact, which may be any of the three, and the predicates of all; the pattern *other* binds the
-    second premise ``b``. ``e`` is the episode.
+    Each row has a stated fact, which may be any of the three, and the predicates of all three. *other* is the pattern
+    that binds the second premise ``b``. ``e`` is the episode.
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"
@@ -296,4 +303,4 @@ LINK_PREMISES = for_each(
     placed=_link("(m)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(o)"),
     shared=_link("(o)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(m)"),
 )
-"""The fragment that links facts to their premises: those that are stated, and those that the vocabulary knows of."""
+"""The fragment that links facts to their premises: those stated in an episode, and those derived from predicates."""

@@ -1,8 +1,8 @@
-"""Queries about who is who: reading an entity with all that hangs on it, and moving it, in one atomic query.
+"""Queries about which entities are the same: reading an entity with all that is linked to it, and moving that.
 
-An ``(:Identity)`` records a merge, a split or a doubt, with its author and time. It is ABOUT the entities that are
-there still, and MOVED the facts, episodes, aliases and verdicts that changed hands, which an undo moves back. It holds
-no text of anybody's, so nothing that is forgotten stays in it.
+Each move is one atomic query. An ``(:Identity)`` node records a merge, a split or a doubt, with its author and time. It
+is ABOUT the entities that still exist, and MOVED the facts, episodes, aliases and verdicts that changed entity, which
+an undo moves back. It holds no text of users, so no forgotten text stays in it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPTIONAL MATCH (e)-[:DISTINCT_FROM]-(other:Entity)
 RETURN {part.ENTITY_MAP} AS entity, coalesce(e.revision, 0) AS revision, mentions, subjects, objects, aliases,
   collect(DISTINCT other.id) AS apart
 """
-"""Entities, with the ids of what hangs on them."""
+"""Returns entities with the ids of all that is linked to them."""
 
 NAMED_OR_ID = f"""
 MATCH (e:Entity {{id: $name}})
@@ -32,7 +32,7 @@ UNION
 MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
 RETURN {part.ENTITY_MAP} AS entity
 """
-"""The entity with that id, or those with that name."""
+"""Returns the entity with the id ``$name``, or the entities with that name."""
 
 FACTS = f"""
 UNWIND $ids AS id
@@ -47,7 +47,7 @@ RETURN f {{.id, .predicate, .wording, .family, .sentence, .confidence, .edge_typ
   [one IN statements WHERE one.id IS NOT NULL] AS statements,
   collect(DISTINCT v {{.id, .new, .known, .ruling, .refused}}) AS verdicts
 """
-"""Facts with their ends, statements and verdicts."""
+"""Returns facts with their subjects, objects, statements and verdicts."""
 
 FACTS_OF_VERDICTS = """
 UNWIND $ids AS id
@@ -63,7 +63,7 @@ WITH id, name, toLower(coalesce(e.speaker, '')) AS speaker, toLower(e.content) A
 WHERE speaker = toLower(name) OR content CONTAINS toLower(name)
 RETURN id AS episode, name
 """
-"""Pairs of an episode and a name that it has, among some of both."""
+"""Returns pairs of an episode of ``$episodes`` and a name of ``$names`` that it contains."""
 
 IDENTITY_MAP = """i {.id, .kind, .state, .by, .at, .reason, .confidence, .created_at, .undone_by, .undone_at,
   .undone_reason, .former_key, .former_type, .former_name, .former_created_at}"""
@@ -77,7 +77,7 @@ RETURN {IDENTITY_MAP} AS identity, about,
   collect(CASE WHEN x IS NOT NULL THEN {{role: m.role, kept: m.kept, id: coalesce(x.id, x.key), origin: m.origin,
     ruling: m.ruling, refused: m.refused}} END) AS moved
 """
-"""An identity, the entities that it is about, and what it moved."""
+"""Returns an identity, the entities that it is about, and what it moved."""
 
 IDENTITIES = f"""
 MATCH (i:Identity)
@@ -97,7 +97,7 @@ WHERE b.expired_at = {OPEN_END}
 WITH DISTINCT id, f ORDER BY f.said_at DESC, f.id
 RETURN id, collect(f.sentence)[0..$limit] AS sentences
 """
-"""The latest facts that are believed of some entities."""
+"""Returns the sentences of the latest believed facts about some entities."""
 
 REASONS_ABOUT = """
 MATCH (i:Identity)
@@ -115,7 +115,7 @@ MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH id, f, collect([o.name] + o.aliases) AS named ORDER BY id, f.said_at DESC, f.id
 RETURN id, f.predicate AS predicate, f.sentence AS sentence, reduce(all = [], own IN named | all + own) AS names
 """
-"""The facts that are believed to hold now of some entities, the latest first, with all names of their objects."""
+"""Returns the facts about some entities that hold now, latest first, with all names of their objects."""
 
 SPEAKERS = f"""{part.each("e:Entity")}
 WITH e
@@ -123,7 +123,7 @@ MATCH (e)<-[:MENTIONS]-(x:Episode)
 WHERE x.speaker IN [e.name] + e.aliases
 RETURN DISTINCT e.id AS id
 """
-"""Those of some entities that have spoken under a name of theirs."""
+"""Returns those of some entities that have spoken under one of their names."""
 
 DECIDE_APART = """
 MATCH (i:Identity {id: $id})
@@ -139,7 +139,7 @@ WITH DISTINCT i, a, b
 FOREACH (_ IN CASE WHEN $state = 'apart' THEN [1] ELSE [] END | CREATE (b)-[:DISTINCT_FROM]->(a))
 RETURN i.id AS id
 """
-"""Keep apart the two that a doubt is about, or let the doubt wait again."""
+"""Marks the two entities of a doubt as distinct, or lets the doubt wait for a decision again."""
 
 _GUARD = """
 UNWIND $expected AS row
@@ -214,7 +214,11 @@ _FACTS = (
 
 
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
-    """Return the fragment that takes what *name* says from one entity and gives it to another."""
+    """Return the Cypher fragment that moves relations of one kind from one entity to another.
+
+    It deletes *pattern* for the rows of ``$<name>_out`` and merges *create* for the rows of ``$<name>_in``. The other
+    end of the relation is a node ``x`` with *label*, identified by its property *key*.
+    """
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(
         **{
@@ -280,7 +284,7 @@ CALL {
     + _REST
     + "RETURN e.id AS id"
 )
-"""Move what hangs on entities, and record why. There is no row where anything changed that it is based on.
+"""Moves what is linked to entities, and records why. Returns no row if anything changed that the move is based on.
 
-Readings under way, which may be about an entity that is gone then, begin again.
+Episodes that are being read meanwhile are read again, as they may be about an entity that no longer exists.
 """

@@ -1,4 +1,4 @@
-"""Queries of ingestion: stored entities and facts to compare new ones with, revivals, and the save.
+"""Queries of ingestion: reading stored entities and facts to compare new ones with, restoring evicted ones, and saving.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`. Entities and facts
 come back as maps, never with their embeddings.
@@ -14,9 +14,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return the clauses for stale entities with their latest facts and those that are over, behind *carried* columns.
+    """Return the Cypher clauses that add to each entity ``e`` with an outdated summary its latest true and ended facts.
 
-    MATCH reads all at once, OPTIONAL MATCH would read row by row. Of a fact with several periods the latest counts.
+    *carried* names the columns to keep, each followed by a comma. MATCH reads all entities at once; OPTIONAL MATCH
+    would read row by row. A fact with several periods counts by its latest.
     """
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
 WITH {carried}collect(e) AS stale
@@ -177,10 +178,10 @@ WHERE e.stale > 0 AND (e.stale = $now OR e.stale < $before)
 RETURN id, evicted, collect({_STALE_MAP}) AS stale
 """
 )
-"""Write what is derived from an episode, or a part of it, and return the entities whose summaries became stale.
+"""Writes everything derived from an episode, or a part of it, and returns the entities whose summaries became stale.
 
-The last part sets the columns of the episode in `end`. An episode about nothing has one stale entity without a key.
-There is no row if it must not be written.
+`end` are the columns of the episode that the last part sets. Without a stale entity, the row has one without a key. No
+row, and no change, if the graph has changed meanwhile.
 """
 
 STALE_ENTITIES = f"""
@@ -207,7 +208,7 @@ WITH p
 WHERE p.f <= 0
 DELETE p
 """
-"""Write summaries, and the difference in word counts to those before."""
+"""Writes summaries of entities, and updates their indexed words by the difference to the summaries before."""
 
 NAMESAKES = f"""
 MATCH (e:Meta {{id: 'schema'}})
@@ -217,7 +218,7 @@ UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
 RETURN 'candidate' AS kind, row.new AS new, {part.ENTITY_MAP} AS entity, 1.0 AS score
 """
-"""The stored entities that have just the names of new ones, in the rows of `SIMILAR_ENTITIES`."""
+"""Returns the stored entities that have exactly the names of new ones, as rows of `SIMILAR_ENTITIES`."""
 
 SIMILAR_ENTITIES = f"""{NAMESAKES}UNION ALL
 UNWIND $names AS row
@@ -248,12 +249,12 @@ WITH new, collect(e)[0..$limit] AS found
 UNWIND found AS e
 RETURN 'candidate' AS kind, new, {part.ENTITY_MAP} AS entity, 0.0 AS score
 """
-"""The stored entities that new ones may be, by their names, the vectors of these, and words of names and summaries.
+"""Returns the stored entities that new ones may be: by name, by the name's vector, and by words of summaries.
 
-The vector index is skipped where exactly one entity of the same type has the name: that is the one, see
-`resolve.certain`. Words are looked up only for names that no entity has: those of a well-known one are in the summaries
-of its neighbours. Rows of `kind` ``candidate`` are entities; one of kind ``meta`` has the embedding model and the
-dimension of the graph, and when one of its predicates was learned or corrected last.
+The vector index is skipped where exactly one entity of the same type has the name: that is the entity, see
+`resolve.certain`. Words are looked up only for names that no entity has: a well-known entity's name is in the summaries
+of its neighbours. Rows of `kind` ``candidate`` are entities; one row of kind ``meta`` has the embedding model and
+dimension of the graph, and when a predicate was last learned or corrected.
 """
 
 EVICTED = f"""{part.each("f:Fact")}
@@ -283,7 +284,7 @@ INDEX_AGAIN = (
     + _index_again("Entity", "entities", "MERGE (d)-[:MEANS]->(v:Meaning) SET v.embedding = vecf32(row.embedding)")
     + "\nRETURN m.id AS id\n"
 )
-"""Let searches find evicted facts and entities again, by their words and vectors."""
+"""Adds evicted facts and entities to the word and vector indices again, so that searches find them."""
 
 
 # Stored facts that new ones are compared with
@@ -323,7 +324,7 @@ WITH new, side, most, collect({{f: f, distance: distance}}) AS found
 UNWIND found[0..CASE WHEN side = 0 THEN $nearest ELSE most END] AS one
 RETURN new, one.f AS f, one.distance AS distance
 """
-"""The subject's facts of a single-valued predicate that begin nearest before and after; others nearest in meaning."""
+"""The subject's facts nearest in meaning; of a single-valued predicate, those that begin nearest before and after."""
 
 _NEAR_FACTS = """
 UNWIND $facts AS row
@@ -363,9 +364,9 @@ RELATED_FACTS = f"""{_REVISIONS}UNION ALL
 CALL {{{_SAME_FACTS}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS}UNION{_NEAR_FACTS}}}
 WITH new, f, min(distance) AS distance
 {_CANDIDATE}"""
-"""The stored facts to compare new ones with: the same, those of the same two entities, those that share an end in any
-role, and the nearest in meaning that share none: an entity may have another name.
+"""Returns the stored facts to compare new facts with: the same facts, facts between the same two entities, facts that
+share an entity in any role, and the nearest in meaning that share none (an entity may have another name).
 
-Rows of `kind` ``candidate`` are those facts, each with the row of `HISTORY` as its `history`. A ``revision`` is how
-often facts about an entity among the ends were changed.
+Rows of `kind` ``candidate`` are those facts, each with the row of `HISTORY` as its `history`. Rows of `kind`
+``revision`` say how often facts about an entity were changed.
 """

@@ -1,4 +1,4 @@
-"""Queries about what facts rest on, what rests on them, and what came after those that ended."""
+"""Queries about the premises of facts, the facts that rest on them, and what followed ended facts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WITH f, beliefs, tellings, rivals, collect({id: p.id, saved_at: d.created_at, ep
     stated: stated}) AS premises
 RETURN f {.id, .kind, .sentence} AS fact, beliefs, tellings, rivals, premises
 """
-"""Facts with all that was ever believed of them, who states them and their rivals, and what they rest on."""
+"""Returns facts with all their beliefs, the episodes that state them, the facts that rival them, and their premises."""
 
 RESTING = f"""{part.each("p:Fact")}
 MATCH (f:Fact)-[:RESTS_ON]->(p)
 RETURN DISTINCT p.id AS premise, f.id AS id
 ORDER BY id, premise LIMIT $limit
 """
-"""The facts that rest on others, each with the one that it rests on."""
+"""Returns the facts that rest on others, as pairs of a premise and a fact."""
 
 RESTATED = """
 MATCH (e:Episode)
@@ -43,7 +43,7 @@ WHERE outdegree(f, 'RESTS_ON') > 0
 RETURN DISTINCT f.id AS id
 ORDER BY id LIMIT $limit
 """
-"""The facts with premises that episodes of that time state."""
+"""Returns the facts with premises that episodes saved between ``$since`` and ``$until`` state."""
 
 STORED = part.each("f:Fact") + " RETURN f.id AS id, f.sentence AS sentence"
 
@@ -57,7 +57,7 @@ WITH f, h, b ORDER BY b.invalid_at DESC LIMIT $limit
 {part.TELL_FACTS}
 ORDER BY belief.invalid_at DESC, fact.id
 """
-"""The periods of facts that episodes state which have ended by then, the latest first."""
+"""Returns the ended periods of facts that some episodes state, the latest first."""
 
 _ENDED = """
 UNWIND $ended AS row
@@ -80,9 +80,9 @@ MATCH (e)-[beside:STATES]->(other:Fact)
 WHERE other.id <> f.id AND other.predicate = f.predicate AND beside.start < told.end AND told.start < beside.end
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 MATCH (s)-[:SUBJECT_OF]->(other){_HOLDS_AFTER.format("other")}"""
-"""The ended facts that were so again, or that another one took the place of.
+"""Returns the ended facts that held again later, or that another fact replaced.
 
-That one superseded it, or the words that told of the end told of it too: "I switched from coffee to tea".
+The other fact superseded it, or is stated by the same words as the end: "I switched from coffee to tea".
 """
 
 SUCCESSORS = f"""{_ENDED}
@@ -95,7 +95,7 @@ WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.valid_a
   AND (b.known_from >= row.until OR (other.predicate = f.predicate AND b.invalid_at > row.until))
 RETURN DISTINCT row.id AS id, row.until AS until
 """
-"""The ended facts with one value at a time whose subject has another value of the kind since then."""
+"""Returns the ended facts of single-valued predicates whose subject has had another value since."""
 
 REPLACING = """
 MATCH (s:Entity)-[:SUBJECT_OF]->(old:Fact {id: $fact})
@@ -104,4 +104,4 @@ MATCH (t:Entity)-[:SUBJECT_OF]->(f)
 RETURN DISTINCT f.id AS id, t.id = s.id AS same_subject, f.predicate = old.predicate AS same_predicate,
   e.created_at AS saved_at
 """
-"""The facts that an episode states, and how near each is to another one."""
+"""Returns the facts that an episode states, each with whether it has the subject and the predicate of ``$fact``."""

@@ -1,7 +1,7 @@
-"""Queries of retrieval; no embedding ever comes back.
+"""Queries of retrieval; embeddings stay in the database.
 
-A search by words or vectors is put together from fixed pieces: the kind, whether all or only some nodes are compared,
-and the steps of a filter. Facts are filtered by both clocks: beliefs of ``$believed_at`` about some instant in
+A search by words or vectors is put together from fixed pieces: the kind of node, whether all nodes or only some are
+compared, and the steps of a filter. Facts are filtered by both clocks: beliefs at ``$believed_at`` about some time in
 ``[$since, $until)``. Relations that lead to one kind of node only have unlabelled ends: a label would double the cost.
 """
 
@@ -14,10 +14,10 @@ from kg_memory.falkor.queries import fragments as part
 from kg_memory.models.graph import KINDS, Kind
 
 assembled = lru_cache(maxsize=128)
-"""Caches queries, of which each filter of a user needs some of its own."""
+"""Caches query texts; each filter of a user needs some of its own."""
 
 CONTAINING = ("IS_LOCATED_IN", "IS_PART_OF", "IS_IN", "LIES_IN", "IS_CAPITAL_OF", "IS_A_CITY_IN", "IS_CITY_IN")
-"""The predicates of facts that say what a place or thing is part of."""
+"""The predicates of facts that say which larger place or thing something is part of."""
 _NAMES = f"""
 CALL {{
   MATCH (a:Alias)
@@ -44,11 +44,9 @@ CALL {{
   WITH whole.id AS id, collect(DISTINCT p.id) + collect(DISTINCT inner.id) AS parts
   RETURN collect({{id: id, parts: parts}}) AS parts
 }}"""
-"""The step that adds the entities that a question may name, and `parts`: of the places and things among them.
+"""The query step that adds the entities a question may name, and `parts`: the parts of places and things among them.
 
-The parts of these parts belong to them.
-
-Only the first level is checked to hold: places seldom move.
+Parts of parts are included. Whether a fact holds is checked on the first level only: places seldom move.
 """
 
 RECENT_ENTITIES = """
@@ -69,10 +67,10 @@ POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in L
 
 @cache
 def word_statistics(kinds: tuple[Kind, ...], *, unread: bool = True, names: bool = False) -> str:
-    """Return the query for the number of nodes by label, and for each of *kinds* the statistics of BM25.
+    """Return the Cypher query for the number of nodes by label, and the BM25 statistics of each of *kinds*.
 
-    These are the average length, estimated from some nodes, and how many nodes have each of the ``$terms``. With
-    *unread*, it tells too whether there are unread episodes; with *names*, which entities the ``$keys`` name.
+    These are the average length, estimated from some nodes, and how many nodes contain each of the ``$terms``. With
+    *unread*, the query also says whether there are unread episodes; with *names*, which entities the ``$keys`` name.
     """
     statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
@@ -115,16 +113,16 @@ WITH d, score ORDER BY score DESC, d.id LIMIT $limit
 RETURN d.id AS id, score
 """
 _SPREAD = "(1 + ($base + $length * d.n) / coalesce(p.f, 1))"
-"""The divisor of a term's rarity: longer texts ``d`` count less, more occurrences in them count more.
+"""The divisor of a term's rarity: longer texts ``d`` count less, more occurrences in a text count more.
 
 ``$base + $length * d.n`` is ``k1 * (1 - b + b * n / average)``; ``k1 + 1``, which is common to all terms, is left out.
 """
 _SUMMED = "\nWITH d, sum(part) AS score"
-"""A step of its own: computing the parts inside the sum takes 1.3 times as long."""
-# Only the best are filtered: filtering all that share a common word costs half a second at 20,000 facts. Sorting these
-# by id as well would cost a fifth.
+"""A query step of its own: computing the parts inside the sum takes 1.3 times as long."""
+# Only the best are filtered: filtering all nodes that share a common word takes half a second at 20,000 facts. Sorting
+# by id as well would take a fifth longer.
 _EXAMINED = "\nWITH d, score ORDER BY score DESC LIMIT $examined"
-# A WHERE behind OPTIONAL MATCH, or a label at its end, would run it for each row separately: five times as long.
+# A WHERE directly after OPTIONAL MATCH, or a label at its end, would run it for each row separately: five times slower.
 _WITH_NEIGHBOURS = """
 OPTIONAL MATCH (d)-[:NEXT]-(other)
 WITH d, score, CASE
@@ -134,16 +132,17 @@ WITH d, score, CASE
   END AS part
 WITH d, score AS own, sum(part) AS more
 WITH d, own + $share * (2 * own + more) AS score"""
-"""A turn of a conversation scores its own similarity and a share of its neighbours'; a missing one counts as equal."""
+"""A turn scores its own similarity plus a share of its neighbours'; a missing neighbour counts as equal."""
 CARRIED = ("d", "score", "vector")
-"""The columns of a vector search that a filter must carry on; searches by words have no vector."""
+"""The columns of a vector search that a filter must keep; searches by words have no vector."""
 
 
 @cache
 def belief_step(kind: Kind, *, unreviewed: bool) -> str:
-    """Return the step that keeps the facts that were believed, see `fragments.HOLDS`; empty for other kinds.
+    """Return the query step that keeps the facts that were believed at ``$believed_at``; empty for other *kind*s.
 
-    It contains only the necessary conditions: the relation as a variable and one more condition take as long again.
+    It contains only the necessary conditions of `fragments.HOLDS`: binding the relation to a variable and one more
+    condition double the time.
     """
     if kind != "facts":
         return ""
@@ -152,7 +151,10 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
 
 @assembled
 def bm25_among(kind: Kind, first: str, sifting: str) -> str:
-    """Return the query that ranks by BM25 the nodes of *kind* that *first* matches; see `bm25`."""
+    """Return the Cypher query that ranks nodes of *kind* by BM25, among those that the clause *first* matches.
+
+    *sifting* is the filter step, or empty.
+    """
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
@@ -161,10 +163,10 @@ WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @assembled
 def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
-    """Return the query that ranks by BM25 the nodes of *kind* that *looked_at* matches, as far as they pass *sifting*.
+    """Return the Cypher query that ranks nodes of *kind* by BM25, among those that the clause *looked_at* matches.
 
-    It takes the best ``$limit`` of the best ``$examined``. Most time goes into reading how often a term occurs in a
-    text, so only the texts that *looked_at* matches are read.
+    The best ``$examined`` nodes are filtered by the step *sifting*, and the best ``$limit`` returned. Most time goes
+    into reading how often a term occurs in a text, so only the texts that *looked_at* matches are read.
     """
     return f"""{looked_at}
 WITH collect(d) AS texts
@@ -177,7 +179,7 @@ WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @cache
 def find_by_rare_words(kind: Kind) -> str:
-    """Return the clauses that match the nodes of *kind* with one of ``$rare`` terms, or both of one of ``$pairs``."""
+    """Return the clauses that match nodes of *kind* with a ``$rare`` term, or with both terms of one of ``$pairs``."""
     return f"""
 CALL {{
   UNWIND $rare AS s
@@ -197,9 +199,9 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return the clauses that match ``$looked`` nodes of *kind*, by the largest sums of rarities of ``$leading`` terms.
+    """Return the Cypher clauses that match the ``$looked`` nodes of *kind* with the largest sums of term rarities.
 
-    If the sums are *tied*, as for a single term, the shortest texts come first: the best of those that have it once.
+    The terms are ``$leading``. If sums are *tied*, as for a single term, the shortest texts come first.
     """
     return f"""
 UNWIND $leading AS q
@@ -210,13 +212,16 @@ WITH d, sum(rarity) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMI
 
 _VECTORS = {kind: (label, "d", "") for kind, label in LABELS.items()}
 _VECTORS["entities"] = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
-"""The label and name of the nodes that hold the vectors of each kind, and the match from there to ``d``."""
+"""For each kind, the label and variable of the nodes with the vectors, and the match from there to ``d``."""
 
 
 @assembled
 def vector_search(kind: Kind, sifting: str) -> str:
-    """Return the query that ranks by cosine similarity in the vector index; see `bm25`."""
-    # Not with a WITH at first, which would import variables in a subquery.
+    """Return the Cypher query that ranks nodes of *kind* by cosine similarity, using the vector index.
+
+    *sifting* is the filter step, or empty.
+    """
+    # The query must not begin with WITH, which would import variables in a subquery.
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH {node}, vector, distance{means}" if means else ""
     return f"""
@@ -228,9 +233,9 @@ WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 @assembled
 def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
-    """Return the query that ranks by exact cosine similarity all nodes of *kind*, or those that *first* matches.
+    """Return the query that ranks all nodes of *kind*, or those that *first* matches, by exact cosine similarity.
 
-    It asks the vector index for one node first: while all is being re-embedded by another model, there is no index.
+    It asks the vector index for one node first, so that it fails while the graph is re-embedded and has no index.
     """
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
@@ -249,11 +254,11 @@ def _best_by_meaning(kind: Kind, sifting: str) -> str:
 
 @assembled
 def join_searches(*searches: str) -> str:
-    """Return the query that answers all *searches*: `rows0`, `rows1` ... have an id and a score for each row.
+    """Return one query that runs all *searches*: its columns `rows0`, `rows1` ... have an id and a score for each row.
 
-    No two *searches* may have different parameters of one name.
+    Parameters with the same name must have the same value in all *searches*.
     """
-    # Each is collected in a subquery of its own: a search without rows would leave none of the others.
+    # Each search is collected in its own subquery: otherwise one without rows would drop the rows of the others.
     collected = [
         f"CALL {{\nCALL {{{search}}}\nRETURN collect([id, score]) AS rows{place}\n}}"
         for place, search in enumerate(searches)
@@ -264,7 +269,7 @@ def join_searches(*searches: str) -> str:
 
 @assembled
 def filter_ids(kind: Kind, passing: str) -> str:
-    """Return the query for which of ``$ids`` of *kind* pass."""
+    """Return the Cypher query for those of ``$ids`` of *kind* that pass the filter step *passing*."""
     return f"""
 UNWIND $ids AS id
 MATCH (d:{LABELS[kind]} {{id: id}})
@@ -289,7 +294,7 @@ RETURN e.id AS subject, b.valid_at AS valid_at, b.invalid_at AS invalid_at, b.kn
   count(n) > 0 AS meant, f.sentence AS sentence
 ORDER BY known_from, sentence
 """
-"""The periods of facts about some entities, to resolve questions like "before she moved"."""
+"""Returns the periods of facts about some entities, to resolve questions like "before she moved"."""
 
 FACTS_BY_ID = f"""{part.each("f:Fact")}
 WITH f
@@ -303,7 +308,7 @@ WITH f, h, b
 {part.TELL_FACTS}
 ORDER BY belief.known_from, belief.id
 """
-"""Facts with each belief that fits, the latest last, without those that only expired episodes state."""
+"""Returns facts with each belief that holds, latest last, without facts that only expired episodes state."""
 
 ENTITIES_BY_ID = f"""{part.each("e:Entity")}
 WHERE e.evicted IS NULL
@@ -314,6 +319,6 @@ EPISODES_BY_ID = f"""{part.each("e:Episode")}
 WHERE e.expires_at IS NULL OR e.expires_at > timestamp() * 1000
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""Episodes without those that have expired, by the server's clock, but are not deleted yet."""
+"""Returns episodes without those that have expired, by the server's clock, but are not deleted yet."""
 
 COMMUNITIES_BY_ID = part.each("c:Community") + " RETURN c {.id, .name, .summary, .level} AS community"

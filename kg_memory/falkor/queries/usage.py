@@ -1,7 +1,7 @@
-"""Queries about usage: the ledger of what was spent, a node a day, and counts of what a namespace holds.
+"""Queries about usage: the ledger of model calls and tokens, one node a day, and counts of what a namespace holds.
 
 Days are days since the epoch in UTC, times microseconds. The ledger is written and read by queries that run anyway:
-`ADD_USAGE` stands before what they do, `read_ledger_before` before what they return.
+`ADD_USAGE` stands before their other clauses, `read_ledger_before` before their RETURN.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 NEVER = 10**9
 """A day that never comes."""
 NO_USAGE: Params = {"spent": []}
-"""The parameter of `ADD_USAGE` by default; a run fills in what it spent."""
+"""The default parameter of `ADD_USAGE`; a run fills in what it spent."""
 NO_LEDGER: Params = {"spent_since": NEVER, "spent_today": NEVER}
-"""The parameters of `read_ledger_before` by default; a run with a budget fills in its period."""
+"""The default parameters of `read_ledger_before`; a run with a budget fills in its period."""
 COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens")
 
 _SUMS = ", ".join(f"sum(s.{count})" for count in COUNTS)
@@ -26,13 +26,13 @@ CALL {{
   MERGE (s:Spent {{day: row.day}})
   SET {", ".join(f"s.{count} = coalesce(s.{count}, 0) + row.{count}" for count in COUNTS)}
 }}"""
-"""Add what a run spent, even if what follows finds that it must write nothing."""
+"""Adds what a run spent, even if the rest of the query writes nothing."""
 
 LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
 
 
 def read_ledger_before(*carried: str) -> str:
-    """Return the clauses that read the ledger as `ledger` and keep these names."""
+    """Return the Cypher clauses that read the ledger of usage as `ledger`, and keep the variables *carried*."""
     return f"""
 OPTIONAL MATCH (s:Spent)
 WHERE s.day >= $spent_since
@@ -73,9 +73,9 @@ RETURN coalesce(labels.Episode, 0) - blocks AS episodes, messages, blocks, waiti
   coalesce(labels.Fact, 0) AS facts, current_facts,
   coalesce(labels.Community, 0) AS communities, reviews, m.paused IS NOT NULL AS paused
 """
-"""Counts of what a namespace holds; those of whole labels are the ones that the database keeps.
+"""Returns counts of what a namespace holds; counts of whole labels come from the database's own statistics.
 
-A graph that is being made has not all labels yet.
+In a graph that is still being made, some labels are missing and count as 0.
 """
 
 CAUSES = """
@@ -83,7 +83,7 @@ UNWIND $instants AS at
 MATCH (b:Belief {created_at: at})
 RETURN at, min(b.cause) AS cause
 """
-"""Because of which episode or decision beliefs were recorded at some instants."""
+"""Returns, for some times, the episode or decision that caused the beliefs recorded then."""
 
 SAVED_LATER = """
 MATCH (e:Episode)
@@ -91,4 +91,4 @@ WHERE e.created_at > $now
 WITH e LIMIT 1
 RETURN count(e) AS some
 """
-"""Whether an episode was saved later than now, by a clock that was wrong."""
+"""Returns whether an episode was saved later than ``$now``, because of a wrong clock."""
