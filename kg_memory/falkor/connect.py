@@ -195,7 +195,7 @@ class Database:
             except DatabaseUnavailable as error:
                 problem = error
             server, asking = yield from self._redirect(key, server, problem)
-        raise DatabaseUnavailable(f"the cluster is moving {key!r} between its servers; try again in a moment")
+        raise DatabaseUnavailable(f"the cluster keeps moving the graph {key!r} between servers; try again in a moment")
 
     def _count_replicas(self, server: Server) -> Flow[int]:
         """Return how many replicas of *server* must have a write before it is acknowledged."""
@@ -336,8 +336,8 @@ class Database:
             )
         if version < OLDEST_MODULE and not self._allow_old:
             raise DatabaseVersionError(
-                f"FalkorDB of the server {server.address} is version {version}, below {OLDEST_MODULE} (4.22.1), and "
-                "may lose data at a restart; upgrade it, or set allow_old_falkordb to use it all the same"
+                f"FalkorDB on the server {server.address} is version {version}, older than {OLDEST_MODULE} (4.22.1), "
+                "and may lose data at a restart; upgrade it, or set allow_old_falkordb to use it anyway"
             )
         server.checked = True
         return version

@@ -53,7 +53,7 @@ class Replica:
             result = yield from _send(self._database, key, query)
         except REPLICA_ERRORS as error:
             self._retry_at = time.monotonic() + RETRY_AFTER
-            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))
+            log.warning("the replica failed and gets no queries for %g s: %s", RETRY_AFTER, describe_error(error))
             return None
         return result if self._database.state(key)[1] == absences else None
 
@@ -183,4 +183,4 @@ def _require_vector_index() -> Iterator[None]:
     except QueryError as error:
         if VECTOR_SEARCH not in str(error):
             raise
-        raise EmbeddingMismatch("the graph has no index of its vectors: run `kg-memory reembed` to make it") from error
+        raise EmbeddingMismatch("the graph has no vector index; run `kg-memory reembed` to create it") from error

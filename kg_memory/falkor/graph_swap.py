@@ -74,7 +74,7 @@ class ShadowGraph:
             else:
                 self.key = name
                 return
-        raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
+        raise DatabaseUnavailable("the server is busy writing its data to disk and cannot copy a graph; try later")
 
     def watch(self, key: str) -> None:
         """Watch the graph *key* for writes from now on (WATCH)."""

@@ -81,7 +81,7 @@ MEMORY = Schema(
     (*RANGE_INDICES, MAKE_RELATIONS),
     EMBEDDED,
     tokenise.VERSION,
-    remedy="open it with that model, or run `kg-memory reembed` to change it",
+    remedy="open it with that model, or run `kg-memory reembed` to embed it with another one",
 )
 """The schema of a namespace's graph."""
 ITEMS = Schema(
@@ -176,13 +176,13 @@ def _index_vectors(database: Database, key: str, dimension: int, model: str, sch
 def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
     """Raise `SchemaError` if *meta*, the properties of a graph's Meta node, has another version than *schema*."""
     if meta["version"] > schema.version or (meta["words"] or 0) > (schema.words or 0):
-        versions = f"schema {meta['version']} and word index {meta['words']}"
+        versions = f"schema version {meta['version']} and word index version {meta['words']}"
         supported = f"{schema.version} and {schema.words}"
-        raise SchemaError(f"the graph has {versions}, this package supports {supported}; upgrade kg-memory")
+        raise SchemaError(f"the graph has {versions}, but this package supports {supported}; upgrade kg-memory")
     if meta["version"] < schema.version:
         raise SchemaError(
-            f"the graph has schema {meta['version']}, this package supports {schema.version}; export it with the "
-            "kg-memory that made it, and import that"
+            f"the graph has schema version {meta['version']}, but this package needs {schema.version}; export it with "
+            "the kg-memory version that wrote it, then import the export"
         )
 
 

@@ -80,8 +80,8 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
         valid = False
     if not valid:
         raise SettingsError(
-            f"the URL has no host, or a port that is no number, got {shown!r}; write special characters of a password "
-            "as %2F for /, %23 for # and so on"
+            f"the URL has no host, or an invalid port, got {shown!r}; escape special characters in a password, "
+            "%2F for /, %23 for # and so on"
         )
     limit = "" if timeout is None else f"{'&' if '?' in url else '?'}socket_timeout={timeout}"
     plain = [one.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1) + limit for one in urls]
@@ -89,7 +89,7 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
         for one in plain:
             redis.ConnectionPool.from_url(one, **options_for(one)).make_connection()  # which does not connect
     except (TypeError, ValueError, redis.RedisError) as error:
-        raise SettingsError(f"an option of the URL {shown!r} cannot be used: {error}") from None
+        raise SettingsError(f"invalid option in the URL {shown!r}: {error}") from None
     return plain
 
 
@@ -207,7 +207,7 @@ class Server:
                 return await reply
         except TimeoutError:
             if limit.expired():
-                raise redis.TimeoutError(f"no answer for {SILENT:g} s, and another server has its place") from None
+                raise redis.TimeoutError(f"no answer for {SILENT:g} s, and another server has replaced it") from None
             raise
         finally:
             starting.cancel()
@@ -312,7 +312,7 @@ class Servers:
         place = bisect_right(ranges, slot, key=itemgetter(0)) - 1
         if place < 0 or slot > ranges[place][1]:
             raise DatabaseUnavailable(
-                f"no server of the cluster holds slot {slot}, that of {key!r}; see CLUSTER NODES, then try again"
+                f"no server of the cluster holds slot {slot} with the graph {key!r}; check CLUSTER NODES, then retry"
             )
         return self._server(ranges[place][2][0])
 
@@ -388,7 +388,7 @@ def _find(url: str, known: Mapping[str, Server]) -> Servers:
 def _primary(sentinel: Any) -> tuple[str, int]:
     names = [_to_dict(primary)["name"] for primary in sentinel.execute_command("SENTINEL", "MASTERS")]
     if len(names) != 1:
-        raise SettingsError(f"the Sentinel must watch one primary, it watches {names}; name one's own server in url")
+        raise SettingsError(f"the Sentinel must watch exactly one primary, got {names}; set url to the server itself")
     host, port = sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", names[0])
     return host, int(port)
 

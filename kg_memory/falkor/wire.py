@@ -92,7 +92,7 @@ def _list_literal(values: Sequence[Any]) -> str:
 @lru_cache(maxsize=1024)
 def _map_key(key: str) -> str:
     if not key or "`" in key:
-        raise ValueError(f"the key of a map must have letters and no backtick, got {key!r}; rename it")
+        raise ValueError(f"a map key must not be empty or contain a backtick, got {key!r}; rename it")
     return f"`{key}`:"
 
 
@@ -122,8 +122,8 @@ def settle_reply(replies: list[Any], replicas: int) -> Any:
         raise replies[-1]
     if replicas and replies[-1] < replicas:
         raise DatabaseUnavailable(
-            f"FalkorDB applied a write, but {replies[-1]} of {replicas} replicas had it within {REPLICATED_IN:g} s; "
-            "see that they run, or lower wait_replicas"
+            f"FalkorDB applied a write, but only {replies[-1]} of {replicas} replicas had it within "
+            f"{REPLICATED_IN:g} s; check that the replicas run, or lower wait_replicas"
         )
     return reply
 
@@ -150,7 +150,7 @@ def decode_rows(answer: Sequence[Any]) -> list[Row]:
     try:
         return [_decode_map(names, cells) for cells in answer[1]]
     except KeyError as type_:
-        raise TypeError(f"unsupported type of a column, {type_}; return properties, not nodes") from None
+        raise TypeError(f"a column has the unsupported type {type_}; return properties, not nodes") from None
 
 
 # Both functions decode the frequent types inline: one more call for each cell would double the time.
@@ -195,16 +195,16 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
     message = str(error)
     match error:
         case redis.AuthenticationError():
-            state, remedy = "refuses this user", "put the right name and password into the URL, user:password@host:6379"
+            state, remedy = "refuses this user", "check name and password in the URL, user:password@host:6379"
         case redis.BusyLoadingError():
             state, remedy = "is loading its data", "try again in a moment"
         case redis.exceptions.NoPermissionError():
-            remedy = "give it the rights that docs/operations.md lists"
-            return DatabaseForbidden(f"FalkorDB does not let this user do that ({message}); {remedy}")
+            remedy = "grant the rights that docs/operations.md lists"
+            return DatabaseForbidden(f"FalkorDB refused this user a command ({message}); {remedy}")
         case redis.OutOfMemoryError():
-            state, remedy = "is out of memory and takes no writes", "raise its maxmemory, then try again"
+            state, remedy = "is out of memory and accepts no writes", "raise its maxmemory, then try again"
         case redis.ReadOnlyError():
-            state, remedy = "is a replica and takes no writes", "set url to its primary, and replica_url to this one"
+            state, remedy = "is a replica and accepts no writes", "set url to its primary, and replica_url to this one"
         case redis.exceptions.AskError():
             state, remedy = "has moved the graph to another server of the cluster", "try again"
         case redis.exceptions.ClusterDownError() | redis.exceptions.TryAgainError():
@@ -219,12 +219,12 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
 def _translate_refusal(message: str) -> KGMemoryError:
     if _OTHER_DIMENSION in message:
         return EmbeddingMismatch(
-            f"the graph was built with another setting of the embedding model ({message}); open it with that "
-            "one, or run `kg-memory reembed` to change it"
+            f"the graph holds vectors of another dimension ({message}); open it with the embedding model that "
+            "made them, or run `kg-memory reembed` to embed it with another one"
         )
     if message.startswith(_NO_WRITES):
         return DatabaseUnavailable(
-            f"FalkorDB takes no writes ({message}); free some space on its disk; it then goes on by itself"
+            f"FalkorDB accepts no writes ({message}); free some space on its disk; it then recovers by itself"
         )
     if message.startswith(_BUSY):
         return DatabaseUnavailable(f"FalkorDB does not serve at present ({message}); try again in a moment")

@@ -269,7 +269,7 @@ async def test_a_master_that_froze_is_left_once_its_replica_has_taken_over(clust
             async with asyncio.timeout(20):
                 results = await asyncio.gather(*searches, return_exceptions=True)
                 assert {type(result) for result in results} == {DatabaseUnavailable}
-                assert "another server has its place" in str(results[0])
+                assert "another server has replaced it" in str(results[0])
                 assert (await memory.asearch(ASKED, namespace=names[0])).facts
         finally:
             node.process.send_signal(signal.SIGCONT)

@@ -83,7 +83,7 @@ def test_a_server_that_writes_each_second_takes_no_writes_until_there_is_space(t
         memory.add("Ann lives in Oslo.", speaker="Ann", at="2001-01-01")
         disk.fill(100)
         for _ in range(2):
-            with pytest.raises(DatabaseUnavailable, match=r"takes no writes \(MISCONF .*free some space on its disk"):
+            with pytest.raises(DatabaseUnavailable, match=r"accepts no writes \(MISCONF .*free some space on its disk"):
                 memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
         assert memory.stats().facts == 1, "reading goes on"
         disk.free()

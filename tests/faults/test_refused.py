@@ -53,7 +53,7 @@ def test_a_replica_as_the_url_reads_and_says_what_to_set(node: Node, tmp_path: P
             assert homes(reader) == ["Ann lives in Oslo"]
             for name in ("default", "new"):
                 with pytest.raises(
-                    DatabaseUnavailable, match=r"is a replica and takes no writes .*set url to its primary"
+                    DatabaseUnavailable, match=r"is a replica and accepts no writes .*set url to its primary"
                 ):
                     reader.add(PARIS, speaker="Ann", namespace=name)
 
@@ -72,7 +72,7 @@ def test_after_a_failover_behind_one_url_nothing_that_was_copied_is_lost(node: N
         copy.redis.replicaof("NO", "ONE")
         follow(node, copy)
         proxy.upstream = address
-        with pytest.raises(DatabaseUnavailable, match="is a replica and takes no writes"):
+        with pytest.raises(DatabaseUnavailable, match="is a replica and accepts no writes"):
             add(memory, PARIS)
         add(memory, PARIS)
         assert homes(memory) == ["Ann lives in Paris"]
@@ -84,7 +84,7 @@ def test_a_server_that_is_out_of_memory_is_read_and_goes_on_when_it_has_some(nod
     with opened(node.url()) as memory:
         add(memory, OSLO)
         node.redis.config_set("maxmemory", "1mb")
-        with pytest.raises(DatabaseUnavailable, match=r"out of memory and takes no writes \(.*raise its maxmemory"):
+        with pytest.raises(DatabaseUnavailable, match=r"out of memory and accepts no writes \(.*raise its maxmemory"):
             add(memory, PARIS)
         assert homes(memory) == ["Ann lives in Oslo"]
         node.redis.config_set("maxmemory", "0")
