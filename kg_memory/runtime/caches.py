@@ -1,7 +1,7 @@
-"""Caches of this process, and the answers of one run of a step: no answer is paid for twice.
+"""Caches of this process, and the model answers of one run of a step, so that no answer is paid for twice.
 
-The answers that a failing run got are cached until the step is tried again, which asks only what is still open. Those
-about an episode are stored with it too until it is done, for a run that is killed.
+The answers that a failed run of a step got are cached until the step is tried again, which then asks only the open
+questions. Answers about an episode are also stored with the episode until it is done, in case the process is killed.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from kg_memory.runtime.lifecycle import renew_in_children
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 CACHED_ANSWERS = 1000
-"""The number of answers of failed runs that are cached, at most; the oldest go first."""
+"""The most answers of failed runs that are cached; the oldest are dropped first."""
 
 StoreAnswer = Callable[[str, str], Flow[Any]]
-"""Stores an answer, as JSON, by its key."""
+"""Stores an answer, as JSON, under a key."""
 Progress = Callable[[int, int], None]
-"""Called with how many of how many parts of a step are done."""
+"""Called with the number of finished parts of a step, and the number of all its parts."""
 
 
 class Cache(Protocol):
-    """Holds texts of users in memory."""
+    """A cache or buffer that holds texts of users in memory."""
 
     def clear(self) -> None:
-        """Keep none of them any more."""
+        """Drop all texts."""
 
 
 _caches: WeakSet[Cache] = WeakSet()
 
 
 def clear_with_all(cache: Cache) -> None:
-    """Have *cache* cleared when something is forgotten, while it is alive."""
+    """Register *cache* to be cleared whenever something is forgotten; the reference to it is weak."""
     _caches.add(cache)
 
 
 def clear_caches() -> int:
-    """Clear every cache and buffer of users' texts of this process, and return how many there are."""
+    """Clear every registered cache and buffer of users' texts in this process, and return how many there are."""
     caches = list(_caches)
     for cache in caches:
         cache.clear()
@@ -61,7 +61,10 @@ def clear_caches() -> int:
 
 
 class BoundedCache(Generic[K, V]):
-    """The latest values by key, *limit* at most; cleared when something is forgotten, if they are *texts* of users."""
+    """A thread-safe cache of at most *limit* values, which drops the least recently used ones first.
+
+    With *texts* it holds texts of users, and is cleared when something is forgotten.
+    """
 
     def __init__(self, limit: int, *, texts: bool = True) -> None:
         self._limit = limit
@@ -72,7 +75,7 @@ class BoundedCache(Generic[K, V]):
             clear_with_all(self)
 
     def renew(self) -> None:
-        """Have a lock that no thread of the parent holds."""
+        """Create a new lock, in a forked child: a thread of the parent may hold the old one for ever."""
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -84,7 +87,7 @@ class BoundedCache(Generic[K, V]):
             self._values.clear()
 
     def get(self, keys: Iterable[K]) -> dict[K, V]:
-        """Return the values of those of *keys* that have one."""
+        """Return the cached values by key, for those of *keys* that have one."""
         if not self._values:
             return {}
         with self._lock:
@@ -94,7 +97,7 @@ class BoundedCache(Generic[K, V]):
             return values
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of *key*, which *make* makes if there is none."""
+        """Return the value of *key*; if there is none, call *make* and cache its result."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
@@ -103,12 +106,12 @@ class BoundedCache(Generic[K, V]):
             return self._values[key]
 
     def pop(self, key: K) -> V | None:
-        """Drop the value of *key* and return it."""
+        """Remove *key* and return its value, or None if there is none."""
         with self._lock:
             return self._values.pop(key, None)
 
     def put(self, values: Mapping[K, V]) -> None:
-        """Keep *values*, and drop the oldest above the limit."""
+        """Add *values*, and drop the oldest values beyond the limit."""
         with self._lock:
             self._values.update(values)
             self._drop_oldest()
@@ -120,10 +123,10 @@ class BoundedCache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class GraphCache:
-    """The answers of *model* that are stored in the graph, as JSON by their keys; *store* adds one.
+    """The answers of one model that are stored in the graph, as JSON by key.
 
-    They are about *episode*, if they are about one. Without *store* none is added any more, as nobody would read it.
-    Only answers to the prompts called *kept* are stored; an empty set stores all.
+    *episode* is the id of the episode that the answers are about, or None. *store* writes a further answer; None writes
+    none, as no run would read it. Only answers to the prompts named in *kept* are stored; an empty set stores all.
     """
 
     episode: str | None
@@ -133,27 +136,27 @@ class GraphCache:
     kept: frozenset[str] = frozenset()
 
     def take(self, ask: Ask) -> BaseModel | None:
-        """Return the stored answer to *ask*, if there is one."""
+        """Return the stored answer to *ask*, or None."""
         answer = self.answers.get(self.key(ask)) if self.answers else None
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer*."""
+        """Store *answer* to *ask* in the graph, if answers to this prompt are stored."""
         if self.store is not None and (not self.kept or ask.prompt.name in self.kept):
             yield from self.store(self.key(ask), answer.model_dump_json())
 
     def key(self, ask: Ask) -> str:
-        """Return the key of the answer to *ask*."""
+        """Return the key under which the answer to *ask* is stored: a hash of model, prompt and fields."""
         return _key(self.model, ask)
 
 
 def ignore_progress(_: int, __: int) -> None:
-    """Do nothing."""
+    """Ignore the progress of a step; the default `Progress`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """The answers of one run of a step on *namespace*."""
+    """The model answers of one run of a step on *namespace*, and where they are cached."""
 
     namespace: str
     cache: BoundedCache[str, BaseModel] = field(default_factory=partial(BoundedCache, CACHED_ANSWERS))
@@ -163,13 +166,13 @@ class CachedAnswers:
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
     spent: list[Usage] = field(default_factory=list)
-    """The usage of each request to the model."""
+    """The usage (calls and tokens) of each request to the model."""
 
     @contextmanager
     def cache_on_failure(self) -> Iterator[None]:
-        """Cache the answers if the body is interrupted, or fails by the model or the database.
+        """Cache the answers if the body is interrupted, or fails because of the model or the database.
 
-        Answers that the step itself stumbles over are dropped: others may do better.
+        If the step itself raised the error, the answers are dropped, as they may be the cause.
         """
         try:
             yield
@@ -179,16 +182,19 @@ class CachedAnswers:
             raise
 
     def usage(self, step: str, began: float) -> StepUsage:
-        """Return what *step* took, which *began* at that time of `time.perf_counter`."""
+        """Return the usage of *step*: its model calls, tokens and seconds.
+
+        *began* is the `time.perf_counter` at its start.
+        """
         spent = dict(sum(self.spent, Usage())) if self.spent else {}
         return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
 
     def is_raised_by_step(self, error: Exception) -> bool:
-        """Return whether the step raised *error* by itself, and no model and no database did."""
+        """Return whether the step's own code raised *error*, rather than the model or the database."""
         return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
-        """Return *flow* without the questions that are answered already."""
+        """Run *flow* with cached answers filled in, so that only other questions reach the model; return its result."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
@@ -205,7 +211,10 @@ class CachedAnswers:
         return answer
 
     def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
-        """Return *flow*, one of *total*, which reports how many of them have ended."""
+        """Run *flow*, one of *total* parallel flows, report progress when it ends, and return its result.
+
+        *ended* counts the finished flows.
+        """
         result = yield from self.through(flow)
         if total > 1:
             self.progress(next(ended), total)

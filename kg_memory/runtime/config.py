@@ -1,6 +1,6 @@
-"""Settings of one run, given as LangGraph's runtime context.
+"""Settings of one run, passed as LangGraph's runtime context.
 
-A field is named like the setting that it changes. Studio shows each on its nodes.
+Each field has the name of the setting that it overrides. LangGraph Studio shows the fields on the nodes they affect.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kg_memory.errors import InputError
 from kg_memory.settings import Settings
 
 LONGEST_NAME = 100
-"""Characters of an unknown name that an error shows."""
+"""The most characters of an unknown key that an error message shows."""
 
 
 class ValidatedModel(BaseModel):
-    """The context of a run; an invalid one raises an error of one sentence.
+    """A frozen pydantic model for the context of a run, which raises `InputError` for invalid values.
 
-    Errors: `InputError`.
+    The error message is one sentence.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,11 +34,11 @@ class ValidatedModel(BaseModel):
 
 
 class RunConfig(ValidatedModel):
-    """Changes of the settings for one run; what is not given stays as the memory was opened."""
+    """Overrides of settings for one run; fields that are not given keep the settings of the memory."""
 
     @classmethod
     def of(cls, settings: Settings) -> type[Self]:
-        """Return this schema as a form shows it: with what *settings* say as the defaults."""
+        """Return a subclass of this model whose JSON schema shows the values of *settings* as defaults."""
 
         def fill(schema: dict[str, Any]) -> None:
             for name, shown in schema["properties"].items():
@@ -50,16 +50,19 @@ class RunConfig(ValidatedModel):
         return new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))
 
     def settings(self, settings: Settings) -> Settings:
-        """Return *settings* as this run changes them.
+        """Return *settings* with the overrides of this run.
 
-        Errors: `SettingsError` where they cannot work together.
+        Errors: `SettingsError` if the resulting settings contradict each other.
         """
         changes = {name: getattr(self, name) for name in self.model_fields_set}
         return settings.with_(**changes) if changes else settings
 
 
 def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> Any:
-    """Return the field that changes the setting *name*, shown on *nodes*."""
+    """Return a pydantic field that overrides the setting *name*.
+
+    LangGraph Studio shows it on *nodes*. *limits* are arguments of `pydantic.Field`, such as ``ge``.
+    """
     default = getattr(_DEFAULTS, name)
     return Field(default, description=description, json_schema_extra={"langgraph_nodes": list(nodes)}, **limits)
 
@@ -68,7 +71,7 @@ _DEFAULTS = Settings()
 
 
 def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
-    """Return what is wrong with the context, in one sentence."""
+    """Return a one-sentence message about the first error in *error*, raised for a context of the model *schema*."""
     errors = error.errors()
     first = next((detail for detail in errors if detail["type"] == "extra_forbidden"), errors[0])
     name = ".".join(map(str, first["loc"]))[:LONGEST_NAME]
@@ -80,9 +83,10 @@ def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
 
 
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
-    """Return what describes a key of a state: in words, with its default, and *more* of JSON schema such as examples.
+    """Return a pydantic field with the JSON schema of one key of a graph's state: *description*, default and *more*.
 
-    The default is what the graph does without the key; it is shown, not filled in.
+    *default* is what the graph does without the key; it is only shown, not filled in. *more* are further keywords of
+    JSON schema, such as ``examples``.
     """
     extra = more if default is ... else {"default": default, **more}
     return Field(description=description, json_schema_extra=extra)

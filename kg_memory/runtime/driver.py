@@ -1,4 +1,4 @@
-"""The driver performs the effects that flows yield, sync or async.
+"""The driver performs the effects (database queries, model calls, ...) that flows yield, sync or async.
 
 It knows the model, the database and the cross-encoder only by protocols; `kg_memory.memory.open` puts them together.
 """
@@ -45,7 +45,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound="Store")
 Role = Literal["document", "query"]
 SET_BACK = 1_000_000
-"""Microseconds by which the system's clock goes back where it was set, and not merely corrected."""
+"""The difference in microseconds from which a clock that goes back counts as set back, not as slightly corrected."""
 CACHED_VECTORS = 4096
 CACHED_SCORES = 8192
 CACHED_TABLES = 256
@@ -53,38 +53,41 @@ CLOSED = "this memory was closed; open another"
 
 
 class Store(Protocol):
-    """The graphs of a database: each is made ready before it is used, and queried by its key."""
+    """The graphs of a database: each graph is prepared before its first use, and queried by its key."""
 
     @property
     def closed(self) -> bool: ...
 
     def for_reads(self) -> Self:
-        """Return the store by which reads may be some moments old, as of a replica; the same one without a replica."""
+        """Return a store whose reads may be slightly outdated, as on a replica; without a replica, this store."""
 
     def key(self, namespace: str) -> str: ...
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key* by calls, and return its rows."""
+        """Run *query* on the graph *key* and return its rows, yielding `Call` effects only."""
 
     def command(self, *words: str | int, at: str, replica: bool) -> Flow[Any]:
-        """Run a command of the server that holds the key *at*, or of its *replica*, by calls, and return its reply."""
+        """Run a Redis command on the server that holds the key *at*, or on its *replica*, and return the reply.
+
+        Yields `Call` effects only.
+        """
 
 
 class Meter(Protocol):
-    """Counts the questions of a flow on a namespace, and keeps them within a budget."""
+    """Wraps a flow on a namespace to count its model calls and keep them within a budget."""
 
     def __call__(self, flow: Flow[T], namespace: str) -> Flow[T]: ...
 
 
 def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a `Meter`
-    """Return *flow* as it is."""
+    """Return *flow* unchanged; the `Meter` of a driver without a budget."""
     return flow
 
 
 class Clock:
-    """The system's clock in microseconds, made strictly increasing: what is recorded later has a later time.
+    """A strictly increasing clock: calling it returns the system's time in microseconds since the epoch.
 
-    If the system's clock is set back, it therefore stays ahead; `today` does not.
+    If the system's clock is set back, this clock runs ahead of it; `today` does not.
     """
 
     def __init__(self) -> None:
@@ -93,7 +96,7 @@ class Clock:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Have a lock that no thread of the parent holds."""
+        """Create a new lock, in a forked child: a thread of the parent may hold the old one for ever."""
         self._lock = Lock()
 
     def __call__(self) -> int:
@@ -102,7 +105,10 @@ class Clock:
             return self._last
 
     def today(self) -> int:
-        """Return the time by which new messages are dated: it increases too, unless the clock is set back by far."""
+        """Return the time to date new messages with, in microseconds since the epoch.
+
+        It increases too, but follows the system's clock if that is set back by more than a second.
+        """
         with self._lock:
             time_now = time.time_ns() // 1000
             self._today = time_now if self._today - time_now > SET_BACK else max(self._today + 1, time_now)
@@ -110,7 +116,10 @@ class Clock:
 
 
 class Embedder:
-    """Embeds texts with one model, and remembers the latest vectors."""
+    """Embeds texts with one embedding model, and caches the latest vectors.
+
+    *name_of* returns the stored name of the model; *encode* converts each vector to the type in which it is cached.
+    """
 
     def __init__(
         self,
@@ -121,18 +130,22 @@ class Embedder:
         self.embeddings = embeddings
         self.vectors = BoundedCache[tuple[str, Role], Vector](CACHED_VECTORS)
         self.length = 0
-        """The length of the vectors, once it is known."""
+        """The length of the vectors; 0 until it is known."""
         self._name_of, self._encode = name_of, encode
 
     @cached_property
     def name(self) -> str:
-        """The name that distinguishes the vectors from those of other models."""
+        """The name that distinguishes this model's vectors from those of other models."""
         return self._name_of(self.embeddings)
 
     def embed_flow(
         self, texts: Sequence[str], role: Role = "document", later: Sequence[str] = ()
     ) -> Flow[list[Vector]]:
-        """Return one vector per text. Those of *later* are embedded along, or begun where the model can do so."""
+        """Return one vector for each of *texts*.
+
+        *role* says whether they are documents or a search query. *later* are texts that will be needed soon: the model
+        starts on them in the background if it can, otherwise they are embedded in the same request.
+        """
         if later and not _begin(self.embeddings, self._look_up(later, role)[1]):
             return (yield from self.embed_flow((*texts, *later), role))[: len(texts)]
         vectors, missing = self._look_up(texts, role)
@@ -151,17 +164,20 @@ class Embedder:
     embed, aembed = both(embed_flow)
 
     def dimension(self) -> int:
-        """Return the length of the vectors, by embedding a text if need be."""
+        """Return the length of the vectors; if it is unknown, a text is embedded to find it out."""
         return self.length or len(self.embed(("dimension",))[0])
 
     def _look_up(self, texts: Sequence[str], role: Role) -> tuple[dict[str, Vector], list[str]]:
-        """Return the cached vectors by text, and the texts that have none, once each."""
+        """Return the cached vectors by text, and the list of texts without one (each once)."""
         cached = self.vectors.get((text, role) for text in texts)
         vectors = {text: vector for (text, _), vector in cached.items()}
         return vectors, [text for text in dict.fromkeys(texts) if text not in vectors]
 
     def _learn(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
-        """Remember *vectors*, all of one length: the database would take another one, and never find it."""
+        """Cache *vectors* of *texts* and return them by text.
+
+        Errors: `EmbeddingError` if the lengths differ: the database would store such a vector, and never find it.
+        """
         for vector in vectors:
             self.length = self.length or len(vector)
             if len(vector) != self.length:
@@ -175,7 +191,7 @@ class Embedder:
 
 
 def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> list[T]:
-    """Return what *function* returns for each of *texts*, each in a thread where they are several."""
+    """Return the results of *function* for each of *texts*, in order; several texts run in a thread each."""
     if len(texts) == 1:
         return [function(texts[0])]
     with ThreadPoolExecutor(len(texts), thread_name_prefix="kg-memory-questions") as pool:
@@ -183,13 +199,16 @@ def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> lis
 
 
 def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
-    """Have the model begin to embed *texts*, and return whether it can."""
+    """Ask the model to start embedding *texts* in the background; return whether it can do so."""
     begin = getattr(embeddings, "embed_ahead", None)
     return begin is not None and begin(texts) is not False
 
 
 class Driver(Generic[S]):
-    """Performs effects with one model, one embedding model, one store of graphs and one cross-encoder."""
+    """Performs the effects of flows with one chat model, one embedding model, one graph store and one cross-encoder.
+
+    *meter* keeps flows within a budget. At most *side_by_side* flows of one `Every` run at once.
+    """
 
     def __init__(
         self,
@@ -205,12 +224,12 @@ class Driver(Generic[S]):
         self.model, self.embedder, self.store, self.scorer = model, embedder, store, scorer
         self.clock = clock or Clock()
         self.today: Callable[[], int] = getattr(self.clock, "today", self.clock)
-        """Returns the date of a new message; see `Clock`."""
+        """Returns the time to date a new message with; see `Clock.today`."""
         self.scores = BoundedCache[tuple[str, str, str], float](CACHED_SCORES)
         self.tables = BoundedCache[tuple[str, str], tuple[Hashable, Any]](CACHED_TABLES)
         self._meter = meter
         self._side_by_side = side_by_side
-        """The number of flows that run at once, at most."""
+        """The most flows that run at once."""
         self.before_close: list[WeakMethod[Callable[[], None]]] = []
         """Methods to call before the driver closes, if their objects still exist then."""
         self._closed = False
@@ -218,16 +237,16 @@ class Driver(Generic[S]):
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Have threads again, in a child: its parent's do not run there."""
-        # None starts before there is work.
+        """Create a new thread pool, in a forked child: the threads of its parent do not run there."""
+        # The pool starts no thread before there is work.
         self._pool = ThreadPoolExecutor(self._side_by_side, thread_name_prefix="kg-memory")
 
     def key(self, namespace: str) -> str:
-        """Return the key of the graph of *namespace*."""
+        """Return the database key of the graph of *namespace*."""
         return self.store.key(namespace)
 
     def run(self, flow: Flow[T], namespace: str) -> T:
-        """Drive *flow* on the graph of *namespace*."""
+        """Run *flow* on the graph of *namespace* and return its result."""
         self._check_open()
         try:
             return run(self._meter(flow, namespace), partial(self._perform, self.key(namespace)), self._pool)
@@ -237,7 +256,7 @@ class Driver(Generic[S]):
             raise
 
     async def arun(self, flow: Flow[T], namespace: str) -> T:
-        """`run` on the running event loop."""
+        """Run *flow* as `run` does, on the running event loop."""
         self._check_open()
         key = self.key(namespace)
 
@@ -247,7 +266,10 @@ class Driver(Generic[S]):
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)
 
     def for_reads(self) -> Driver[S]:
-        """Return the driver of flows whose reads may be some moments old, as of a replica; it shares all but that."""
+        """Return a driver like this one whose reads may be slightly outdated, as on a replica.
+
+        It shares everything else. Without a replica, return this driver.
+        """
         store = self.store.for_reads()
         if store is self.store:
             return self
@@ -257,7 +279,7 @@ class Driver(Generic[S]):
         return reading
 
     def close(self) -> None:
-        """Let the threads go, for good. The database is closed by its owner, and ends the queries under way."""
+        """Shut down the threads for good. The database is closed by its owner, which ends running queries."""
         while self.before_close:
             method = self.before_close.pop()()
             if method is not None:
@@ -273,7 +295,7 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Perform *effect* by calls."""
+        """Perform *effect* on the graph *key* and return its answer, yielding `Call` effects only."""
         match effect:
             case Query() | Reads():
                 return (yield from self._read_rows(key, effect))
@@ -294,7 +316,10 @@ class Driver(Generic[S]):
         raise TypeError(f"no such effect: {effect!r}")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the answer to *query*, or to each of several; one that names a version of what it reads is cached."""
+        """Return the answer to *query*, or the answers to a batch of reads.
+
+        The answer of a query with a version (`Query.as_of`) is cached.
+        """
         if isinstance(query, Query):
             if kept := self._find_answer(key, query):
                 return kept[0]
@@ -308,7 +333,7 @@ class Driver(Generic[S]):
         return answers
 
     def _find_answer(self, key: str, query: Query) -> tuple[Any, ...]:
-        """Return the answer to *query* that is cached for its version; empty if there is none."""
+        """Return the cached answer to *query* for its version as a tuple of one; an empty tuple if there is none."""
         if query.as_of is None:
             return ()
         place = (key, query.cypher)
@@ -316,14 +341,14 @@ class Driver(Generic[S]):
         return (answer,) if as_of == query.as_of else ()
 
     def _keep_answer(self, key: str, query: Query, rows: Any) -> Flow[Any]:
-        """Return the answer to *query* by the *rows* that were read, and cache it for its version, if it has one."""
+        """Return the answer to *query*, made from its *rows*, and cache it if the query has a version."""
         answer = rows if query.make is None else (yield in_thread(partial(query.make, rows)))
         if query.as_of is not None:
             self.tables.put({(key, query.cypher): (query.as_of, answer)})
         return answer
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return one score per text; those of the latest texts are cached."""
+        """Return the cross-encoder's score of each of *texts* for *question*; the latest scores are cached."""
         scorer = self.scorer
         cached = self.scores.get((scorer.name, question, text) for text in texts)
         by_text = {text: score for (_, _, text), score in cached.items()}
@@ -336,9 +361,9 @@ class Driver(Generic[S]):
 
 
 def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
-    """Return *scores* as numbers from 0 to 1, one per text.
+    """Return *scores* as floats from 0 to 1, one for each of *texts*; *name* is the name of the cross-encoder.
 
-    Raises: `ModelError`, which names the position of the text but never the text itself.
+    Errors: `ModelError` for a wrong number of scores or an invalid score; it shows the text's position, not the text.
     """
     if len(scores) != len(texts):
         raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts: check that it scores each text")
@@ -350,7 +375,7 @@ def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list
 
 
 def to_number(value: Any) -> float:
-    """Return *value* as a number; NaN if it is not one."""
+    """Return *value* as a float, or NaN if it is not a number."""
     try:
         return math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,6 +1,6 @@
-"""All I/O, as values: ask the model, embed, score, query the graph, look at the clock; and long work.
+"""Effects: I/O as values that flows yield: model calls, embeddings, scores, database queries, the clock, long work.
 
-Steps yield them; `kg_memory.runtime.driver` performs them.
+`kg_memory.runtime.driver` performs them and sends the answers back into the flow.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=BaseModel)
 Vector = list[float]
 Row = dict[str, Any]
-"""A row of a query by its columns, or a state by its keys."""
+"""A result row by column name, or a state by key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[Answer]):
-    """A question to a model: prose with ``$names``, and the typed answer that it must get."""
+    """A question to a model: its text with ``$name`` placeholders for *fields*, and the pydantic type of its answer."""
 
     name: str
     text: str
@@ -36,26 +36,27 @@ class Prompt(Generic[Answer]):
 
 
 MANY = 200
-"""The items that take too long for an event loop to work on them itself: to write 1,000 vectors as text takes 0.2 s."""
+"""The number of items above which work is moved off the event loop: writing 1,000 vectors as text takes 0.2 s."""
 Meter = Callable[[Usage], None]
 
 
 def ignore_usage(_: Usage) -> None:
-    """Count nothing."""
+    """Ignore the usage of a request; the default *meter* of `Ask`."""
 
 
 def always() -> bool:
-    """Allow it."""
+    """Return True; the default of `Ask.again`."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model *prompt*, filled with *fields* (JSON-plain values); answered by ``prompt.answer``.
+    """A request to a model to answer *prompt*, filled with *fields* (JSON-compatible values).
 
-    The *meter* gets the cost of each request as soon as it is known, so that failures are counted too.
-    *episode* is the id of the one that it is about, if it is about one. Before a request that is to mend a bad answer,
-    *again* is asked whether there is room for it.
+    A flow that yields it gets a ``prompt.answer`` back. *meter* is called with the usage of each request to the model
+    as soon as it is known, so that failed requests are counted too. *episode* is the id of the episode that the
+    question is about, if any. *again* is called before a request that repairs an invalid answer, and returns whether
+    the budget allows it.
     """
 
     prompt: Prompt[Any]
@@ -67,14 +68,14 @@ class Ask:
 
 @runtime_checkable
 class Model(Protocol):
-    """Answers an `Ask`: a chat model, or the offline reader."""
+    """A model that answers an `Ask`: a chat model, or the offline reader."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def by_rules(self) -> bool:
-        """Whether it answers by fixed rules: at once, free of charge, and only the questions of reading."""
+        """Whether it answers by fixed rules: immediately, free of charge, and only questions about reading episodes."""
 
     def answer(self, ask: Ask) -> BaseModel: ...
 
@@ -83,7 +84,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class CrossEncoder(Protocol):
-    """Scores texts for a question: one number per text from 0 to 1, higher is better."""
+    """A model that scores texts for a question: one number per text from 0 to 1, higher is better."""
 
     @property
     def name(self) -> str: ...
@@ -95,22 +96,25 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Embed *texts*; answered by one vector a text."""
+    """A request to embed *texts*; a flow that yields it gets one vector for each text."""
 
     texts: tuple[str, ...]
     role: Literal["document", "query"] = "document"
     later: tuple[str, ...] = ()
-    """Texts that will be asked for soon: a model in this process begins with them, a server embeds them along."""
+    """Texts needed soon: a model in this process starts on them, a remote one embeds them in this request."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """Ask for the embedding model; answered by its name."""
+    """A request for the name of the embedding model; a flow that yields it gets the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Score how well each of *texts* answers *question*; answered by one number a text, 0 to 1, higher is better."""
+    """A request to score how well each of *texts* answers *question*.
+
+    A flow that yields it gets one number for each text, from 0 to 1, higher is better.
+    """
 
     question: str
     texts: tuple[str, ...]
@@ -118,32 +122,32 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Run *cypher* on the namespace's graph; answered by its rows, as dicts by column.
+    """A query to run on the namespace's graph; a flow that yields it gets the rows, as dicts by column.
 
-    A read on a namespace that has no graph yet is answered by no rows.
+    Reading a namespace that has no graph yet gives no rows.
     """
 
     cypher: str
     params: Mapping[str, Any] = field(default_factory=dict)
     write: bool = False
     as_of: Hashable = None
-    """A version of what is read, if one is known: what was made of its rows before may be the answer."""
+    """The version of the data that is read, if known; the answer cached for this version is then reused."""
     make: Callable[[list[Row]], Any] | None = None
-    """Makes the answer of the rows, if that is not the rows; in a thread, as it may compute for long."""
+    """Converts the rows into the answer, if the answer is not the rows; runs in a thread, as it may take long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Run reading *queries* at once; answered by the rows of each."""
+    """Several read-only *queries* to run at once; a flow that yields it gets the rows of each."""
 
     queries: tuple[Query, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Do a command of the server that holds the key *at*, beside all graphs; answered by its reply.
+    """A Redis command to run on the server that holds the key *at*; a flow that yields it gets the reply.
 
-    With `replica`, it is that of the replica that the settings name; answered by None where they name none.
+    With `replica`, it runs on the replica of the settings; the answer is None if there is none.
     """
 
     words: tuple[str | int, ...]
@@ -153,14 +157,15 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Read the clock; answered in microseconds since the epoch, never twice the same."""
+    """A request for the time; a flow that yields it gets microseconds since the epoch, never the same twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call *function*, or on an event loop *coroutine*, which does the same; answered by what it returns.
+    """A call of *function*, or on an event loop of *coroutine*, which does the same.
 
-    `read` turns the result into the answer. `around` opens a context around both, such as one that maps errors.
+    A flow that yields it gets the result, converted by `read` if given. `around` opens a context manager around the
+    call, such as one that translates errors.
     """
 
     function: Callable[[], Any]
@@ -169,12 +174,12 @@ class Call:
     around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def run(self) -> Any:
-        """Call the function."""
+        """Call the function and return the answer."""
         with self.around():
             return self._answer(self.function())
 
     async def arun(self) -> Any:
-        """Call the coroutine."""
+        """Await the coroutine and return the answer."""
         with self.around():
             return self._answer(await self.coroutine())
 
@@ -183,19 +188,19 @@ class Call:
 
 
 def in_thread(task: Callable[[], Any]) -> Call:
-    """Return a call of *task*, which blocks: an event loop has it done in a thread."""
+    """Return a `Call` of the blocking function *task*; on an event loop it runs in a thread."""
     return Call(task, partial(asyncio.to_thread, task))
 
 
 def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
-    """Call ``owner.verb``, or ``owner.averb`` on an event loop, and return its result."""
+    """Call the method ``owner.verb``, or await ``owner.averb`` on an event loop, and return the result."""
     forms = getattr(owner, verb), getattr(owner, f"a{verb}")
     result = yield Call(*(partial(form, *args, **kwargs) for form in forms))
     return result
 
 
 def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return the sync and the async form of *flow*, a function or method that yields only calls and flows of calls."""
+    """Return the sync and the async form of *flow*, a generator function that yields only `Call` effects."""
 
     @wraps(flow)
     def run_calls(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -210,7 +215,10 @@ def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Corout
 
 
 def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
-    """Name the two forms of *flow* without its ``_``, and *flow* too: a `TypeError` for wrong arguments names it."""
+    """Name the *sync* and *asynchronous* forms of *flow*: ``_add`` gives ``add`` and ``aadd``.
+
+    *flow* itself gets the public name too, which a `TypeError` for wrong arguments then shows.
+    """
     own = flow.__name__
     name = own.removeprefix("_")
     for form, public in ((sync, name), (asynchronous, f"a{name}")):
@@ -219,38 +227,41 @@ def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
 
 
 def run_graph(graph: Any, state: Mapping[str, Any], context: Any = None) -> Flow[Row]:
-    """Run *graph*, a `Pipeline` or one compiled by LangGraph, on *state* and return the state in which it ends."""
+    """Run *graph*, a `Pipeline` or a compiled LangGraph graph, on *state* and return its final state."""
     end: Row = yield from call(graph, "invoke", state, context=context)
     return end
 
 
 def now() -> Flow[int]:
-    """Return the time, in microseconds since the epoch."""
+    """Return the time in microseconds since the epoch."""
     micros: int = yield Now()
     return micros
 
 
 def command(*words: str | int, at: str, replica: bool = False) -> Flow[Any]:
-    """Do a command of the server that holds the key *at*, or of its *replica*, and return its reply."""
+    """Run a Redis command on the server that holds the key *at*, or on its *replica*, and return the reply."""
     reply = yield Command(words, at, replica)
     return reply
 
 
 def work(task: Callable[[], T]) -> Flow[T]:
-    """Do *task*, which computes for long, and return what it returns; an event loop goes on meanwhile."""
+    """Return the result of *task*, a long computation; an event loop is not blocked meanwhile."""
     done: T = yield in_thread(task)
     return done
 
 
 def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
-    """Do *task*, which is on *count* items, and return what it returns; where they are many, as `work` does."""
+    """Return the result of *task*, a computation on *count* items.
+
+    For more than `MANY` items it runs in a thread, so that an event loop is not blocked.
+    """
     return (yield in_thread(task)) if count > MANY else task()
 
 
 def in_threads(flow: Flow[T]) -> Flow[T]:
-    """Run *flow*, which computes for long, with its code between effects in threads; an event loop goes on meanwhile.
+    """Run *flow*, whose own code computes for long, in threads, and return its result; an event loop is not blocked.
 
-    So run the flows that it runs side by side.
+    The flows that it runs side by side are run in threads too.
     """
     advance = partial(_advance, flow.send, None)
     try:
@@ -269,7 +280,7 @@ def in_threads(flow: Flow[T]) -> Flow[T]:
 
 
 def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
-    """Return whether the flow has ended, and what it returned, or its next effect."""
+    """Resume a flow by ``resume(answer)``; return (False, its next effect), or (True, its result) if it ended."""
     try:
         return False, resume(answer)
     except StopIteration as stop:
@@ -277,7 +288,7 @@ def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
 
 
 def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
-    """Ask the model and return its validated answer."""
+    """Ask the model *prompt*, filled with *fields*, and return the validated answer."""
     answer: Answer = yield Ask(prompt, fields)
     return answer
 
@@ -285,7 +296,10 @@ def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
 def embed(
     texts: Sequence[str], role: Literal["document", "query"] = "document", later: Sequence[str] = ()
 ) -> Flow[list[Vector]]:
-    """Return one vector for each of *texts*; none asked, none returned. Those of *later* will be asked for soon."""
+    """Return one vector for each of *texts*; without texts, the model is not asked.
+
+    *later* are texts that will be needed soon.
+    """
     if not texts and not later:
         return []
     vectors: list[Vector] = yield Embed(tuple(texts), role, tuple(later))
@@ -293,13 +307,13 @@ def embed(
 
 
 def embedding_model() -> Flow[str]:
-    """Return the name of the model that embeds."""
+    """Return the name of the embedding model."""
     name: str = yield EmbeddingModel()
     return name
 
 
 def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
-    """Return how well each of *texts* answers *question*, from 0 to 1; none asked, none returned."""
+    """Return how well each of *texts* answers *question*, from 0 to 1; without texts, the model is not asked."""
     if not texts:
         return []
     scores: list[float] = yield Score(question, tuple(texts))
@@ -307,13 +321,13 @@ def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
 
 
 def read(cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows."""
+    """Run a read-only query with *params* and return its rows."""
     rows: list[Row] = yield Query(cypher, params)
     return rows
 
 
 def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """`read` where it is *needed*; no rows, and no query, where it is not."""
+    """Run a read-only query and return its rows; if *needed* is false, return an empty list instead."""
     rows: list[Row] = []
     if needed:
         rows += yield from read(cypher, **params)
@@ -321,19 +335,25 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """`read`, or return the rows that are cached for this *version*; ``None`` reads always."""
+    """Run a read-only query and return its rows, or the rows that are cached for this *version* of the data.
+
+    With the version None, nothing is cached.
+    """
     rows: list[Row] = yield Query(cypher, params, as_of=version)
     return rows
 
 
 def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Return what *make* makes of such rows, in a thread where an event loop runs; it is cached in their place."""
+    """Run a read-only query and return ``make(rows)``; the result is cached for this *version* of the data.
+
+    *make* runs in a thread if there is an event loop. With the version None, nothing is cached.
+    """
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer
 
 
 def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
-    """Run *flows* that only read and return their results in order; what all ask next goes at once."""
+    """Run read-only *flows* in lockstep and return their results in order: their next queries go out as one batch."""
     running = list(flows)
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))
@@ -354,13 +374,13 @@ def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
 
 
 def write(cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a writing query (atomic, never retried blindly) and return its rows."""
+    """Run a writing query and return its rows; it is atomic, and repeated only if it changed nothing."""
     rows: list[Row] = yield Query(cypher, params, write=True)
     return rows
 
 
 def without_model(flow: Flow[T]) -> Flow[T]:
-    """Return *flow* with each question answered by an empty answer, so that the model is not asked."""
+    """Return *flow* with each question to the model answered by empty lists, so that the model is not called."""
     return through(flow, _answer_nothing)
 
 

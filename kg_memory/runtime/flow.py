@@ -1,7 +1,7 @@
-"""Steps written once: a flow yields effects, a driver performs them, sync or async.
+"""Flows: generators that yield I/O as values (effects), so that each step is written once for sync and async.
 
-A flow is a generator that yields values describing I/O (see `effects`) and is sent
-their answers, so a step is tested with ``next`` and ``send`` and has no async twin.
+A driver performs each effect (see `effects`) and sends the answer back into the generator. A step can therefore be
+tested with ``next`` and ``send``, and needs no async twin.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ APerform = Callable[[Any], Awaitable[Any]]
 
 
 NO_THREADS_AT_EXIT = (3, 12, 0) <= sys.version_info[:3] <= (3, 12, 1)
-"""Whether no thread starts any more once the main one has come to its end (python/cpython#113964)."""
+"""Whether this Python starts no threads once the main thread has ended (python/cpython#113964)."""
 SIDE_BY_SIDE = 8
-"""The number of flows that run at once by default: a long text must not become two hundred requests in one moment."""
+"""The default number of flows that run at once: a long text must not cause two hundred simultaneous requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Flows that may run side by side, so many *at_once* at most; answered by the list of their results."""
+    """Flows to run side by side, at most *at_once* at a time; a flow that yields it gets the list of their results."""
 
     flows: tuple[Flow[Any], ...]
     at_once: int | None = None
 
 
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
-    """Run *flows* side by side, so many *at_once* at most, and return their results in order.
+    """Run *flows* side by side, at most *at_once* at a time, and return their results in order.
 
-    The first error is raised once all have ended.
+    If flows fail, the first error is raised after all have ended.
     """
     results: list[Any] = yield Every(tuple(flows), at_once)
     return results
 
 
 def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
-    """Return *flow* with each effect answered by what *perform* makes of it."""
+    """Run *flow*, passing each effect to *perform*, whose result becomes the answer; return the flow's result."""
     try:
         effect = next(flow)
         while True:
@@ -62,7 +62,10 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
 
 
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
-    """Drive *flow* to its end; `Every` goes to *pool*, or runs in order without one."""
+    """Run *flow* to its end and return its result.
+
+    *perform* performs an effect. The flows of an `Every` run in *pool*, or one after another without a pool.
+    """
     try:
         effect = next(flow)
         while True:
@@ -79,7 +82,10 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
 
 
 async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
-    """Drive *flow* to its end on the running event loop; of `Every` so many run *side_by_side*, at most."""
+    """Run *flow* to its end on the running event loop and return its result.
+
+    *perform* performs an effect. At most *side_by_side* flows of an `Every` run at once.
+    """
     try:
         effect = next(flow)
         while True:
@@ -97,11 +103,11 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
-    # While the process ends no thread starts any more, and what is read then is read in order.
+    # While the process exits, threads can no longer start: the flows then run one after another.
     if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]
     # The nested flows get no pool: a worker that waits for workers can wait for ever.
-    # Each runs in the caller's context, by which a model's callbacks and traces know what they belong to.
+    # Each runs in a copy of the caller's context, so that callbacks and traces of the model have the right parent.
     room = threading.Semaphore(effect.at_once or len(effect.flows))
 
     def one(flow: Flow[Any]) -> Any:
@@ -112,7 +118,7 @@ def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[A
 
     futures = []
     for flow in effect.flows:
-        room.acquire()  # the caller waits for room, and no thread of the pool
+        room.acquire()  # the caller waits, so that no thread of the pool is blocked
         futures.append(pool.submit(copy_context().run, one, flow))
     for future in futures:
         future.exception()
@@ -126,7 +132,7 @@ def _threads_start() -> bool:
 
 async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
     room = asyncio.Semaphore(min(side_by_side, effect.at_once or side_by_side))
-    # As in a pool, what is nested runs in order where it is one of several: so many in all.
+    # As in a pool, flows nested in one of several run one after another: *side_by_side* limits the total.
     inner = 1 if len(effect.flows) > 1 else side_by_side
 
     async def one(flow: Flow[Any]) -> Any:

@@ -1,8 +1,8 @@
-"""Steps as nodes of a LangGraph graph: one flow, true sync and true async, with LangGraph and without.
+"""Steps as nodes of a LangGraph graph, sync and async, with LangGraph or without it.
 
-LangGraph shows the steps in traces and streams. Where nobody sees them a `Pipeline` takes them one after another, by
-the nodes, edges and reducers of the same graph, which spares LangGraph's own work: see "Steps that nobody sees" in
-`docs/decisions.md`.
+LangGraph shows the steps in traces and streams. If no trace or stream observes them, a `Pipeline` runs the steps one
+after another by the nodes, edges and reducers of the same graph, which saves LangGraph's overhead: see "Steps that
+nobody sees" in `docs/decisions.md`.
 """
 
 from __future__ import annotations
@@ -39,27 +39,28 @@ Update = dict[str, Any]
 """The keys that a step adds to a state."""
 Step = Callable[[Any, Settings], Flow[Update]]
 FindCache = Callable[[State, str], GraphCache | None]
-"""Returns where the answers of a model are stored meanwhile, by a state and the model's name."""
+"""Returns the stored answers of a model, by a state and the model's name."""
 Codec = Callable[[State], State]
-"""Converts a state of LangGraph's into the values of the steps, or these into a state."""
+"""Converts a LangGraph state into the values of the steps, or these values into a LangGraph state."""
 Write = Callable[[Update], None]
 """Writes an event of a step for ``stream_mode="custom"``."""
 Take = Callable[[Any, Any, Write], T]
-"""Takes a step: of a state, with the context of the run and the writer of its events."""
+"""Runs a step on a state, with the context of the run and the writer of its events."""
 OnFailure = Callable[[State, str, Exception, bool], Flow[str | None]]
-"""Handles a failure: of a state, by the name of a step and its error, and whether the step itself raised it.
-It returns the status of the episode, if it notes one.
+"""Handles a failure, by the state, the name of the step, the error, and whether the step itself raised it.
+It returns the new status of the episode, if it stores one.
 """
 
 
 MOST_STEPS = 1000
-"""The steps of a run that LangGraph allows; more than those in which a pipeline gives up by itself."""
+"""The most steps that LangGraph allows in one run; more than those after which a pipeline gives up by itself."""
 
 
 class PipelineNode(Runnable[Any, State]):
-    """A node as LangGraph calls it; the graph itself traces its nodes. `take` and `atake` do without it.
+    """A node of a LangGraph graph that runs one step; the graph itself traces its nodes.
 
-    *decode* converts the states that LangGraph brings, from checkpoints and from Studio, and *encode* the updates.
+    *take* and *atake* run the step without LangGraph. *decode* converts the states that LangGraph passes, from
+    checkpoints and from Studio; *encode* converts the updates back.
     """
 
     def __init__(
@@ -78,9 +79,9 @@ class PipelineNode(Runnable[Any, State]):
 
 
 class Pipeline:
-    """A *graph* of `PipelineNode`s, to be run as it is, or compiled where its steps are to be seen or stopped.
+    """A *graph* of `PipelineNode`s that runs without LangGraph, or compiled if its steps are observed or interrupted.
 
-    It is run on the values of the steps. *encode* and *decode* convert them into states of LangGraph's, and back.
+    *encode* and *decode* convert the values of the steps into LangGraph states and back.
     """
 
     def __init__(
@@ -93,7 +94,10 @@ class Pipeline:
         self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
 
     def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
-        """Run the graph on *input* and return the state in which it ends; by LangGraph where its steps can be seen."""
+        """Run the graph on *input* and return the final state.
+
+        LangGraph runs it if a trace or stream observes the steps; otherwise they run without LangGraph.
+        """
         if are_steps_seen():
             end = yield from call(self._compiled, "invoke", self.encode(input), context=context)
             return self.decode(end)
@@ -108,16 +112,16 @@ class Pipeline:
 
     @cached_property
     def _compiled(self) -> Any:
-        # It may be invoked side by side within a node of the user's: LangGraph would number these graphs by their
-        # order of arrival, and a resumed graph would take up one call's checkpoint in another.
-        # It has its own limit of steps: a run goes back where others wrote meanwhile, and the limit of a caller is low.
+        # No checkpoints: a user's node may invoke this graph several times in parallel. LangGraph numbers nested graphs
+        # by order of arrival, so a resumed graph could continue from the checkpoint of another call.
+        # A limit of steps of its own: a run repeats steps if others wrote meanwhile, and the caller's limit is low.
         return self.graph.compile(name=self.name, checkpointer=False).with_config(recursion_limit=MOST_STEPS)
 
     def _node(self, name: str) -> PipelineNode:
         return self.graph.nodes[name].runnable  # type: ignore[return-value]
 
     def _next_node(self, name: str, state: State) -> str:
-        """Return the node after *name*, by its edge or its branch."""
+        """Return the name of the node that follows *name*: by its edge, or by its branch function on *state*."""
         branch = self._branches.get(name)
         if branch is None:
             return self._next[name]
@@ -125,7 +129,7 @@ class Pipeline:
         return branch.ends[choice] if branch.ends else choice
 
     def _reduce(self, state: Update, update: State) -> Update:
-        """Return *state* with *update*, by the reducers of the graph."""
+        """Return *state* merged with *update*, using the reducers of the graph."""
         merged = {**state, **update}
         for key in self._reducers.keys() & state.keys() & update.keys():
             merged[key] = self._reducers[key](state[key], update[key])
@@ -133,12 +137,12 @@ class Pipeline:
 
 
 def are_steps_seen() -> bool:
-    """Return whether a run of LangChain's or LangGraph's goes on here, or all runs are traced: these show the steps."""
+    """Return whether this code runs within a LangChain or LangGraph run, or all runs are traced."""
     return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
 
 
 def ignore_event(_: State) -> None:
-    """Do nothing."""
+    """Ignore an event of a step; the default `Write`."""
 
 
 def make_node(
@@ -152,10 +156,11 @@ def make_node(
     decode: Codec = dict,
     encode: Codec = dict,
 ) -> PipelineNode:
-    """Return the node that runs *step*, sync and async.
+    """Return the node that runs *step*, sync and async, with *driver* and *settings*.
 
-    A *metered* one adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the name of
-    the step and its error runs before the error is raised. *find_cache* returns where answers are stored meanwhile.
+    A *metered* node adds a `StepUsage` to the state's `steps`. *on_failure* is run before an error of the step is
+    raised. *find_cache* returns where the model's answers are stored until the step succeeds. *decode* and *encode* are
+    as in `PipelineNode`.
     """
     name, cache = step.__name__, BoundedCache[str, BaseModel](CACHED_ANSWERS)
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
@@ -172,7 +177,7 @@ def make_node(
                     update = yield from answers.through(step(state, changed))
             except Exception as error:
                 if on_failure is not None:
-                    with suppress(KGMemoryError):  # the first error says more than that it could not be noted
+                    with suppress(KGMemoryError):  # the step's error matters more than a failure to record it
                         yield from _handle_failure(on_failure, state, error, answers, answers.usage(name, began))
                 raise
             if write is not ignore_event or telemetry.is_on():
@@ -180,7 +185,7 @@ def make_node(
             return _add_usage(state, update, namespace, answers.usage(name, began)) if metered else update
 
     def begin(state: State, context: Any, write: Write) -> tuple[Flow[Update], str]:
-        config = context if isinstance(context, RunConfig) else None  # a graph around it has a context of its own
+        config = context if isinstance(context, RunConfig) else None  # an outer graph has another type of context
         namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
         return run(state, config, namespace, write), namespace
 
@@ -198,7 +203,10 @@ def _report(step: str, write: Write, done: int, total: int) -> None:
 
 
 def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -> Update:
-    """Return *update* with the *usage* of the step; at the one that saved all, the log has that of all steps."""
+    """Return *update*, the output of a step, with the *usage* of the step.
+
+    The step that saved the episode also logs the usage of all steps.
+    """
     if "saved_at" in update:
         log_end(namespace, {**state, **update}, usage)
     return {**update, "steps": [usage.model_dump()]}
@@ -207,7 +215,7 @@ def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -
 def _handle_failure(
     on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Run *on_failure*, and write the failure into the log, also where that fails."""
+    """Run *on_failure* for the *error* of a step, and log the failure, even if *on_failure* fails."""
     if isinstance(error, KGMemoryError):
         error.steps = (*(StepUsage(**step) for step in state.get("steps") or ()), usage)
     status = None
@@ -218,7 +226,7 @@ def _handle_failure(
 
 
 def summarise_update(update: State) -> Update:
-    """Return the content of *update* as counts and truth values, without any words of it."""
+    """Return the counts and truth values in *update*, the output of a step, without its texts; lists become lengths."""
     summaries = {key: value if _is_count(value) else _summarise(value) for key, value in update.items()}
     return {key: summary for key, summary in summaries.items() if summary is not None}
 

@@ -1,4 +1,4 @@
-"""Values that belong to one event loop, one process or one ``with`` block."""
+"""Values that belong to one event loop or one process, and objects that ``with`` blocks close."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """A value for each event loop, made at its first use there; those of closed loops are dropped."""
+    """One value for each event loop, created by *make* at its first use there; values of closed loops are dropped."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
-        # Not weak: what is used on a loop mostly refers to it, so its weak key would never go.
+        # Not weak keys: most values refer to their loop, so a weak key would never be collected.
         self._values: dict[asyncio.AbstractEventLoop, T] = {}
 
     def get(self) -> T:
-        """Return the value of the running loop."""
+        """Return the value of the running event loop, creating it if necessary."""
         loop = asyncio.get_running_loop()
         if loop not in self._values:
             for known_loop in list(self._values):
@@ -32,7 +32,7 @@ class PerLoop(Generic[T]):
         return self._values[loop]
 
     def pop(self) -> T | None:
-        """Drop the value of the running loop and return it."""
+        """Remove and return the value of the running event loop; None if there is none."""
         return self._values.pop(asyncio.get_running_loop(), None)
 
     def __len__(self) -> int:
@@ -40,15 +40,15 @@ class PerLoop(Generic[T]):
 
 
 class Closing(ABC):
-    """Closed by a ``with`` block at its end, sync or async."""
+    """An object that a ``with`` or ``async with`` block closes at its end."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what was opened."""
+        """Close the object and release its resources."""
 
     @abstractmethod
     async def aclose(self) -> None:
-        """`close`, for asyncio."""
+        """Close the object as `close` does, for asyncio."""
 
     def __enter__(self) -> Self:
         return self
@@ -64,17 +64,17 @@ class Closing(ABC):
 
 
 class Forkable(Protocol):
-    """Cannot be used by a forked child as it is: locks may be held there for ever, and threads are dead."""
+    """An object that a forked child cannot use as it is: its locks may be held for ever, and its threads do not run."""
 
     def renew(self) -> None:
-        """Make anew what the child cannot share with its parent."""
+        """Recreate locks, threads and connections that a child cannot share with its parent."""
 
 
 _forkable: WeakSet[Forkable] = WeakSet()
 
 
 def renew_in_children(value: Forkable) -> None:
-    """Call `renew` of *value* in every child that this process forks, while *value* is alive."""
+    """Call ``value.renew()`` in every child that this process forks; the reference to *value* is weak."""
     _forkable.add(value)
 
 

@@ -1,9 +1,10 @@
-"""OpenTelemetry spans and metrics, which do nothing until `instrument` is called; and the log of episodes.
+"""OpenTelemetry spans and metrics, which are off until `instrument` is called; and the log of episodes.
 
 The application chooses the SDK and the exporters; this package sends nothing by itself. There is a span for each verb
-and each step. Those of requests to models and of commands of the database are made by the instrumentations of LangChain
-and redis: see `docs/observability.md`. The log has one line for each episode that is read, and for each failure,
-without a word of any message: its fields stand in the line as ``key=value``, and as attributes of the record.
+(public method of the memory) and each step. Spans of requests to models and of database commands are made by the
+instrumentations of LangChain and redis: see `docs/observability.md`. The log has one line for each episode that is
+read, and for each failure, without any text of a message: its fields are in the line as ``key=value``, and attributes
+of the log record.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kg_memory.models.operations import StepUsage, Usage
 
 T = TypeVar("T")
 OWN_WORDS = (DatabaseClosed, DatabaseForbidden, DatabaseUnavailable, InputError)
-"""Errors whose words are all our own, the network's, or an argument that cannot be used; none quotes a message."""
+"""Errors whose messages may be logged, as they quote no message of a user."""
 
 log = logging.getLogger("kg_memory.episodes")
 
@@ -43,9 +44,9 @@ FIELDS = (
 )
 SCOPE = "kg_memory"
 SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-"""Bounds of histograms, those of the conventions."""
+"""Bucket bounds of the histograms in seconds, as in OpenTelemetry's conventions."""
 LONGEST_QUESTION = 100_000
-"""Characters of a question that a span takes, where texts are wanted."""
+"""The most characters of a question that a span records, if texts are enabled."""
 MEMORY_OPERATIONS = {
     **dict.fromkeys(("add", "add_many", "episodes.save", "episodes.resume", "episodes.retry"), "upsert_memory"),
     **dict.fromkeys(("search", "context", "facts.about", "facts.history", "facts.timeline"), "search_memory"),
@@ -53,14 +54,14 @@ MEMORY_OPERATIONS = {
     **dict.fromkeys(("entities.around", "episodes.list", "communities.list"), "search_memory"),
     "privacy.forget": "delete_memory",
 }
-"""The operations of the conventions that verbs are."""
+"""The operation names of OpenTelemetry's conventions, by verb."""
 
 Attributes = dict[str, Any]
 Describe = Callable[[Any], Attributes]
 
 
 class Recorder:
-    """Records on a span what *describe* says of a result, and returns the result."""
+    """A function that records a result on a span and returns it; *describe* returns the attributes to record."""
 
     def __init__(self, span: Span, describe: Describe) -> None:
         self._span, self._describe = span, describe
@@ -72,7 +73,7 @@ class Recorder:
 
 
 class Instruments:
-    """The spans and the metrics of a process."""
+    """The tracer and the metrics of a process."""
 
     def __init__(
         self, tracers: TracerProvider | None, meters: MeterProvider | None, *, namespaces: bool, message_text: bool
@@ -92,9 +93,13 @@ class Instruments:
     def span(
         self, name: str, dimensions: Attributes, more: Attributes, seconds: Histogram, describe: Describe
     ) -> Iterator[Recorder]:
-        """Open a span with the attributes of both, and measure its *seconds* by the few *dimensions*."""
+        """Open a span called *name*, yield its `Recorder`, and record its duration in the histogram *seconds*.
+
+        *dimensions* are attributes of both the span and the histogram; *more* are attributes of the span only.
+        *describe* returns the attributes of a result.
+        """
         began = perf_counter()
-        # An error may quote what people said: only its kind is noted.
+        # An error may quote users: without *message_text*, only its kind is recorded.
         with self.tracer.start_as_current_span(
             name,
             attributes={**dimensions, **more},
@@ -123,28 +128,32 @@ def instrument(
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
 ) -> None:
-    """Make spans and metrics from now on, in this process, with the given providers, else the global ones.
+    """Turn on OpenTelemetry spans and metrics in this process.
 
-    *namespaces* adds whose memory it is, which may be a name or an address; *message_text* adds questions and the
-    messages of errors, in which messages of users stand.
+    *namespaces* adds the namespace to spans, which may be a person's name or address. *message_text* adds questions and
+    the messages of errors, which may quote users. Without *tracer_provider* or *meter_provider*, the global ones are
+    used.
     """
     global _on  # noqa: PLW0603 - a process has one telemetry, as it has one logging
     _on = Instruments(tracer_provider, meter_provider, namespaces=namespaces, message_text=message_text)
 
 
 def uninstrument() -> None:
-    """Make no more spans and metrics."""
+    """Turn off OpenTelemetry spans and metrics."""
     global _on  # noqa: PLW0603
     _on = _OFF
 
 
 def is_on() -> bool:
-    """Return whether spans and metrics are made."""
+    """Return whether spans and metrics are turned on."""
     return _on is not _OFF
 
 
 def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
-    """Return the span of a verb; it has the *question* or content only if `instrument` was called with message text."""
+    """Return the span of a verb (a public method) called *name*, as a context manager.
+
+    The span of a search has the *question* only if `instrument` was called with ``message_text=True``.
+    """
     operation = MEMORY_OPERATIONS.get(name)
     attributes: Attributes = {"gen_ai.operation.name": operation} if operation else {}
     if _on.namespaces and namespace is not None:
@@ -155,14 +164,20 @@ def verb(name: str, namespace: str | None, question: str | None) -> AbstractCont
 
 
 def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
-    """Return the span of a step of a graph; call it with the counts of the step."""
+    """Return the span of the step *name* of a *graph*, as a context manager.
+
+    It yields a function that records the counts of the step on the span.
+    """
     attributes = {"kg_memory.namespace": namespace} if _on.namespaces else {}
     dimensions = {"kg_memory.graph": graph, "kg_memory.step": name}
     return _on.span(f"kg_memory.{graph}.{name}", dimensions, attributes, _on.steps, _name_counts)
 
 
 def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Return *flow* in the span of a step of ingestion that runs outside of the graph."""
+    """Run *flow* within the span of an ingestion step called *name*, and return its result.
+
+    For steps that run outside of the graph.
+    """
     with step("ingestion", name, namespace):
         return (yield from flow)
 
@@ -176,20 +191,23 @@ def _name_counts(summary: Mapping[str, Any]) -> Attributes:
 
 
 def count_retry(reason: str, seconds: float = 0.0) -> None:
-    """Count a request that is repeated after *seconds*, for a *reason* of few kinds; note it on the current span."""
+    """Count a repeated request to a model in the metrics, and note it on the current span.
+
+    *reason* is a metric label, so it must be one of few values; *seconds* is the wait before the request.
+    """
     _on.retries.add(1, {"kg_memory.reason": reason})
     if is_on():
         trace.get_current_span().add_event("kg_memory.retry", {"kg_memory.reason": reason, "kg_memory.wait": seconds})
 
 
 def count_tokens(model: str, usage: Usage) -> None:
-    """Count the tokens of a request to the chat *model*."""
+    """Count the tokens of a request to the chat model named *model* in the metrics."""
     for kind in ("input", "output", "cached"):
         _on.tokens.add(getattr(usage, f"{kind}_tokens"), {"kg_memory.model": model, "kg_memory.token_type": kind})
 
 
 def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
-    """Count an episode that came to *status*; with ``error.type`` in *attributes*, a failure too."""
+    """Count an episode that reached *status* in the metrics; with ``error.type`` in *attributes*, also a failure."""
     if status is not None:
         _on.episodes.add(1, {"kg_memory.status": status})
     if "error.type" in attributes:
@@ -200,15 +218,15 @@ def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
 
 
 def error_kind(error: BaseException) -> str:
-    """Return the class of *error*, or the HTTP status that it carries."""
+    """Return the HTTP status that *error* carries, or else the name of its class."""
     status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
     return str(status) if isinstance(status, int) else type(error).__name__
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what may be written into a log about *error*: its kind, and that of its cause.
+    """Return a text about *error* that is safe to log: its kind and that of its cause.
 
-    The message of one of `OWN_WORDS` is returned in full.
+    The full message is returned for the errors in `OWN_WORDS`.
     """
     if isinstance(error, OWN_WORDS):
         return str(error)
@@ -217,12 +235,12 @@ def describe_error(error: BaseException) -> str:
 
 
 def mask(namespace: str) -> str:
-    """Return what stands for *namespace* in a log: it may be a name or an address."""
+    """Return the first 12 hex digits of a hash of *namespace*, for logs: a namespace may be a name or an address."""
     return hashlib.sha256(namespace.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
-    """Log that the episode of *state* is read and saved; *last* is the usage of the last step."""
+    """Log that the episode of *state* was read and saved; *last* is the usage of the last step."""
     count_episode(state["status"], {})
     if log.isEnabledFor(logging.INFO):
         _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
@@ -231,9 +249,10 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Log that a step *failed* by *error*, and the new *status* of the episode; ``None`` if it stays as it is.
+    """Log that a step failed with *error*; *failed* is its name and usage.
 
-    Input that was refused, of which nothing is stored, is no warning: its caller has the error.
+    *status* is the new status of the episode, or None if it stays the same. Refused input of which nothing is stored is
+    logged as info, not as a warning: the caller gets the error.
     """
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}
@@ -243,7 +262,7 @@ def log_failure(
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
-    """Return the fields of the episode, and the usage of all steps until now."""
+    """Return the log fields of the episode of *state*, with the total usage of all steps until *last*."""
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     return {
         "namespace": mask(namespace),
@@ -261,6 +280,6 @@ def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> str:
-    """Return *value* as text for a line: in quotes if it has several words, or could break the line."""
+    """Return *value* as text for a log line, in quotes if it has spaces or other characters that break the line."""
     text = str(value)
     return text if text and text.isascii() and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)

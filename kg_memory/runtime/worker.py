@@ -1,4 +1,4 @@
-"""Do jobs in the background, each when it is due."""
+"""A background worker: a thread that runs jobs, each when it is due."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from weakref import WeakSet
 from kg_memory.runtime.lifecycle import renew_in_children
 
 NOW = 0.0
-"""The due time of a job that must be done at once."""
+"""The due time of a job that must run at once."""
 
 
 class Job(Protocol):
-    """A job with the time at which it is due, in monotonic seconds, and the futures of its results."""
+    """A job with its due time (seconds of `time.monotonic`) and the futures of its results."""
 
     due: float
 
@@ -29,11 +29,11 @@ J = TypeVar("J", bound=Job)
 
 
 class Worker(Generic[J]):
-    """Does the `jobs` one after the other on a thread, which starts with the first job and ends with the last.
+    """Runs `jobs` one after another on a thread, which starts with the first job and ends with the last.
 
-    Hold `changed` to read or change the jobs, and call `wake` after a change. A forked child starts without jobs: its
-    parent does them. At the exit of the process all jobs are done at once, for *exit_seconds* at most. `close` calls
-    *drop* with the jobs that were not done.
+    *do* runs a job. Hold `changed` to read or change `jobs`, and call `wake` after a change. A forked child starts
+    without jobs: its parent runs them. When the process exits, all jobs are run at once, for at most *exit_seconds*.
+    `close` calls *drop* with the jobs that were not run.
     """
 
     def __init__(
@@ -56,18 +56,18 @@ class Worker(Generic[J]):
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Look at the jobs again, on a new thread if none runs."""
+        """Check the jobs again, on a new thread if none is running; hold `changed` when you call it."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
         self.changed.notify_all()
 
     def pending(self) -> list[J]:
-        """Return the jobs that are not done, the current one first."""
+        """Return the unfinished jobs, the running one first."""
         return [*([] if self._current is None else [self._current]), *self.jobs.values()]
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Do all jobs now; return whether that ended within *timeout* seconds."""
+        """Run all jobs now, and wait *timeout* seconds at most (None: for ever); return whether they ended."""
         with self.changed:
             futures = [future for job in self.pending() for future in job.futures]
             for job in self.jobs.values():
@@ -76,7 +76,7 @@ class Worker(Generic[J]):
         return not wait(futures, timeout).not_done
 
     def close(self, timeout: float | None = None) -> None:
-        """Refuse new jobs, do the others for *timeout* seconds at most, and cancel the rest."""
+        """Refuse new jobs, run the pending ones for at most *timeout* seconds (None: no limit), and cancel the rest."""
         self.closed = True
         self.flush(timeout)
         with self.changed:
@@ -92,7 +92,7 @@ class Worker(Generic[J]):
             self._drop(left)
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait *seconds*, or until the worker is closed; return whether it is."""
+        """Wait *seconds*, or until the worker is closed; return whether it is closed."""
         with self.changed:
             return self.changed.wait_for(lambda: self._ended, seconds)
 
@@ -101,7 +101,7 @@ class Worker(Generic[J]):
             self._do(job)
 
     def _take(self) -> J | None:
-        """Wait until a job is due and take it; None when no job is left."""
+        """Wait until a job is due, remove it from the queue and return it; None if no job is left."""
         with self.changed:
             self._current = None
             while self.jobs:
@@ -119,7 +119,7 @@ _workers: WeakSet[Worker[Any]] = WeakSet()
 
 
 def _finish_all() -> None:
-    """Do the jobs of all workers in parallel, while threads can still start: a chat model's client may need some."""
+    """Run the jobs of all workers in parallel while threads can still start, as a chat model's client may need some."""
     workers, began = list(_workers), time.monotonic()
     for worker in workers:
         worker.flush(0)
@@ -132,6 +132,6 @@ def _close_all() -> None:
         worker.close(0)
 
 
-# Python's pools of threads close before `atexit` is called, so this has to come before them, as they do it themselves.
+# Python's thread pools close before `atexit` handlers run, so this uses the same earlier hook as they do.
 threading._register_atexit(_finish_all)  # type: ignore[attr-defined]  # noqa: SLF001
 atexit.register(_close_all)
