@@ -78,7 +78,7 @@ def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"the context has the unknown key {name!r}: use {', '.join(schema.model_fields)}"
     if first["type"] == "missing":
-        return f"the context has no {name!r}: give it when you invoke it"
+        return f"the context has no {name!r}: pass it in the context when you invoke the graph"
     return f"{name} in the context is {short(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 

@@ -182,7 +182,7 @@ class Embedder:
             self.length = self.length or len(vector)
             if len(vector) != self.length:
                 raise EmbeddingError(
-                    f"the embedding model gave a vector of {len(vector)} dimensions after one of {self.length}: "
+                    f"the embedding model returned a vector of {len(vector)} dimensions after one of {self.length}: "
                     "use one embedding model with one setting of `dimensions`"
                 )
         encoded = dict(zip(texts, map(self._encode, vectors), strict=True))
@@ -313,7 +313,7 @@ class Driver(Generic[S]):
                 return self.embedder.name
             case Now():
                 return self.clock()
-        raise TypeError(f"no such effect: {effect!r}")
+        raise TypeError(f"a flow yielded {effect!r}: yield an effect of kg_memory.runtime.effects")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Return the answer to *query*, or the answers to a batch of reads.

@@ -82,12 +82,12 @@ class Instruments:
         self.tracer = trace.get_tracer(SCOPE, tracer_provider=tracers)
         self.namespaces, self.text = namespaces, message_text
         bounds = {"explicit_bucket_boundaries_advisory": SECONDS}
-        self.verbs = meter.create_histogram("kg_memory.verb.duration", "s", "Seconds of each verb", **bounds)
-        self.steps = meter.create_histogram("kg_memory.step.duration", "s", "Seconds of each step", **bounds)
+        self.verbs = meter.create_histogram("kg_memory.verb.duration", "s", "Duration of each verb", **bounds)
+        self.steps = meter.create_histogram("kg_memory.step.duration", "s", "Duration of each step", **bounds)
         self.tokens = meter.create_counter("kg_memory.tokens", "{token}", "Tokens of requests to chat models")
-        self.episodes = meter.create_counter("kg_memory.episodes", "{episode}", "Episodes that came to a state")
-        self.failures = meter.create_counter("kg_memory.failures", "{failure}", "Steps of ingestion that failed")
-        self.retries = meter.create_counter("kg_memory.llm.retry", "{request}", "Requests that were made again")
+        self.episodes = meter.create_counter("kg_memory.episodes", "{episode}", "Episodes by the status reached")
+        self.failures = meter.create_counter("kg_memory.failures", "{failure}", "Failed steps of ingestion")
+        self.retries = meter.create_counter("kg_memory.llm.retry", "{request}", "Repeated requests to models")
 
     @contextmanager
     def span(
@@ -258,7 +258,7 @@ def log_failure(
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}
     level = logging.INFO if status is None and isinstance(error, InputError) else logging.WARNING
     _tell(level, "episode not read", {**_about(namespace, state, failed), **details})
-    log.debug("what the error says, which may quote the message", exc_info=error)
+    log.debug("full error, which may quote the message", exc_info=error)
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
