@@ -1,6 +1,7 @@
-"""The markers around the sections of a context, which identify text that a memory supplied; and removal of echoes.
+"""The markers around the sections of a context, and removal of echoes.
 
-An assistant that repeats what its memory supplied says nothing new: `remove_echo` drops such sentences.
+Text between the markers was supplied by a memory. An assistant that repeats such text states nothing new, so
+`remove_echo` drops those sentences.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kg_memory.text.tokenise import terms
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The text before and after some lines of a context; no line contains that `end`."""
+    """The text before and after a section of a context (the text for a prompt); no line in it contains `end`."""
 
     begin: str
     end: str
@@ -73,10 +74,10 @@ SUPPLIED = (
     *_SUPPLIED_XML,
     *_SUPPLIED_JSON,
 )
-"""The markers that occur in no other text: a memory supplied what is between them. A longer one comes first."""
+"""Markers that occur in no other text, so that a memory supplied the text between them; longer ones come first."""
 
 
-# Phrases that only say that something is remembered.
+# Phrases that only say that a memory is the source.
 _FRAME = re.compile(
     r"\bas you (?:said|mentioned|noted|told me)(?: before| earlier| previously)?\b|\bI (?:remember|recall)(?: that)?\b"
     r"|\byou (?:said|mentioned|told me)(?: before| earlier| previously)? that\b|\b(?:according to|from) my memory\b"
@@ -93,21 +94,25 @@ _TURNS = re.compile(
 _NUMERAL = re.compile(r"[^\W\d_]+|\s+")
 _AROUND = ".,;:!?…()[]{}<>'\"“”‘’`*_。，；：！？、（）【】「」『』《》"
 _WORD = re.compile(r"(?<!\w)[^\W\d_]\w*")
-# The start of a line, and its sources at the end: an id may look like any word. All are shorter than the bound, which
-# keeps the search linear in a line of brackets.
+# The start of a line, and its sources at the end, as an id may look like a word. The bound on their length keeps the
+# search linear in a line of brackets.
 _AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]{0,2000}\]$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence's content words in order, the words that change its meaning, and what must match to the letter."""
+    """A sentence as `remove_echo` compares it.
+
+    `words` are its content words in order, `turns` the words that change its meaning (such as "not"), and `exact` the
+    names and numbers that must match exactly.
+    """
 
     words: tuple[str, ...]
     turns: tuple[str, ...]
     exact: frozenset[str]
 
     def repeats(self, line: _Statement) -> bool:
-        """Tell whether all of this sentence is in *line*, in one piece and with the same meaning."""
+        """Return whether this whole sentence occurs in *line*, in one piece and with the same meaning."""
         length = len(self.words)
         starts = range(len(line.words) - length + 1)
         same = any(line.words[start : start + length] == self.words for start in starts)
@@ -115,10 +120,11 @@ class _Statement:
 
 
 def remove_echo(text: str, recalled: str) -> str:
-    """Remove from *text* the sentences whose content words all occur side by side in one line of *recalled*.
+    """Return *text* without the sentences that repeat a line of *recalled*, the text that a memory supplied.
 
-    A sentence with another number, date, name, negation, tense, doubt or word order is kept, and a text that repeats
-    nothing is unchanged. Returns "" if only sentences without content remain.
+    A sentence repeats a line if its content words all occur side by side in it. A sentence with another number, date,
+    name, negation, tense, doubt or word order is kept, and a text that repeats nothing is unchanged. Returns "" if only
+    sentences without content remain.
     """
     lines = list(_lines(recalled))
     has_echo = has_content = False
@@ -138,7 +144,7 @@ def remove_echo(text: str, recalled: str) -> str:
 
 
 def _lines(recalled: str) -> Iterator[_Statement]:
-    """Yield the statements of all lines, without questions."""
+    """Yield the sentences of all lines of *recalled*, except questions."""
     for line in _AROUND_A_LINE.sub("", recalled).splitlines():
         for sentence in split_sentences(unescape(line)):
             if not sentence.asks:

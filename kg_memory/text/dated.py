@@ -1,6 +1,6 @@
-"""Periods in words ("since May 2023") and in figures ("2023-05 - now"), and sentences of facts with their dates.
+"""Write periods in words ("since May 2023") and in figures ("2023-05 - now"), and facts as sentences with their dates.
 
-A summary has dated sentences: it is read long after it was written.
+Summaries contain dated sentences, as they are read long after they were written.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, local_time, midnig
 from kg_memory.text.dates import find_dates
 
 Writer = Callable[[datetime, Precision], str]
-"""Writes a date as exactly as it is known."""
+"""Writes a date only as exactly as its precision says."""
 _SEASONS = ("winter", "spring", "summer", "autumn")
-# Not strftime's, which speak the machine's language.
+# Not the names of strftime, which depend on the machine's locale.
 _MONTHS = ("January February March April May June July August September October November December").split()
 _DAY = timedelta(days=1)
 
 
 class Period(Protocol):
-    """A fact, as far as its dates go."""
+    """The properties of a fact that its dates are written from; `models.graph.Fact` has them."""
 
     @property
     def kind(self) -> FactKind: ...
@@ -45,10 +45,10 @@ class Period(Protocol):
 
 
 def period_in_words(fact: Period, now: datetime | None = None, write: Writer | None = None) -> str:
-    """Return when a fact was so or takes place: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023".
+    """Return when a fact was true or takes place: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023".
 
-    Of one without a start it tells when it was said. A state that has ended by *now* is marked as no longer so, unless
-    it took a day at most. *write* writes the dates, in words by default.
+    A fact without dates gets the day when it was stated: "said on 7 May 2023". A state that has ended by *now* begins
+    with "no longer so", unless it lasted a day at most. *write* writes the dates (default: `date_in_words`).
     """
     is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     write = write or date_in_words
@@ -75,7 +75,7 @@ def _phrase(fact: Period, write: Writer, *, is_over: bool) -> str:
 
 
 def bounds_in_words(fact: Period) -> tuple[str, str]:
-    """Return the two ends of when a fact was so: "May 2023" and "present"."""
+    """Return the start and the end of a fact's period in words: ``("May 2023", "present")``."""
     latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
     begin, end = _bounds(fact, date_in_words)
     return begin or latest, end or "present"
@@ -87,7 +87,10 @@ def _bounds(fact: Period, write: Writer) -> tuple[str, str]:
 
 
 def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
-    """Return a date in words, as exactly as it is known, with the time of day where it has one."""
+    """Return a date in words, only as exactly as *precision* says: "7 May 2023", "May 2023", "about 2023".
+
+    An instant that is not midnight has its time of day.
+    """
     moment = _round(moment, precision)
     match precision:
         case "season":
@@ -111,14 +114,14 @@ def _date(moment: datetime, precision: Precision = "day") -> str:
 
 
 def _granularity(moment: datetime) -> Precision:
-    """Return how exactly a vague date was told: what begins a year, or a month, stands for all of it."""
+    """Return the precision of a vague date: "year" for 1 January, "month" for the first of a month, else "day"."""
     if moment.day > 1 or moment != midnight(moment):
         return "day"
     return "month" if moment.month > 1 else "year"
 
 
 def _day(fact: Period, write: Writer) -> str:
-    """Return the day of a fact that lasts a day at most; else ""."""
+    """Return the words for the day of a fact that lasts at most one day, such as "on 7 May 2023"; else ""."""
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
         return ""
@@ -133,7 +136,7 @@ def _day(fact: Period, write: Writer) -> str:
 
 
 def period_in_figures(fact: Fact) -> str:
-    """Return when a fact was so, in figures: "2023-05 - now"; a whole day is that day."""
+    """Return when a fact was true, in figures: "2023-05 - now", or "2023-05-07" for one whole day."""
     start, end = fact.valid_at, fact.invalid_at
     if start and end and {fact.precision, fact.end_precision} <= {"instant", "day"} and _is_day(start, end):
         return day_in_figures(start)
@@ -143,7 +146,7 @@ def period_in_figures(fact: Fact) -> str:
 
 
 def date_in_figures(moment: datetime, precision: Precision) -> str:
-    """Return a date in figures, only as exactly as it is known."""
+    """Return a date in figures, only as exactly as *precision* says: "2023-05-07", "2023-05", "about 2023"."""
     moment = _round(moment, precision)
     match precision:
         case "instant" | "day":
@@ -159,17 +162,17 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
 
 
 def day_in_figures(moment: datetime) -> str:
-    """Return a date in figures, with the time of day where it has one."""
+    """Return "2023-05-07", with the time of day unless it is midnight."""
     return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else time_in_figures(moment)
 
 
 def time_in_figures(moment: datetime) -> str:
-    """Return a date and a time of day in figures, by the clock of who told it; one of UTC says so."""
+    """Return "2023-05-07 14:30" in the time zone of *moment*; a time in UTC ends with "UTC"."""
     return f"{moment:%Y-%m-%d}{_time_of_day(moment)}"
 
 
 def _round(moment: datetime, precision: Precision) -> datetime:
-    return moment if precision in ("instant", "by") else round_to_midnight(moment)  # "by" is often that of a message
+    return moment if precision in ("instant", "by") else round_to_midnight(moment)  # "by": often a message's time
 
 
 def _is_day(start: datetime, end: datetime) -> bool:
@@ -191,9 +194,10 @@ _DATE = re.compile(r" \((?:since|from|until|on|in|by|about|said on|planned)\b[^(
 
 
 class DatedFact(TypedDict):
-    """A fact with the dates of its latest period, in microseconds; see `falkor.queries.fragments.DATED`.
+    """A fact with the dates of its latest period, in microseconds since the epoch.
 
-    It was said last by a clock that is `offset` minutes before UTC.
+    It is a map of `falkor.queries.fragments.DATED`. `offset` is the UTC offset, in minutes, of the speaker who stated
+    the fact last.
     """
 
     sentence: str
@@ -217,7 +221,7 @@ class _Period(NamedTuple):
 
 
 def dated(fact: DatedFact) -> str:
-    """Return the sentence of a fact with its dates, without times of day: "Ann lives in Oslo (since 2024-05)."."""
+    """Return a fact's sentence with its dates, as in "Ann lives in Oslo (since 2024-05).", without times of day."""
     period, sentence = _period_of(fact), fact["sentence"].rstrip()
     is_timeless = fact["kind"] == "state" and not period.valid_at and not period.invalid_at
     if is_timeless and period.known_from and not find_dates(sentence, period.known_from):
@@ -227,7 +231,10 @@ def dated(fact: DatedFact) -> str:
 
 
 def dated_past(fact: DatedFact) -> str:
-    """Return the sentence of a state that is over behind its dates: "Until 2024-05: Ann lives in Oslo"."""
+    """Return the sentence of an ended state with its dates in front: "Until 2024-05: Ann lives in Oslo".
+
+    An event is written as `dated` writes it.
+    """
     if fact["kind"] == "event":
         return dated(fact)
     begin, end = _bounds(_period_of(fact), date_without_time)
@@ -236,7 +243,7 @@ def dated_past(fact: DatedFact) -> str:
 
 
 def without_dates(sentence: str) -> str:
-    """Return *sentence* without the dates that `dated` gave it."""
+    """Return *sentence* without the dates that `dated` appended."""
     return _DATE.sub("", sentence)
 
 
@@ -253,7 +260,7 @@ def _period_of(fact: DatedFact) -> _Period:
 
 
 def date_without_time(moment: datetime, precision: Precision) -> str:
-    """Return a date in figures, without the time of day."""
+    """Return a date in figures as `date_in_figures` does, without the time of day."""
     if precision == "by" and moment != midnight(moment):
         return f"by {midnight(moment):%Y-%m-%d}"  # the day of a message; a midnight may stand for a month or a year
     written = date_in_figures(midnight(moment) if precision == "instant" else moment, precision)

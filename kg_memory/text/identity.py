@@ -1,7 +1,7 @@
-"""Canonical names and ids of episodes, entities and facts.
+"""Canonical names, keys and ids of episodes, entities and facts; names of speakers, and pronouns.
 
-Ids are uuid5 of the namespace and of what identifies the thing there, so the same input always gets the same id. Keys
-are hashes of fixed length, which an index can hold whatever the text was.
+Ids are uuid5 of the namespace and of what identifies the object in it, so the same input always gives the same id. Keys
+are hashes of fixed length, so that an index can hold them however long the text is.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import lru_cache
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 LONGEST_NAME = 512
-"""Bytes of a name; a longer one is cut."""
+"""The most bytes of a name; longer names are cut."""
 MAX_CACHED_NAME = 100
-"""Characters of the longest name whose key is cached."""
+"""The most characters of a name whose key is cached."""
 LONGEST_SPEAKER = 100
-"""Characters of the longest speaker that is taken for a name."""
+"""The most characters of a speaker that counts as a name."""
 _NO_NAME = re.compile(
     r"^\s*[-–—−*+•·‣◦▪∙>#|]+\s"  # an item of a list, a quotation, a heading
     r"|^\s*(?:FACTS|ENTITIES|COMMUNITIES|EPISODES):?\s*$"
@@ -36,7 +36,7 @@ _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
 
 def replace_unstorable(text: str) -> str:
-    """Replace by U+FFFD what the database cannot store: NUL and lone surrogates."""
+    """Return *text* with U+FFFD in place of characters that the database cannot store: NUL and lone surrogates."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -50,21 +50,21 @@ def display_name(name: str) -> str:
 
 
 def name_of_speaker(speaker: str | None) -> str:
-    """Return the name of *speaker*, or an empty string for one that is no name, such as a line of a context."""
+    """Return the display name of *speaker*, or "" if it is not a name, such as markup or a line of a context."""
     name = display_name(speaker or "")
     is_name = len(name) <= LONGEST_SPEAKER and any(map(str.isalnum, name)) and not _NO_NAME.search(speaker or "")
     return name if is_name else ""
 
 
 def canonical_name(name: str) -> str:
-    """Return *name* in the form used for comparison: NFKC, case-folded, on one line, cut."""
-    if name.isascii() and name.isprintable():  # the same, in less time
+    """Return *name* in the form used for comparison: NFKC, case-folded, on one line, cut to `LONGEST_NAME`."""
+    if name.isascii() and name.isprintable():  # a shortcut with the same result
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
     return display_name(unicodedata.normalize("NFKC", display_name(name)).casefold())
 
 
 def alias_key(name: str) -> str:
-    """Return the key of a name, independent of the entity's type."""
+    """Return the key of a name (a hash of its canonical form), which is independent of the entity's type."""
     return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _alias_key(name)
 
 
@@ -76,31 +76,35 @@ _cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
-    """Return the key of the entity with that first name and type.
+    """Return the key of the entity that was first called *name*, with that type.
 
-    *apart* is the id of the episode or decision that tells it from a namesake of its type.
+    *apart* distinguishes it from another entity of the same name and type: the id of the episode or decision that
+    separated them.
     """
     parts = (canonical_name(type_), canonical_name(name))
     return _hash(*parts) if apart is None else _hash(*parts, "apart", apart)
 
 
 def thread_key(thread: str | None) -> str:
-    """Return the key of a conversation thread; messages without one share a thread."""
+    """Return the key of a conversation thread; all messages without a thread share one key."""
     return _hash("thread", thread or "")
 
 
 def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
-    """Return the id of the episode that *parts* identify in *namespace*."""
+    """Return the id of the episode in *namespace* that *parts* identify.
+
+    These are its source and the id there, or else its kind, content, speaker, thread and time.
+    """
     return _uuid(namespace, "episode", *(part or "" for part in parts))
 
 
 def entity_id(namespace: str, key: str) -> str:
-    """Return the id of the entity with that key."""
+    """Return the id of the entity whose entity key is *key*."""
     return _uuid(namespace, "entity", key)
 
 
 def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str], sentence: str) -> str:
-    """Return the id of a fact: its subject, predicate and objects (as entity keys), and its wording."""
+    """Return the id of a fact with that predicate and wording; *subject* and *objects* are entity keys."""
     return _uuid(namespace, "fact", subject, predicate, *sorted(objects), canonical_sentence(sentence))
 
 
@@ -111,27 +115,31 @@ def canonical_sentence(sentence: str) -> str:
 
 
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
-    """Return the id of the belief in a period of *fact*; *cause* is an episode or a decision."""
+    """Return the id of the belief that the fact with the id *fact* held in one period.
+
+    *cause* is the id of the episode or decision that led to it. *times* are the dates of the period in microseconds
+    since the epoch, and 1 if the belief waits for review, else 0.
+    """
     return _uuid(namespace, "belief", fact, cause, *map(str, times))
 
 
 def verdict_id(namespace: str, fact: str, opponent: str) -> str:
-    """Return the id of the verdict about two facts, in either order."""
+    """Return the id of the verdict about two facts, given by their ids in either order."""
     return _uuid(namespace, "verdict", *sorted((fact, opponent)))
 
 
 def community_id(namespace: str, oldest: str, level: int = 0) -> str:
-    """Return the id of the community of that level whose oldest member has the id *oldest*."""
+    """Return the id of the community at *level* whose oldest member has the id *oldest*."""
     return _uuid(namespace, "community", oldest, *([str(level)] if level else []))
 
 
 def decision_id(namespace: str, verdict: str, at: int) -> str:
-    """Return the id of the decision about a verdict at that time."""
+    """Return the id of the decision made about a verdict (given by its id) at *at*, in microseconds since the epoch."""
     return _uuid(namespace, "decision", verdict, str(at))
 
 
 def identity_id(namespace: str, *parts: object) -> str:
-    """Return the id of a merge, a split or a doubt about the entities with those ids; *parts* may have a time."""
+    """Return the id of a merge, a split or a doubt about entities; *parts* are their ids, and a time where needed."""
     return _uuid(namespace, "identity", *map(str, parts))
 
 
@@ -141,7 +149,7 @@ def _uuid(namespace: str, *parts: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _namespace_id(namespace: str) -> UUID:
-    """Return the UUID namespace of the ids in *namespace*."""
+    """Return the UUID namespace for the ids in *namespace*."""
     return uuid5(_ROOT, _hash(namespace))
 
 
@@ -151,26 +159,26 @@ def _hash(*parts: str) -> str:
 
 
 def without_possessive(name: str) -> str:
-    """Return *name* without "'s" or "'" at its end."""
+    """Return *name* without a final "'s" or "'": "Ann's" -> "Ann"."""
     return _POSSESSIVE.sub("", name)
 
 
 def spoken_line(speaker: str | None, content: str) -> str:
-    """Return *content* as a line of conversation, with who speaks before it (Zep 2.1: ``speaker: utterance``)."""
+    """Return *content* as a line of conversation, "speaker: content"; without a speaker, *content* alone."""
     return f"{speaker}: {content}" if speaker else content
 
 
 def is_assistant(speaker: str | None) -> bool:
-    """Return whether *speaker* is an assistant or a tool, by its name."""
+    """Return whether *speaker* is a usual name of an assistant or a tool, such as "assistant" or "bot"."""
     return speaker is not None and speaker.casefold() in _ASSISTANTS
 
 
 def block_thread(label: str) -> str:
-    """Return the thread of the versions of the block called *label*."""
+    """Return the thread that holds the versions of a memory block, a text that an agent edits: "block/persona"."""
     return f"block/{label}"
 
 
-# Pronouns, apart from names that are spelt like them: "us" and the US, "who" and the WHO, "it" and IT.
+# Pronouns, as opposed to names with the same letters: "us" and the US, "who" and the WHO, "it" and IT.
 
 PRONOUNS = frozenset(
     "i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours "
@@ -183,7 +191,7 @@ FIRST_PERSON = re.compile(
     r"我(?!们)|咱(?!们)|(?:这个|该)?用户(?![体信协反名图手故数权标测界登研终组群行调])",
     re.IGNORECASE,
 )
-"""Words by which who asks means themselves, or an application means them."""
+"""Words by which users refer to themselves, or an application refers to them: "I", "my", "the user"."""
 _OWNER = re.compile(r"(?:my|mine)$", re.IGNORECASE)
 _OWNED_BY = ("'s", "’s", "的")
 _HAS_LETTER = re.compile(r"\w")
@@ -191,9 +199,10 @@ _LOWER = re.compile(r"[^\W\d_]")
 
 
 def is_pronoun(name: str, context: str = "") -> bool:
-    """Return whether *name* is a pronoun, and no name in capitals: "US" and "WHO" are names.
+    """Return whether *name* is a pronoun, and not an acronym such as "US" or "WHO".
 
-    It must stand so in the *context*, which is not all in capitals: there nothing tells them apart.
+    A name in capitals counts as an acronym if *context*, the text that mentions it, contains it in capitals and is not
+    written in capitals altogether.
     """
     if canonical_name(name) not in PRONOUNS:
         return False
@@ -205,7 +214,10 @@ def is_pronoun(name: str, context: str = "") -> bool:
 
 
 def why_no_name(name: str, context: str = "") -> str | None:
-    """Return why *name* cannot be the name of an entity, if it cannot."""
+    """Return why *name* cannot be the name of an entity (empty, without letters and digits, or a pronoun), or None.
+
+    *context* is the text that mentions it, see `is_pronoun`.
+    """
     if not canonical_name(name):
         return "it has no name"
     if not _HAS_LETTER.search(name):
@@ -214,23 +226,26 @@ def why_no_name(name: str, context: str = "") -> str | None:
 
 
 def is_first_person(question: str) -> bool:
-    """Return whether who asks *question* asks about themselves."""
+    """Return whether *question* mentions the person who asks: "Where do I live?"."""
     return FIRST_PERSON.search(question) is not None
 
 
 def is_subject(question: str) -> bool:
-    """Return whether *question* is about who asks, and not about what is theirs: "I", not "my sister"."""
+    """Return whether *question* is about the person who asks, and not only about something of theirs.
+
+    True for "Where do I live?", false for "Where does my sister live?".
+    """
     matches = FIRST_PERSON.finditer(question)
     return any(not _OWNER.match(word[0]) and not question.startswith(_OWNED_BY, word.end()) for word in matches)
 
 
 def name_asker(question: str, asker: str) -> str:
-    """Return *question* with the name of who asks instead of the words that mean them."""
+    """Return *question* with the name *asker* in place of first-person words: "my job" -> "Ann's job"."""
     asker = display_name(asker)
     return FIRST_PERSON.sub(lambda word: f"{asker}'s" if _OWNER.match(word[0]) else asker, question)
 
 
 def _is_shouted(context: str, name: str) -> bool:
-    """Return whether *context* has letters beside *name*, and all of them are capitals."""
+    """Return whether *context* has letters besides *name*, and all of them are capitals."""
     letters = "".join(_LOWER.findall(context.replace(name, "")))
     return letters.isascii() and letters.isupper()

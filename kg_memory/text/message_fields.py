@@ -1,4 +1,4 @@
-"""The fields of messages as files and LangChain carry them: times and contents."""
+"""Parse fields of messages from files and from LangChain: times, contents, JSON."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kg_memory.errors import InputError
 from kg_memory.temporal.interval import EPOCH, local_time, split_local
 
 USER, ASSISTANT = "user", "assistant"
-"""The sides of a conversation, and who speaks where a message has no name."""
+"""The sides of a conversation; also the speakers of messages without a name."""
 ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
-"""The roles whose messages are read, and their sides."""
+"""The message roles that are read, and the side of each."""
 MOST_VALUES_OF_RECORD = 300_000
-"""The most values of one record of an import, which is parsed in one go: meanwhile no other thread runs."""
+"""The most values of one imported record: it is parsed in one go, and no other thread runs meanwhile."""
 _WRITTEN = (
     "%I:%M %p on %d %B, %Y",
     "%B-%d-%Y",
@@ -28,7 +28,7 @@ _WRITTEN = (
     "%Y/%m/%d %H:%M",
     "%Y/%m/%d",
 )
-# Epochs are told apart by size: each bound is far beyond the year 5000 in the unit below it.
+# The unit of a number since 1970 is guessed by its size: each bound is far beyond the year 5000 in the unit below it.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 # JavaScript writes "GMT-0500 (Peru Standard Time)", Java "-05:00[America/Lima]", and many a log "UTC".
@@ -36,10 +36,12 @@ _ZONE = re.compile(r"(?<=\d)\s*(?:(?:UTC|GMT)?([+-]\d\d:?\d\d)|UTC|GMT|Z)(?:\s*[
 
 
 def parse_time(value: Any) -> datetime:
-    """Return *value* as a datetime with its offset from UTC; a naive time is taken as UTC.
+    """Return *value* as a datetime with its UTC offset; a time without a zone is taken as UTC.
 
-    Understood: ISO 8601, seconds to nanoseconds since 1970, RFC 2822, and the written forms of LoCoMo and BEAM.
-    Errors: `InputError`.
+    Accepted: ISO 8601; seconds, milliseconds, microseconds or nanoseconds since 1970; RFC 2822; and the formats of the
+    LoCoMo and BEAM data sets.
+
+    Errors: `InputError` for any other value.
     """
     try:
         return local_time(*split_local(_parse(value)))
@@ -83,7 +85,10 @@ def _written(text: str) -> datetime:
 
 
 def plain_text(content: Any) -> str:
-    """Return the words of a message's content: a string, or a list of parts of which the texts are kept."""
+    """Return the text of a message's content: a string, or a list of parts, whose texts are joined by newlines.
+
+    Errors: `InputError` for any other type.
+    """
     if content is None:
         return ""
     if isinstance(content, str):
@@ -100,13 +105,13 @@ def _part_text(part: Any) -> str:
 
 
 def json_type(value: Any) -> str:
-    """Return what JSON calls *value*."""
+    """Return the JSON name of the type of *value*, for messages: "an object", "a list", "null"."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
 
 def parse_facts(content: str) -> list[dict[str, Any]] | None:
-    """Return the facts that the *content* of a declared episode has, as JSON; ``None`` where it is no such content."""
+    """Return the facts in *content*, the JSON content of a declared episode; None if it is not such JSON."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -116,9 +121,9 @@ def parse_facts(content: str) -> list[dict[str, Any]] | None:
 
 
 def tell_facts(content: str) -> str:
-    """Return the *content* of a declared episode in words: "Ann works at Acme (since 2020-05); Ann likes jazz".
+    """Return the JSON *content* of a declared episode in words: "Ann works at Acme (since 2020-05); Ann likes jazz".
 
-    A record from which the facts were made comes last, as JSON. Content that declares none is returned as it is.
+    The record from which the facts were made, if any, comes last, as JSON. Content without facts is returned unchanged.
     """
     rows = parse_facts(content)
     if not rows:
@@ -135,9 +140,9 @@ def _tell_period(start: object, end: object) -> str:
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Return whether the JSON *text* has more than *most* values, keys included, without parsing it.
+    """Return whether the JSON *text* has more than *most* values (keys included), without parsing it.
 
-    Lists and objects take up to a hundred times their bytes.
+    Parsed lists and objects can take a hundred times the memory of their text.
     """
     if text.count(",") + text.count("[") + text.count("{") + text.count('"') // 2 <= most:
         return False

@@ -1,8 +1,8 @@
-"""Find payloads in a text: data that nobody reads as words, such as files, certificates and minified code.
+"""Find payloads in a text: data that is not language, such as files, certificates and minified code.
 
 A payload is a data URL, a PEM block, a token (JWT), a long run of base64 or hex digits, or a long stretch of minified
-code or other text without spaces. URLs, UUIDs and hashes are none. Payloads are stored; all that reads a text sees a
-placeholder with type and size instead: ``[data: image/png, 1.4 kB]``. Every search here takes linear time.
+code or other text without spaces. URLs, UUIDs and hashes are not payloads. Payloads are stored; everything that reads a
+text gets a placeholder with type and size instead: ``[data: image/png, 1.4 kB]``. Every search here takes linear time.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from functools import lru_cache
 from itertools import groupby
 
 Payload = tuple[int, int, str]
-"""The characters of a payload, and its placeholder."""
+"""The start and end of a payload in its text, and its placeholder."""
 LONGEST_HASH = 128
-"""The hex digits of the longest usual hash, SHA-512. Longer runs are payloads."""
+"""The hex digits of the longest usual hash, SHA-512; longer runs are payloads."""
 LONGEST_URL = 2000
 SHORTEST_STRETCH = 1000
-"""The characters of a stretch of minified code, or of other text with few spaces, from which it is a payload."""
+"""The least number of characters of a payload of minified code, or of other text with few spaces."""
 _URL_KEPT = 200
 _MIXED = 0.5
 """The least share of changes between upper case, lower case and digits in base64; words and paths have fewer."""
 _UNITS = (("MB", 999_500), ("kB", 1000), ("B", 1))
 _GAP = 3
-"""The most words in a row without brackets within minified code: ``return new Error``."""
+"""The most consecutive words without brackets within minified code: ``return new Error``."""
 _WORD_LENGTH = 12
-"""The least average length of a word in minified code; text has 6."""
+"""The least average length of a word in minified code; the average in prose is 6."""
 _SENTENCES_FROM = "\u0e00"
-"""Scripts from here on put no spaces between words."""
+"""From this character on, scripts put no spaces between words."""
 
 _LINE = r"(?:\\[rn]|\s){1,8}"
 _CANDIDATE = re.compile(
@@ -55,12 +55,15 @@ _CODE = {
     "minified code": r"^(?:[^{}();<>]{0,99}[{}();<>]){5}",
 }
 _ANY_DENSE = re.compile(r"[{}()\[\];=<>&|]\S*?[{}()\[\];=<>&|]|(?<!\S)\S{61}")
-"""A token as `_is_dense` finds it is in the line, or a link."""
+"""Matches a line if it has a token that `_is_dense` accepts, or a link."""
 _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
 def hide_payloads(text: str, kind: str | None = None) -> str:
-    """Return *text*, of an episode of that *kind*, with a placeholder for each payload; JSON stays JSON."""
+    """Return *text* with a placeholder for each payload; JSON stays valid JSON.
+
+    *kind* is the kind of the episode that *text* is from, see `find_payloads`.
+    """
     parts, place = list[str](), 0
     for start, end, placeholder in find_payloads(text, kind):
         parts += text[place:start], placeholder
@@ -69,9 +72,9 @@ def hide_payloads(text: str, kind: str | None = None) -> str:
 
 
 def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool = False) -> int:
-    """Return the place in *text* of the character at *place* in `hide_payloads` of it.
+    """Return the index in *text* that corresponds to the index *place* in ``hide_payloads(text, kind)``.
 
-    A place within a placeholder is the start of its payload, or the end where the place *is_end*.
+    An index within a placeholder gives the start of its payload, or its end with *is_end*.
     """
     moved = 0
     for start, end, placeholder in find_payloads(text, kind):
@@ -85,7 +88,11 @@ def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool =
 
 @lru_cache(maxsize=8)
 def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
-    """Return the payloads in *text*, in order; a record may be minified, and declared facts have none."""
+    """Return the payloads in *text*, in order.
+
+    *kind* is the kind of the episode that *text* is from: with ``"json"``, minified code is not a payload; with
+    ``"fact"`` (declared facts), there are no payloads.
+    """
     found, place = list[Payload](), 0
     for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):
         found += _find_stretches(text, place, start) if kind != "json" else ()
@@ -114,7 +121,7 @@ def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _kind_of_run(run: str) -> str:
-    """Return whether *run*, which may have line ends, is base64 or hex; an empty string for words and hashes."""
+    """Return "base64" or "hex" for *run*, which may have line breaks; "" for words and hashes."""
     plain, lines = _SPACE.sub("", run), run.splitlines()
     if len(plain) <= LONGEST_HASH:
         return ""
@@ -126,7 +133,7 @@ def _kind_of_run(run: str) -> str:
 
 
 def _find_stretches(text: str, start: int, end: int) -> Iterator[Payload]:
-    """Yield the stretches of a line in which long words with brackets follow each other: minified code."""
+    """Yield the stretches of minified code in ``text[start:end]``: runs of long words with brackets within a line."""
     for line in _LONG_LINE.finditer(text, start, end):
         if not _ANY_DENSE.search(text, *line.span()):
             continue

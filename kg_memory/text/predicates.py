@@ -1,7 +1,7 @@
-"""The vocabulary of predicates: one canonical name for all synonyms, and what it means over time.
+"""The vocabulary of predicates: one canonical name for all synonyms, and whether a predicate is single-valued.
 
-Known names are in ``predicates.toml``; rules add tense, number, auxiliaries, adverbs, negations and plans. Unknown
-predicates are left to the model: a miss costs a question, a wrong answer ends a fact that still holds.
+Known names are in ``predicates.toml``; rules handle tense, number, auxiliaries, adverbs, negations and plans. Unknown
+predicates are left to the model: a miss costs one question, but a wrong match ends a fact that still holds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kg_memory.text.identity import replace_unstorable
 
 DEFAULT_PREDICATE = "RELATES_TO"
 MAX_LENGTH = 64
-"""Characters of a predicate's name; a longer one is cut."""
+"""The most characters of a predicate's name; longer names are cut."""
 
 _FLAGS = {"one": True, "fields": True, "many": False, "unsure": None}
 _BE = frozenset("IS AM ARE WAS WERE BE BEEN BEING GOT GETS".split())
@@ -91,9 +91,10 @@ _CHINESE_END = re.compile(r"[了着]$")
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A canonical predicate; facts may contradict others of the same `family`, and none without a family.
+    """A canonical predicate, such as ``LIVES_IN``.
 
-    `single_valued` tells whether a subject has one object at a time ("lives in"); None if unknown.
+    `single_valued` says whether a subject has one object at a time; None if unknown. Facts can contradict each other
+    only if their predicates have the same `family`; a predicate without a family contradicts no others.
     """
 
     name: str
@@ -103,7 +104,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The known predicates by name or synonym: exact, with the verb's stem, and with the words run together."""
+    """The known predicates, to look up as written, by the stem of the verb, or without underscores."""
 
     exact: dict[str, Predicate]
     stems: dict[str, Predicate | None]
@@ -111,7 +112,7 @@ class _Table:
 
 
 def predicate_name(text: str) -> str:
-    """Return *text* in SCREAMING_SNAKE_CASE, in any script; `DEFAULT_PREDICATE` if it has no word."""
+    """Return *text* as the name of a predicate: "lives in" -> "LIVES_IN"; `DEFAULT_PREDICATE` if it has no word."""
     upper = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", replace_unstorable(text)).upper())
     words = ("".join(char if char.isalnum() or _is_mark(char) else " " for char in upper)).split()
     named = [word for word in words if word[0].isalnum()]
@@ -119,23 +120,26 @@ def predicate_name(text: str) -> str:
 
 
 def _is_mark(char: str) -> bool:
-    """Tell whether *char* belongs to the letter before it, such as a vowel sign; variation selectors do not."""
+    """Return whether *char* belongs to the letter before it, such as a vowel sign; variation selectors do not."""
     return not char.isascii() and unicodedata.category(char) in ("Mn", "Mc") and not 0xFE00 <= ord(char) <= 0xFE0F
 
 
 @lru_cache(maxsize=4096)
 def canonical_predicate(name: str) -> Predicate | None:
-    """Return the predicate that *name* stands for, by the table and by rules; None if neither knows it."""
+    """Return the predicate that *name* is a wording of ("resided in" -> ``LIVES_IN``), by the table and by rules.
+
+    None if neither knows it.
+    """
     predicate = _look_up(predicate_name(name))
-    # Nested rules ("打算不再") are ambiguous: their result may mean something else.
+    # Nested rules ("打算不再") are ambiguous: the result is valid only if it is looked up as itself.
     return predicate if predicate is None or _look_up(predicate.name) == predicate else None
 
 
 @lru_cache(maxsize=1024)
 def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
-    """Return the user's own fact type that *name* or a synonym of it denotes, or None; it wins over the table.
+    """Return the predicate among the user's own *fact_types* that *name* or a synonym of it denotes, or None.
 
-    The table supplies what the fact type leaves open.
+    A fact type takes precedence over the built-in table, which supplies the properties that the fact type leaves open.
     """
     plain, canonical = _join(predicate_name(name)), canonical_predicate(name)
     declared = [(fact_type, predicate_name(fact_type.name)) for fact_type in fact_types]
@@ -150,12 +154,12 @@ def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate
 
 
 def is_past_state(name: str) -> bool:
-    """Tell whether *name* is about a state in the past, such as "lived in"."""
+    """Return whether *name* denotes a state in the past, such as "lived in"."""
     return _OVER.match(predicate_name(name)) is not None
 
 
 def is_lasting(name: str) -> bool:
-    """Tell whether *name* is known to be about a state that has one value at a time, such as "moved to" (lives in)."""
+    """Return whether *name* is known to denote a state with one value at a time, such as "moved to" (``LIVES_IN``)."""
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -164,12 +168,12 @@ def is_lasting(name: str) -> bool:
 
 @cache
 def canonical_predicates() -> tuple[str, ...]:
-    """Return the canonical names of the table, each once."""
+    """Return the canonical names of all known predicates, each once."""
     return tuple(dict.fromkeys(predicate.name for predicate in _TABLE.exact.values()))
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return what *name* means. Each rule removes a word and looks up the rest, so this ends."""
+    """Return the predicate that *name* denotes, or None. Each rule removes a word, so the recursion ends."""
     if exact := _TABLE.exact.get(name):
         return exact
     framed = f"_{name}_"
@@ -183,15 +187,15 @@ def _look_up(name: str) -> Predicate | None:
 
 
 def _read_rest(framed: str) -> Predicate | None:
-    """Return the meaning of the rest of a name framed in underscores; None if nothing is left."""
+    """Return the predicate for the rest of a name framed in underscores, such as "_LIVES_IN_"; None if it is empty."""
     name = framed.strip("_")
     return _look_up(name) if name else None
 
 
 def _compose(mark: str, base: Predicate | None) -> Predicate | None:
-    """Return *base* with a mark that changes its meaning: another predicate of the same family.
+    """Return *base* with a *mark* that changes its meaning: ("NOT", ``LIVES_IN``) -> ``NOT_LIVES_IN``.
 
-    The meaning of a double negation is unknown.
+    It is another predicate of the same family. None for a double negation, whose meaning is unclear.
     """
     if base is None or len(mark) + 1 + len(base.name) > MAX_LENGTH:
         return None
@@ -202,14 +206,14 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _lasts(base: Predicate | None) -> bool:
-    """Tell whether *base* is a state ("lives in") rather than an event ("visited")."""
+    """Return whether *base* is a state ("lives in") rather than an event ("visited")."""
     if base is None or base.family in _LIFELONG:
         return False
     return base.single_valued is True or is_present(base.name)
 
 
 def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
-    """Write "doesn't" as "does not"."""
+    """Return (True, the predicate) for a name with "doesn't" or the like, read as "does not"; else (False, None)."""
     rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -224,7 +228,7 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _strip_adverbs(framed: str) -> tuple[bool, Predicate | None]:
-    """Remove adverbs that do not change the meaning."""
+    """Return (True, the predicate) for a name with adverbs such as "currently", left out; else (False, None)."""
     rest = _ADVERBS.sub("", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -244,7 +248,7 @@ def _read_start(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
-    """Keep plans apart from what is the case, whether or not the predicate is known."""
+    """Return (True, a predicate of its own) for a name with "plans to" or "wants to"; else (False, None)."""
     for mark, pattern in _PLANS:
         match = pattern.search(framed)
         if match is not None and len(framed) > match.end() + 1:
@@ -253,7 +257,10 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Keep "also works at" and "temporarily lives in" apart from single-valued predicates."""
+    """Return (True, the predicate) for a name with "also", "part-time" or "temporarily"; else (False, None).
+
+    Such a predicate is not single-valued: "also works at" does not contradict another job.
+    """
     for mark, pattern in _MARKS:
         match = pattern.search(framed)
         if match is not None:
@@ -267,7 +274,7 @@ def _is_altered(mark: str, base: Predicate | None) -> bool:
 
 
 def _read_inflection(name: str) -> Predicate | None:
-    """Look *name* up in another tense or number, and without its auxiliaries."""
+    """Return the predicate of *name* in another tense or number, or None: "WAS_LIVING_IN" -> ``LIVES_IN``."""
     words = name.split("_")
     helpers = list(takewhile(_AUXILIARIES.__contains__, words))
     rest = words[len(helpers) :]
@@ -291,7 +298,7 @@ def _stem_first(words: list[str]) -> str:
 
 
 def _stem(verb: str) -> str:
-    """Return the part of an English verb that its tenses share."""
+    """Return the stem that the tenses of an English *verb* share: "LIVED", "LIVES" and "LIVING" -> "LIV"."""
     verb = _IRREGULAR.get(verb, verb)
     for ending, instead in (("IES", "Y"), ("IED", "Y"), ("ING", ""), ("ED", ""), ("SSES", "SS"), ("S", "")):
         if verb.endswith(ending) and len(verb) - len(ending) >= 2 and not verb.endswith("SS"):
@@ -302,7 +309,10 @@ def _stem(verb: str) -> str:
 
 
 def _read_favorite(name: str) -> Predicate | None:
-    """Keep each kind of favourite apart: one colour, one food, several books."""
+    """Return a predicate for each kind of favourite, or None for other names.
+
+    "FAVORITE_COLOR" is single-valued, "FAVORITE_BOOKS" is not.
+    """
     match = _FAVORITE.match(name)
     if match is None:
         return None
@@ -311,7 +321,7 @@ def _read_favorite(name: str) -> Predicate | None:
 
 
 def _read_field(name: str) -> Predicate | None:
-    """Read "order status" as a field of a record, which has one value at a time."""
+    """Return a single-valued predicate for a field of a record, such as "ORDER_STATUS"; None for other names."""
     match = _FIELD.search(name)
     if match is None or match.start() == 0:
         return None
@@ -321,7 +331,7 @@ def _read_field(name: str) -> Predicate | None:
 
 
 def _read_chinese(name: str) -> Predicate | None:
-    """Remove the particles of a Chinese verb, as the other rules remove English words."""
+    """Return the predicate of a Chinese *name* without particles and adverbs; None if it is unknown or not Chinese."""
     written = _join(name)
     if not _CJK.match(written):
         return None
@@ -346,7 +356,7 @@ def _join(name: str) -> str:
 
 
 def _read_table() -> _Table:
-    """Return the table of the package's file."""
+    """Return the table of predicates in ``predicates.toml``."""
     exact: dict[str, Predicate] = {}
     stems: dict[str, Predicate | None] = {}
     for written, predicate, inflects in _read_entries(_TOML):
@@ -360,7 +370,7 @@ def _read_table() -> _Table:
 
 
 def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Predicate, bool]]:
-    """Yield each name and synonym, its predicate, and whether it begins with a verb that has tenses."""
+    """Yield each name and synonym in *families*, its predicate, and whether it begins with a verb that has tenses."""
     for family, groups in families.items():
         for group, predicates in groups.items():
             for name, synonyms in predicates.items():
@@ -370,7 +380,7 @@ def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Pr
 
 
 def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predicate) -> None:
-    """Add the stem of *written*; a shared stem belongs to the one in the present tense, else it is ambiguous."""
+    """Add the stem of *written*; a stem shared by two predicates denotes the one in the present tense, or neither."""
     stem = _stem_first(written.split("_"))
     current = stems.setdefault(stem, predicate)
     if current is None or current.name == predicate.name:
@@ -383,7 +393,7 @@ def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predi
 
 
 def is_present(name: str) -> bool:
-    """Return whether the canonical *name* is in the present tense: LIVES_IN."""
+    """Return whether the canonical *name* is in the present tense, as LIVES_IN is."""
     return name.partition("_")[0].endswith("S")
 
 

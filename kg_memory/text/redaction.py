@@ -1,11 +1,11 @@
 """Redaction: remove secrets from a message before it is stored, embedded or sent to a model.
 
-    GraphMemory()                                   keys, tokens and passwords go: ``secrets`` is the default
+    GraphMemory()                                   removes keys, tokens and passwords: ``secrets`` is the default
     GraphMemory(redact="secrets,personal")          built-in hooks, also as ``KG_MEMORY_REDACT``
     GraphMemory(redact=lambda text: ...)            a function of your own, from text to text
-    GraphMemory(redact="none")                      texts are kept as they are
+    GraphMemory(redact="none")                      keeps texts as they are
 
-A hook must be deterministic, and leave text that it has redacted unchanged: messages are identified by their redacted
+A hook must be deterministic, and must not change text that it has redacted: messages are identified by their redacted
 text.
 """
 
@@ -22,9 +22,9 @@ from kg_memory.settings import NO_REDACTION, RedactHook
 
 SECRET, PRIVATE_KEY, CARD = "[secret]", "[private key]", "[card number]"
 SHORTEST_KEY = 8
-"""A shorter key is no secret, but the word that a server without keys is given."""
+"""A shorter API key is not treated as a secret: it is the placeholder given to servers without keys."""
 WINDOW, LONGEST_MATCH = 20_000, 13_000
-"""Characters of a text that are searched at once, and of a match."""
+"""The characters of a text that are searched in one call, and the most characters of a match."""
 EMAIL, PHONE, ACCOUNT, ID_NUMBER = "[e-mail]", "[phone number]", "[bank account]", "[id number]"
 
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)", re.DOTALL)
@@ -55,10 +55,10 @@ _PASSWORD = re.compile(
 )
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,256}:)[^\s@/]{1,256}(?=@)", re.IGNORECASE | re.ASCII)
 _NUMBERS = re.compile(r"(?<![\d.])\d+(?:[ -]\d+)*(?!\d|\.\d)", re.ASCII)
-"""Groups of digits: one number, or several that follow each other."""
+"""Groups of digits: one number, or several in a row."""
 _GROUP = re.compile(r"\d+", re.ASCII)
 MOST_GROUPS = 5
-"""Groups in which a card's number is written: the longest has 19 digits."""
+"""The most groups of digits in a card number; the longest has 19 digits."""
 _CARDS = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|22[2-9]|2[3-6]\d|27[01]|2720)\d*|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
     r"|35\d{14}|6(?:011|5\d\d|4[4-9]\d|2\d\d)\d{12,15}"
@@ -75,7 +75,10 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3
 
 
 def redact_secrets(text: str) -> str:
-    """Replace keys, tokens and passwords in *text*."""
+    """Return *text* with ``[secret]`` in place of keys, tokens and passwords.
+
+    Private keys in PEM format become ``[private key]``.
+    """
     if "PRIVATE KEY-----" in text:
         text = _PEM.sub(PRIVATE_KEY, text)
     text = replace_all(_TOKEN, lambda _: SECRET, text)
@@ -85,7 +88,7 @@ def redact_secrets(text: str) -> str:
 
 
 def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return ``pattern.sub(replace, text)``; a long text is searched by `find_all`."""
+    """Return ``pattern.sub(replace, text)``, searching a long text in windows (see `find_all`)."""
     if len(text) <= WINDOW:
         return pattern.sub(replace, text)
     parts: list[str] = []
@@ -97,34 +100,38 @@ def replace_all(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield what ``pattern.finditer(text)`` does, searching in windows: a call of `re` holds up all other threads.
+    """Yield the matches of ``pattern.finditer(text)``, searching *text* in windows.
 
-    *pattern* must match something, and at most `LONGEST_MATCH` characters.
+    One call of `re` on a long text would block all other threads. Matches of *pattern* must have between 1 and
+    `LONGEST_MATCH` characters.
     """
     place = 0
     for start in range(0, len(text), WINDOW):
         end = start + WINDOW
         for match in pattern.finditer(text, max(start, place), end + LONGEST_MATCH):
-            if match.start() >= end:  # the next window has it: here its end may be cut off
+            if match.start() >= end:  # left to the next window, as its end may be cut off here
                 break
             yield match
             place = match.end()
 
 
 def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
-    """Replace the given *keys* in *text*, and all that looks like a secret."""
+    """Return *text* with ``[secret]`` in place of the given API *keys* and of everything that looks like a secret."""
     for key in keys:
         text = text.replace(key, SECRET) if len(key) >= SHORTEST_KEY else text
     return redact_secrets(text)
 
 
 def redact_personal(text: str) -> str:
-    """Replace e-mail addresses, phone numbers, payment cards, bank accounts (IBAN) and identity numbers in *text*."""
+    """Return *text* with marks in place of personal data.
+
+    Replaced are e-mail addresses, phone numbers, payment cards, bank accounts (IBAN) and identity numbers.
+    """
     redacted = _NUMBERS.sub(lambda match: _redact_cards(match[0]), _EMAIL.sub(EMAIL, text))
     redacted = _IBAN.sub(lambda match: ACCOUNT if _is_iban(match[0]) else match[0], redacted)
     redacted = _RESIDENT.sub(lambda match: ID_NUMBER if _is_resident(match[0]) else match[0], redacted)
     redacted = _PHONE.sub(PHONE, _SOCIAL.sub(ID_NUMBER, redacted))
-    # A phone number before a card hides it: together they are one long number.
+    # Again, as a phone number in front of a card hides it: together they are one long number.
     return redacted if redacted == text else redact_personal(redacted)
 
 
@@ -132,21 +139,21 @@ BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets
 
 
 def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
-    """Return the hooks of `Settings.redact`: a function, or the built-in ones by name, separated by commas."""
+    """Return the hooks of the setting `Settings.redact`: a function, or names of built-in hooks separated by commas."""
     if setting == NO_REDACTION:
         return ()
     return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
 
 
 def redact(text: str, setting: RedactHook | str) -> str:
-    """Apply the hooks of `Settings.redact` to *text*.
+    """Return *text* after the hooks of *setting*, the value of `Settings.redact`.
 
-    Raises: `InputError` if a hook fails, returns anything but text, or changes text that it has redacted.
+    Errors: `InputError` if a hook fails, returns anything but text, or changes text that it has redacted.
     """
     hooks, redacted = _hooks(setting), text
     for hook in hooks:
         redacted = _apply(hook, redacted)
-    # What one hook takes out may have hidden what another looks for: a phone number before a card is one long number.
+    # Again, as text removed by one hook may have hidden a match of another: a phone number in front of a card.
     return redacted if redacted == text or len(hooks) == 1 else redact(redacted, setting)
 
 
@@ -158,9 +165,11 @@ def _apply(hook: RedactHook, text: str) -> str:
 
 
 def redact_json(content: str, setting: RedactHook | str) -> str:
-    """Apply the hooks to the JSON *content*, which stays JSON: a number that they change becomes a string.
+    """Return the JSON *content* after the hooks of *setting*, the value of `Settings.redact`.
 
-    Raises: `InputError` as `redact` does, and if the result is not JSON.
+    It stays JSON: a number that a hook changes becomes a string.
+
+    Errors: `InputError` as `redact`, and if the result is not JSON.
     """
     redacted = redact(content, setting)
     if redacted == content or _is_json(redacted):
@@ -192,7 +201,10 @@ def _is_json(text: str) -> bool:
 
 
 def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
-    """Replace the numbers that the hooks change, by themselves or for their *key*, by their redacted text."""
+    """Return the JSON *value* with redacted text in place of each number that the hooks of *setting* change.
+
+    A number is redacted alone, and together with its *key* in an object.
+    """
     match value:
         case dict():
             return {key: _numbers_to_texts(item, setting, key) for key, item in value.items()}
@@ -205,7 +217,10 @@ def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> A
 
 
 def _redact_cards(numbers: str) -> str:
-    """Replace the cards in *numbers*: all of it, or the parts in groups of four digits or more but for the last."""
+    """Return *numbers*, groups of digits, with a mark for each payment card in them.
+
+    A card is all of *numbers*, or consecutive groups of four or more digits (the last group may be shorter).
+    """
     groups = [match.span() for match in _GROUP.finditer(numbers)]
     parts: list[str] = []
     end = 0
@@ -218,12 +233,15 @@ def _redact_cards(numbers: str) -> str:
 
 
 def _redact_card(numbers: str) -> str:
-    """Replace *numbers* if they are one card, however it is divided into groups."""
+    """Return *numbers* with a mark instead, if they are one card number, however it is divided into groups."""
     return numbers.replace(numbers.strip(" -"), CARD) if _is_card(numbers) else numbers
 
 
 def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
-    """Return the end of the longest card that begins with the first of *groups*; 0 if none does."""
+    """Return the end of the longest card number that begins with the first of *groups*; 0 if there is none.
+
+    *groups* are spans of digits in *numbers*.
+    """
     end = 0
     for start, stop in groups:
         if _is_card(numbers[groups[0][0] : stop]):
@@ -234,7 +252,7 @@ def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
 
 
 def _is_card(digits: str) -> bool:
-    """Tell whether the number begins like a card's and its check digit is right (Luhn)."""
+    """Return whether *digits* begin like a payment card's number and pass the Luhn check."""
     digits = re.sub(r"\D", "", digits)
     if not _CARDS.fullmatch(digits) or (digits[0] in "25" and len(digits) != 16):
         return False
@@ -243,13 +261,13 @@ def _is_card(digits: str) -> bool:
 
 
 def _is_iban(text: str) -> bool:
-    """Tell whether the check digits are right (ISO 13616)."""
+    """Return whether the check digits of the IBAN *text* are right (ISO 13616)."""
     account = text.replace(" ", "")
     digits = "".join(str(int(character, 36)) for character in account[4:] + account[:4])
     return 15 <= len(account) <= 34 and int(digits) % 97 == 1
 
 
 def _is_resident(number: str) -> bool:
-    """Tell whether the check digit of a Chinese identity card is right (GB 11643)."""
+    """Return whether the check digit of the Chinese identity card *number* is right (GB 11643)."""
     total = sum(int(digit) * (1 << (17 - place)) for place, digit in enumerate(number[:17]))
     return "10X98765432"[total % 11] == number[17].upper()

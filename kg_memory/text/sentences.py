@@ -1,4 +1,4 @@
-"""Split a text into sentences, shorten it to those that fit a question, and describe entities by their facts."""
+"""Split a text into sentences, shorten it to those that match a question, and name communities."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _THEN_ASKS = re.compile(
     r"(?:can|could|would|will|do|does|did|is|are|should|what|how|which|any|where|when|who|why|have) (?=\w)",
     re.DOTALL,
 )
-# "I opened a shop - pretty cool, huh?" states that.
+# "I opened a shop - pretty cool, huh?" is a statement.
 _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you think|ok|okay|haha)\?+$", re.IGNORECASE)
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _LONGEST = 400
-"""The most characters of a sentence; text without an end is cut at a space or comma."""
+"""The most characters of a sentence; longer text without an end is cut at a space or comma."""
 LONGEST_SUMMARY = 300
 LONGEST_NAME = 200
 NAMED = 4
-"""Members that give a community its name."""
+"""The number of members whose names form the name of a community."""
 LONGEST_TEXT = 500
-"""The characters of one text; of a longer one, the part that fits the question best is shown."""
+"""The most characters of one text; of a longer one, the part that fits the question best is shown."""
 SEARCHED = 100_000
-# Not the question mark, nor signs of number and money: they change what is said.
+# Without the question mark and signs of numbers and money, which change the meaning.
 _AROUND = ".,;:!…\"'“”‘’`*_()[]{}«»。，；：！、（）「」『』《》"
 _PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
-# Control characters, marks that turn the direction of writing, halves of characters, and separators of lines.
+# Control characters, format characters such as direction marks, surrogates, and separators of lines and paragraphs.
 _BREAKS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# No characters at all: they end an XML document.
+# Noncharacters, which XML does not allow.
 _NOTHING = frozenset("\ufffe\uffff")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The characters ``content[start:end]``, which are `text`."""
+    """A sentence of a text: its `text`, which is ``content[start:end]``."""
 
     start: int
     end: int
@@ -53,7 +53,7 @@ class Sentence:
 
     @property
     def asks(self) -> bool:
-        """Return whether it is a question."""
+        """Whether the sentence is a question."""
         bare = self.text.rstrip("\"'”’)」』） \t")
         if bare.endswith(("?", "？")):
             return _TAG.search(bare) is None
@@ -61,7 +61,7 @@ class Sentence:
 
 
 def split_sentences(content: str) -> list[Sentence]:
-    """Split *content* into sentences, without the white space around them."""
+    """Return the sentences of *content* in order, without surrounding white space."""
     sentences: list[Sentence] = []
     start = 0
     for match in _END.finditer(content):
@@ -73,7 +73,7 @@ def split_sentences(content: str) -> list[Sentence]:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
-    """Yield the sentence between *start* and *end*, in pieces where it is long."""
+    """Yield the sentence ``content[start:end]``, or its pieces if it is longer than `_LONGEST` characters."""
     while end - start > _LONGEST:
         within = start + _LONGEST // 2, start + _LONGEST
         cut = max(content.rfind(mark, *within) for mark in (", ", "，", "; ", "；"))
@@ -85,7 +85,10 @@ def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
 
 
 def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
-    """Yield the sentence between *start* and *end* without white space; its question, if any, apart."""
+    """Yield the sentence ``content[start:end]`` without surrounding white space.
+
+    A statement that leads into a question is a sentence of its own: "I'm moving to Oslo, can you recommend a school?".
+    """
     text = content[start:end]
     start += len(text) - len(text.lstrip())
     text = text.strip()
@@ -100,12 +103,16 @@ def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the stems of the words of *text* that carry its meaning."""
+    """Return the stems of the content words in *text* (without stop words such as "the")."""
     return frozenset(terms(text))
 
 
 def describe(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary of a community: its first members, and its latest facts or those of its parts."""
+    """Return a name and a summary for a community, made without a model.
+
+    *items* describe its members (`entity`), facts (`fact`) and parts (`part` and `summary`). The name lists the first
+    members, the summary the facts or the summaries of the parts.
+    """
     names = [item["entity"] for item in items if "entity" in item]
     facts = [item["fact"] for item in items if "fact" in item]
     for item in items:
@@ -121,7 +128,10 @@ def describe(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
 
 
 def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
-    """Return *text* on one line and with visible characters only, or a stretch of it when it is too long."""
+    """Return *text* on one line, without invisible characters, shortened to about *length* characters.
+
+    A longer text is shortened by `excerpt` to the sentences with most of *words*.
+    """
     line = " ".join(text[:SEARCHED].split())
     if not line.isprintable():
         visible = "".join(" " if _is_break(char) else char for char in line)
@@ -130,7 +140,10 @@ def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: 
 
 
 def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return at most about *length* characters of *text*: its sentences with most of *words* and those behind them."""
+    """Return at most about *length* characters of *text*.
+
+    It consists of the sentences with most of *words*, and the sentences after them; "…" stands for a gap.
+    """
     if len(text) <= length:
         return text
     sentences = [sentence.text for sentence in split_sentences(text)] or [text]
@@ -149,7 +162,7 @@ def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
 
 
 def _stretch(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return about *length* characters of *text*, around where most of *words* are."""
+    """Return about *length* characters of *text*, from where most of *words* are."""
     pieces = [match.span() for match in _PIECE.finditer(text)]
     hits = [len(words.intersection(terms(text[start:end]))) for start, end in pieces]
     wide = max(length // 120, 1)
@@ -165,12 +178,12 @@ def _is_break(char: str) -> bool:
 
 
 def fold(text: str) -> tuple[str, ...]:
-    """Return the words of *text* without case and punctuation; unlike tokens they keep "not", tenses and "-5"."""
+    """Return the words of *text* without case and punctuation; unlike index terms, they keep "not", tenses and "-5"."""
     words = (word.strip(_AROUND) for word in unicodedata.normalize("NFKC", text).casefold().split())
     return tuple(filter(None, words)) or (text,)
 
 
 def is_quote(fact: Fact) -> bool:
-    """Return whether *fact* only quotes what somebody said, as facts read offline often do."""
+    """Return whether *fact* only quotes a speaker ("Ann: ..."), as facts that the offline reader extracts often do."""
     speaker, _, said = fact.sentence.partition(": ")
     return any(source.speaker == speaker and fold(source.quote) == fold(said) for source in fact.sources)

@@ -1,4 +1,4 @@
-"""Messages without content: greetings, thanks, praise, and words that only say that something was heard."""
+"""Recognise messages without content: greetings, thanks, praise, and acknowledgements such as "Noted."."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from kg_memory.text.identity import canonical_sentence
 
 LONGEST = 120
-"""Characters; a longer text is no greeting."""
-# Not words of assent and denial, as they state something: "yes", "sure", "same here", "sounds like a plan".
+"""The most characters of a greeting."""
+# Without words of assent and denial, which state something: "yes", "sure", "same here", "sounds like a plan".
 _PHRASES = """
 hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day|night)
 |welcome back|how are (?:you|things)(?: doing)?(?: today)?|how (?:is|s) it going|what s up|whats up|long time no see
@@ -40,7 +40,7 @@ morning|(?:it s |it was )?my pleasure|no problem(?: at all)?|no worries|any ?tim
 |keep it up|have fun|enjoy(?: it| yourself)?
 |(?:it was |it s been )?{_GOOD} (?:chatting|talking|catching up)(?: (?:with|to) you)?
 """.replace("\n", "")
-"""Praise and the like: it says something only as an answer to a question, or to a proposal."""
+"""Praise and the like, which states something only as an answer to a question or a proposal."""
 _ADDED = "there|all|everyone|everybody|guys|team|folks|again|so much|very much|a lot|you too|and|so|oh|well|then|now"
 _COURTESY = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
 _COURTESY_OR_REACTION = re.compile(rf"(?:(?:{_PHRASES}|{_REACTIONS}|{_ADDED})(?:\s+|$))+")
@@ -52,10 +52,10 @@ _PROPOSES = re.compile(
     r"吗|呢|吧|要不|如果|可以|能|一起|想|会|打算|计划|建议|推荐|明天|今天|今晚|周|星期|下",
     re.IGNORECASE,
 )
-"""Signs of a question or a proposal, to which a reaction agrees: rather too many than too few."""
+"""Signs of a question or a proposal, to which a reaction may agree; deliberately too many rather than too few."""
 _ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
-"""Pictures that say yes or no."""
+"""Emoji that mean yes or no."""
 _RECEIPTS = """
 (?:duly )?noted|got it|gotcha|understood|i see|i understand|good to know|roger(?: that)?|consider it done
 |(?:i ll|i will) (?:(?:be sure|make sure|try) to )?(?:remember(?: (?:that|it|this))?|keep (?:that|it|this) in mind)
@@ -74,9 +74,10 @@ _RECEIPT = re.compile(rf"(?:^|\s)(?:{_RECEIPTS})(?:\s|$)")
 
 
 def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str] = ()) -> bool:
-    """Return whether *content* is but a greeting, thanks, a farewell or laughter, perhaps to one of *people*.
+    """Return whether *content* is only a greeting, thanks, a farewell or laughter, perhaps with a name of *people*.
 
-    So is praise such as "Sounds great!", unless one of the turns *before* may ask or propose something.
+    Praise such as "Sounds great!" counts too, unless one of *before*, the turns before it, may ask or propose
+    something.
     """
     if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
         return False
@@ -92,10 +93,10 @@ def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str]
 
 
 def is_filler(content: str, before: str | None) -> bool:
-    """Return whether a message says nothing that is worth to be found: "Noted.", "Got it, thanks!", "Sure!".
+    """Return whether a message contains nothing worth finding: "Noted.", "Got it, thanks!", "Sure!".
 
-    "Sure!" and praise are an answer where *before*, the turn of another before it, may ask or propose something; where
-    that is not known they may be one. "Yes" and "No" always are.
+    *before* is the previous turn, of another speaker; None if it is unknown. After a turn that may ask or propose
+    something (or an unknown one), "Sure!" and praise count as answers and are not filler. "Yes" and "No" never are.
     """
     if says_nothing(content):
         proposes = before is None or _PROPOSES.search(before) is not None

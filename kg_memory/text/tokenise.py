@@ -1,11 +1,10 @@
 """Split a text into the terms of the word index: one tokenizer for documents and questions.
 
-Words of any script are folded (NFKC, case, accents) and split at punctuation, underscores and camelCase.
-Latin words are stemmed as English. Scripts that put no spaces between words are cut into pairs of characters:
-Chinese (split at its function words first), Thai, Lao, Khmer and Burmese; Japanese, where Han, hiragana and
-katakana are runs of their own; and Korean, whose words carry endings. A run of one character is a word itself
-(a lone hiragana is a particle and left out); so is an emoji, in any skin tone, and a flag. Simplified and traditional
-Chinese are not folded together.
+Words of any script are folded (NFKC, case, accents) and split at punctuation, underscores and camelCase. Latin words
+are stemmed as English. Scripts without spaces between words are cut into pairs of characters: Chinese (split at its
+function words first), Thai, Lao, Khmer and Burmese; Japanese, where Han, hiragana and katakana are separate runs; and
+Korean, whose words have endings. A run of one character is a word itself (a lone hiragana is a particle and dropped);
+so is an emoji, in any skin tone, and a flag. Simplified and traditional Chinese are not folded together.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from threading import Lock
 
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-# Stored in the graph: a word index of another version must be rebuilt.
+# Stored in each graph as the version of its word index; a graph with a newer one is refused.
 VERSION = 1
 MAX_LENGTH = 64
 PART = 20_000
 
 # Marks that people leave out when they type: Latin, Greek and Cyrillic accents, Hebrew and Arabic
-# vowel points, the Arabic stretch, keycaps and variation selectors. Indic and Thai vowels are letters.
+# vowel points, the Arabic tatweel, keycaps and variation selectors. Indic and Thai vowels are kept as letters.
 _OPTIONAL_MARKS = re.compile(
     r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\U000e0100-\U000e01ef]"
@@ -51,7 +50,7 @@ _ENGLISH_STOP = frozenset(
     yours yourself yourselves d ll m re s t ve
     """.split()
 )
-# Contractions, which would otherwise leave "don" of "don't" behind.
+# Contractions are removed whole; otherwise "don't" would leave the term "don".
 _CONTRACTION = re.compile(
     r"(?<!\w)(?:(?:ai|are|ca|could|did|do|does|had|has|have|is|must|need|should|was|were|wo|would)n't"
     r"|can't|i'm|let's|(?:he|it|she|that|there|what|when|where|who|why|how)'(?:s|d|ll)"
@@ -80,28 +79,34 @@ _RANGES = (
     (0x20000, 0x3FFFF, _HAN),
 )
 _PICTURE = re.compile("[\U0001f1e6-\U0001f1ff]{2}|.")
-"""A flag, which is two letters, or another emoji."""
+"""A flag, which consists of two letters, or another emoji."""
 _stemmer = EnglishStemmer()
-_stemming = Lock()  # the stemmer stores the word that it works on
+_stemming = Lock()  # the stemmer is not thread-safe: it stores the current word
 
 
 def has_words(text: str) -> bool:
-    """Return whether *text* has a letter or a digit; without any, a question asks for emoji if for anything."""
+    """Return whether *text* has a letter or a digit; a question without any can only search for emoji."""
     return any(map(str.isalnum, text))
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of *text* in order, without stop words; never raises, and no term is empty."""
+    """Return the index terms of *text* in order, without stop words: "Ann's two dogs" -> ["ann", "two", "dog"].
+
+    It never raises, and no term is empty.
+    """
     return list(iterate_terms(text))
 
 
 def iterate_terms(text: str) -> Iterator[str]:
-    """Return the terms of *text*, as `terms` has them; a long text in parts, between which other threads run."""
+    """Yield the terms of *text* as `terms` does.
+
+    A long text is split in parts, so that other threads can run in between.
+    """
     return _iterate_terms(text) if len(text) <= PART else chain.from_iterable(map(_iterate_terms, _parts(text)))
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield *text* in parts that end where no term is cut."""
+    """Yield *text* in parts of at most `PART` characters, cut between words where possible."""
     start = 0
     while len(text) - start > PART:
         end = max(text.rfind(mark, start, start + PART) for mark in " \n。") + 1
@@ -130,7 +135,7 @@ def _iterate_terms(text: str) -> Iterator[str]:
 
 
 def _split_run(run: str, kind: str) -> Iterable[str]:
-    """Return the terms of a *run* of one *kind* of script."""
+    """Return the terms of *run*, consecutive characters of one *kind* of script."""
     if kind == _WORD:
         return _words(run[:MAX_LENGTH])
     if kind == _HAN:
@@ -142,21 +147,21 @@ def _split_run(run: str, kind: str) -> Iterable[str]:
 
 
 def count_terms(text: str, weight: int = 1) -> Counter[str]:
-    """Count the terms of *text*, each times *weight*."""
+    """Return how often each term occurs in *text*, multiplied by *weight*."""
     return Counter({word: times * weight for word, times in Counter(terms(text)).items()})
 
 
 def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
-    """Count the terms of a fact: those of its *sentence*, and once those that only its *predicate* has.
+    """Return the term counts of a fact: those of its *sentence*, plus one for each term that only its *predicate* has.
 
-    "What pets does Ann have?" so finds HAS_PET of "Ann has two snakes".
+    So "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET.
     """
     return count_terms(sentence) | Counter(set(terms(predicate.replace("_", " "))))
 
 
 @lru_cache(maxsize=65_536)
 def _words(run: str) -> tuple[str, ...]:
-    """Return the word *run* itself, and the parts of a camelCase or lettered number."""
+    """Return the terms of the word *run*, and of its parts if it is camelCase or has letters and digits."""
     parts = _PARTS.findall(run) if run.isascii() else []
     several = [part for part in parts if len(part) > 1] if len(parts) > 1 else []
     return tuple(chain(*map(_to_terms, (run, *several))))
@@ -185,7 +190,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _script(character: str) -> str:
-    """Return the kind of run that *character* belongs to; "" between words."""
+    """Return the kind of script of *character*; "" for characters between words."""
     category, point = unicodedata.category(character), ord(character)
     if category == "So" and (point >= 0x1F000 or 0x2300 <= point <= 0x2BFF):
         return _EMOJI
@@ -201,7 +206,7 @@ _WIDE = re.compile("[^\x00-\x7f]")
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a language model reads in *text*, rather too many than too few."""
+    """Return an estimate of the number of tokens of *text* for a language model, rather too high than too low."""
     if not text:
         return 0
     if text.isascii():

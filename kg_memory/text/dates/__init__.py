@@ -1,4 +1,4 @@
-"""Dates in text and in questions, English and Chinese, resolved against the time when it was said."""
+"""Dates in text and in questions, English and Chinese, resolved relative to the time when they were written."""
 
 from kg_memory.text.dates.events import EventTime
 from kg_memory.text.dates.find import find_dates

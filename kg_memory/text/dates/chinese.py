@@ -55,7 +55,7 @@ _YEAR_WORD = "|".join(sorted(_YEARS, key=len, reverse=True))
 _DAY_WORD = "|".join(sorted(_DAYS, key=len, reverse=True))
 
 RULES: list[Rule] = []
-"""The expressions and the functions that resolve them; of two that are equally long the first one counts."""
+"""The expressions and the functions that resolve them; of equally long matches, the earlier rule wins."""
 _rule = partial(add_rule, RULES)
 
 
@@ -69,7 +69,7 @@ def _tense(match: re.Match[str]) -> int:
 
 
 def _number(text: str) -> int:
-    """Return the whole number that *text* spells: in digits, their characters, or with a ten."""
+    """Return the integer that *text* spells: "12", "一二" and "十二" all give 12."""
     if text.isdigit():
         return int(text)
     tens, ten, ones = text.rpartition("十")
@@ -91,7 +91,10 @@ def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:
 
 
 def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the occurrence of a yearly period that *match* means; 以来 makes it a past one."""
+    """Return the occurrence of a yearly period, such as 五月, that *match* means; 以来 ("since") makes it a past one.
+
+    *make* returns the period in a given year.
+    """
     text, which = match.string, _tense(match)
     if _SINCE.match(text, match.end()) or text.endswith("自从", 0, match.start()):
         return periods.yearly(now, make, -1)
@@ -104,7 +107,10 @@ def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]
     rf"(?:(?P<month>{_SMALL})月份?(?:(?P<day>{_SMALL})[日号])?|(?P<season>[春夏秋冬])[天季]?|年?(?P<part>[初底末]))?"
 )
 def _date(match: re.Match[str], now: datetime) -> Interval:
-    """Read a year, perhaps with a month and a day; the year may be a word such as 去年."""
+    """Return the period of a year, with a month and a day if given.
+
+    The year may be a word such as 去年 ("last year").
+    """
     year_, month_, day_ = match["year"], match["month"], match["day"]
     whole = now.year + _YEARS[year_] if year_ in _YEARS else _number(year_.rstrip("年"))
     if match["season"]:

@@ -77,7 +77,7 @@ _HOLIDAYS = {
     }.items()
     for words in names.split("|")
 }
-"""The month and the day of holidays, but for Easter."""
+"""The month and day of each holiday; Easter is computed."""
 _HOLIDAY = "|".join(("easter", *sorted(_HOLIDAYS, reverse=True))).replace("'", "['’]")
 _LEAD = (
     r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|"
@@ -86,12 +86,12 @@ _LEAD = (
 _IT_WAS = rf"(?:it{_}was(?:{_}actually|{_}really)?|I{_}meant)"
 
 RULES: list[Rule] = []
-"""The expressions and the functions that resolve them; of two that are equally long the first one counts."""
+"""The expressions and the functions that resolve them; of equally long matches, the earlier rule wins."""
 _rule = partial(add_rule, RULES)
 
 
 def number(text: str) -> tuple[float, bool]:
-    """Return the number that *text* names, and whether it is vague."""
+    """Return the number that *text* names, and whether it is vague: "two" -> (2, False), "a few" -> (3, True)."""
     words = text.casefold().split()
     if words[0].isdigit():
         return int(words[0]), False
@@ -100,7 +100,7 @@ def number(text: str) -> tuple[float, bool]:
 
 
 def unit(text: str, count: float) -> tuple[str, float]:
-    """Return the unit that *text* names, and *count* in that unit."""
+    """Return the name of a unit of time and *count* converted to it: ("fortnight", 2) -> ("week", 4)."""
     name = text.casefold()
     if name == "fortnight":
         return "week", 2 * count
@@ -114,7 +114,7 @@ def unit(text: str, count: float) -> tuple[str, float]:
 
 
 def weekday(text: str) -> int:
-    """Return the number of a day of the week, Monday 0."""
+    """Return the number of a weekday, Monday 0: "Tue" -> 1."""
     return next(number for number, name in enumerate(WEEKDAYS) if name.startswith(text.casefold()[:3]))
 
 
@@ -127,7 +127,7 @@ def _offset(which: str) -> int:
 
 
 def _period(name: str, now: datetime, offset: int) -> Interval:
-    """Return the week, weekend, month, year or season *offset* of them after the present one."""
+    """Return the week, weekend, month, year or season (*name*) that is *offset* periods after the current one."""
     match name:
         case "week":
             return periods.week(now, offset)
@@ -142,7 +142,7 @@ def _period(name: str, now: datetime, offset: int) -> Interval:
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str, bool]:
-    """Return the number of units that *match* names, the unit, and whether the number is vague."""
+    """Return the count and the unit that *match* names, and whether the count is vague: (2.5, "year", False)."""
     count, vague = number(match["n"] or "one")
     name, count = unit(match["unit"], count)
     return count + 0.5 * bool((match.groupdict().get("half") or "").strip()), name, vague
@@ -194,7 +194,7 @@ def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
     raise ValueError("no such day")
 
 
-# As an edge only: "at Christmas" is as long as one likes, and "by Christmas I had a job" tells of any year.
+# Only as the start or end of a period: the length of "at Christmas" and the year of "by Christmas" are unclear.
 @_rule(
     rf"\b(?:since|until|till|before){_}(?P<span>(?P<holiday>{_HOLIDAY})"
     rf"(?:{_}(?P<year>{YEAR}))?)(?=\s?$|\s?[,.!?;:)\n]|{_}(?:and|or|but|so|because|when|while|in|at|on|to|I|we)\b)"
@@ -290,7 +290,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
 )
 @_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b")
 def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
-    """Read "two weekends ago", and "the weekend before last", which is the same."""
+    """Return the day or period that "two weekends ago" or "the weekend before last" names."""
     count, name = int(number(match.groupdict().get("n") or "two")[0]), match["unit"].casefold()
     if name not in WEEKDAYS:
         return _period(name, now, -count)
@@ -302,13 +302,16 @@ def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
 )
 def _since(match: re.Match[str], now: datetime) -> Interval | None:
-    """Read "for 4 years" as "since then", unless the sentence is about the past or the future."""
+    """Return the open period that began a duration ago: "for 4 years" -> from 4 years ago on.
+
+    None if the sentence is about the past or the future.
+    """
     count, name, vague = _amount(match)
     sentence = sentence_around(match).replace("’", "'")
     over = BACK.search(sentence) or AHEAD.search(sentence)
     if over and not PERFECT.search(sentence) and not match["past"]:
         return None
-    # A duration is a round number: who has lived somewhere for three years moved there about three years ago.
+    # Durations are rounded: somebody who has lived in a town for three years moved there about three years ago.
     began = periods.steps_away(now, -count, name, vague=vague or name in ("week", "month", "year"))
     return Interval(began.start, None, began.precision)
 

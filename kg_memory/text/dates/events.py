@@ -17,9 +17,10 @@ Edge = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """A time relative to the period of a fact: before, after or since one *edge* of it, or while it holds.
+    """A time relative to the period of a fact: before, after or since one *edge* of it, or while the fact holds.
 
-    *subject* and *object* are the words of the question, pronouns included; ``None`` where it has none.
+    "before she moved to Oslo" is before the start of ``LIVES_IN``, the *predicate*, with the subject "she" and the
+    object "Oslo". None stands for a subject or object that the question lacks.
     """
 
     relation: Relation
@@ -31,7 +32,7 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class EventMention:
-    """The characters ``text[start:end]`` and the event that they name."""
+    """An event and the characters ``text[start:end]`` that name it."""
 
     start: int
     end: int
@@ -64,7 +65,7 @@ _VERBS: dict[str, str] = {
     r"\b(?:work(?:ed|ing)?|job|employ(?:ed|er)|boss)\b|工作|上班|任职|就职": "WORKS_AT",
     r"\b(?:stud(?:y|ied|ying)|school|university|college)\b|读书|上学|就读": "STUDIES_AT",
 }
-"""The verbs that stand for the predicates of events, in questions that name none but its place."""
+"""The predicates of events that a question names only by a place, by the verb in the question."""
 _FORMER = re.compile(
     r"\b(?:before(?:\s(?:that|this|then|now))?(?=\s*[?.!]*\s*$)|previously|formerly|used?\sto(?=\s(?:live|reside|work|study)\b))\b|"
     r"(?<![了天年月周日久])(?:以前|之前|从前|原来|原先|曾经)(?=[^，,。？?]{0,6}(?:居?住|工作|上班|任职|就职|读书|上学|就读))",
@@ -73,16 +74,16 @@ _FORMER = re.compile(
 
 
 Row = tuple[str, Edge | None, re.Pattern[str]]
-"""A predicate, the edge of its period that the words name (``None``: the whole period), and their pattern."""
+"""A predicate, the edge of its period that the words name (None: the whole period), and the pattern of the words."""
 
 
-# Read when it is imported: the first question may come on an event loop, which no file may block.
+# Read at import, as reading a file later could block an event loop.
 _TABLES: dict[str, dict[str, str]] = tomllib.loads(files(__package__).joinpath("events.toml").read_text("utf-8"))
 
 
 @cache
 def _slots() -> dict[str, str]:
-    """Return the patterns of the slots, each filled with those before it."""
+    """Return the patterns of the placeholders in ``events.toml``, such as NAME; a pattern may use earlier ones."""
     slots: dict[str, str] = {}
     for name, pattern in _TABLES["slots"].items():
         slots[name] = _SLOT.sub(lambda slot: slots[slot[0]], pattern.replace("\n", ""))
@@ -91,7 +92,10 @@ def _slots() -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
-    """Return the rows of a table; compiled when it is first needed, as all take too long for an import."""
+    """Return the patterns of events in the table *name* of ``events.toml``, with their predicates.
+
+    The patterns are compiled at the first call, as that takes too long for an import.
+    """
     slots = _slots()
     before, after = _AROUND[name]
     rows: list[Row] = []
@@ -105,7 +109,10 @@ def _rows(name: str) -> tuple[Row, ...]:
 
 
 def _fill(words: str, slots: dict[str, str]) -> str:
-    """Replace the slots in *words* by their patterns; names become the groups `object1`, `object2`."""
+    """Return *words* with each placeholder, such as NAME, replaced by its pattern in *slots*.
+
+    Names become the groups `object1`, `object2`.
+    """
     numbers = count(1)
 
     def fill(slot: re.Match[str]) -> str:
@@ -122,7 +129,10 @@ _compile = cache(re.compile)
 
 
 def find_events(text: str) -> list[EventMention]:
-    """Return the events that *text* uses as a time, in order, without overlaps."""
+    """Return the events that *text* uses as a time, in order, without overlaps.
+
+    "Where did she live before she moved to Oslo?" has the event "before she moved to Oslo".
+    """
     english = [_english_event(text, match) or _bare_event(text, match) for match in _CONJUNCTION.finditer(text)]
     mentions = [*filter(None, english), *_chinese_events(text), *_former_times(text)]
     kept: list[EventMention] = []
@@ -149,9 +159,10 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 
 
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event that is only named, as in "Where did Ann live before Oslo?"; the verb before it tells of what.
+    """Return the event that is named only by a place, as in "Where did Ann live before Oslo?"; None if there is none.
 
-    Without any verb it may be a job as well as a home: the graph tells.
+    *conjunction* is the match of "before" or "after". The verb in front of it gives the predicate. Without any words
+    there, it is ``WORKS_AT``; retrieval then tries ``LIVES_IN`` too.
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
     match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
@@ -165,7 +176,10 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
 
 
 def _verb_before(text: str) -> str | None:
-    """Return the predicate that the verb of *text* stands for; of a text that asks nothing, a job or a home."""
+    """Return the predicate of the verb in *text*, or None if it has no known verb.
+
+    ``WORKS_AT`` if *text* has no words besides "and" or "what about".
+    """
     if not re.search(r"\w", re.sub(r"^\s*(?:and|what about|how about)\b", "", text, flags=re.IGNORECASE)):
         return "WORKS_AT"
     verbs = (predicate for verb, predicate in _VERBS.items() if _compile(f"(?i){verb}").search(text))
@@ -181,7 +195,7 @@ def _former_times(text: str) -> Iterator[EventMention]:
 
 
 def _has_actor(match: re.Match[str]) -> bool:
-    """Return whether a clause has a subject, or none but a verb in -ing."""
+    """Return whether the clause in *match* has a subject, or needs none, as in "before moving"."""
     subject = match["subject"]
     if subject is None:
         return match["verb"].split()[0].casefold().endswith("ing")
@@ -189,7 +203,10 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event, or ``None`` for "when she moved", which is an instant, and for "joined Acme's gym"."""
+    """Return the event that *match* names.
+
+    None for an instant with "when" ("when she moved"), and for possessives ("joined Acme's gym").
+    """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
     if (edge is not None and relation == "while") or re.search(r"'s?$", named):

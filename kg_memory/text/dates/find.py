@@ -1,4 +1,4 @@
-"""Find the dates in a text and resolve them against the time of writing."""
+"""Find the dates in a text and resolve them relative to the time of writing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAYBE_ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = 60
-"""Characters before a date that may hold words that change it ("two weeks before")."""
+"""The characters before a date that are searched for words that change it ("two weeks before")."""
 
 _THIRD = re.compile(
     r"\b(?:in\s|at\s)?(?P<which>early|mid|late|(?:the\s)?(?:beginning|start|middle|end) of)[\s-](?:in\s)?(?:the\s)?$",
@@ -49,10 +49,10 @@ _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late"
 
 
 def find_dates(text: str, reference: datetime) -> list[DateMention]:
-    """Return the dates that *text* names, in order, relative to *reference* (UTC if naive).
+    """Return the dates that *text* names, in order: "last week" is the week before *reference* (UTC if naive).
 
     Words for the present ("now", "currently") are not dates. A period such as "last week" begins and ends at midnight
-    in the zone of *reference*. Never raises.
+    in the time zone of *reference*. It never raises.
     """
     now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
     rules: list[Rule] = []
@@ -81,7 +81,7 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
 
 
 def _longest(mentions: list[DateMention]) -> list[DateMention]:
-    """Drop mentions that overlap a longer one, or an equally long one of an earlier rule."""
+    """Return *mentions* without those that overlap a longer one, or an equally long one of an earlier rule."""
     kept: list[DateMention] = []
     taken: set[int] = set()
     for mention in sorted(mentions, key=lambda mention: mention.start - mention.end):
@@ -92,7 +92,10 @@ def _longest(mentions: list[DateMention]) -> list[DateMention]:
 
 
 def _modify(text: str, mention: DateMention) -> DateMention:
-    """Apply the words right before or after a date, where the calendar allows: early, since, two weeks before."""
+    """Return *mention* changed by the words directly before or after it: "early", "since", "two weeks before".
+
+    It is unchanged if the calendar has no such date.
+    """
     try:
         return _apply_modifiers(text, mention)
     except (ValueError, OverflowError):
@@ -128,7 +131,7 @@ def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
 
 
 def _shift(match: re.Match[str], of: Interval) -> Interval:
-    """Return the period so many units before or after *of*."""
+    """Return the period that *match* ("two weeks before") names relative to *of*."""
     if of.start is None or of.end is None:
         return of
     ahead = match["side"].casefold() == "after"
@@ -146,7 +149,7 @@ def _shift(match: re.Match[str], of: Interval) -> Interval:
 
 
 def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
-    """Join "from A to B" and "between A and B", and "A - B", into one period."""
+    """Return *mentions* with "from A to B", "between A and B" and "A - B" joined into one period each."""
     joined: list[DateMention] = []
     for mention in mentions:
         first = joined[-1] if joined else None
@@ -178,7 +181,7 @@ def _range(first: DateMention, second: DateMention, text: str) -> Interval | Non
 
 
 def _in_utc(mention: DateMention) -> DateMention | None:
-    """Return *mention* in UTC, or ``None`` where that leaves the calendar or holds no time."""
+    """Return *mention* in UTC; None if that leaves the calendar, or the period is empty."""
     interval = mention.interval
     try:
         start = interval.start.astimezone(UTC) if interval.start else None

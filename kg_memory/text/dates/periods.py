@@ -1,6 +1,6 @@
 """Calendar periods as intervals, and steps between them.
 
-The calendar functions take and return local times, in the zone of the reference; `find_dates` turns them into UTC.
+The calendar functions take and return local times in the time zone of the reference; `find_dates` converts them to UTC.
 They raise ``ValueError`` or ``OverflowError`` for a date that the calendar does not have.
 """
 
@@ -33,7 +33,7 @@ _PRECISION: dict[str, Precision] = {
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """The characters ``text[start:end]`` and the time that they name, in UTC."""
+    """A time in UTC, and the characters ``text[start:end]`` that name it."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class DateMention:
 
 
 def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
-    """Add the decorated function to *rules*, for what matches *pattern*."""
+    """Return a decorator that adds a function to *rules*, to resolve matches of the regular expression *pattern*."""
 
     def add(resolve: Resolve) -> Resolve:
         rules.append((re.compile(pattern, re.IGNORECASE), resolve))
@@ -51,30 +51,30 @@ def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
 
 
 def day(at: datetime, offset: int = 0) -> Interval:
-    """Return the day *offset* days after that of *at*."""
+    """Return the day that is *offset* days after the day of *at*."""
     start = midnight(at) + timedelta(days=offset)
     return Interval(start, start + timedelta(days=1), "day")
 
 
 def date(year: int, month: int, day_: int, now: datetime) -> Interval:
-    """Return one day of the calendar, in the zone of *now*."""
+    """Return the given calendar day, in the time zone of *now*."""
     return day(datetime(year, month, day_, tzinfo=now.tzinfo))
 
 
 def week(at: datetime, offset: int = 0) -> Interval:
-    """Return the week, Monday to Sunday, *offset* weeks after that of *at*."""
+    """Return the week (Monday to Sunday) that is *offset* weeks after the week of *at*."""
     start = midnight(at) - timedelta(days=at.weekday()) + timedelta(weeks=offset)
     return Interval(start, start + timedelta(weeks=1), "week")
 
 
 def weekend(at: datetime, offset: int = 0) -> Interval:
-    """Return Saturday and Sunday of the week *offset* weeks after that of *at*."""
+    """Return Saturday and Sunday of the week that is *offset* weeks after the week of *at*."""
     start = midnight(at) - timedelta(days=at.weekday()) + timedelta(weeks=offset, days=5)
     return Interval(start, start + timedelta(days=2), "day")
 
 
 def month(year_: int, month_: int, now: datetime) -> Interval:
-    """Return a month of the calendar; *month_* may lie outside 1..12 and carries into the year."""
+    """Return the given calendar month; *month_* outside 1..12 carries into the year: 13 is January of the next year."""
     year_, month_ = year_ + (month_ - 1) // 12, (month_ - 1) % 12 + 1
     start = datetime(year_, month_, 1, tzinfo=now.tzinfo)
     return Interval(start, step(start, 1, "month"), "month")
@@ -91,19 +91,22 @@ def easter(year_: int) -> tuple[int, int]:
 
 
 def season(year_: int, first_month: int, now: datetime) -> Interval:
-    """Return the season of three months that begins in *first_month* of *year_*."""
+    """Return the three months that begin with the month *first_month* of *year_*."""
     start = datetime(year_, first_month, 1, tzinfo=now.tzinfo)
     return Interval(start, step(start, 3, "month"), "season")
 
 
 def year(year_: int, now: datetime, length: int = 1) -> Interval:
-    """Return *length* years of the calendar."""
+    """Return *length* calendar years from *year_* on, in the time zone of *now*."""
     start = datetime(year_, 1, 1, tzinfo=now.tzinfo)
     return Interval(start, step(start, length, "year"), "year")
 
 
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
-    """Return the unit that starts *count* units from *now*, or, where that is *vague*, about then."""
+    """Return the period of one *unit* ("minute" to "year") that begins *count* units after *now*.
+
+    If the count is *vague*, the period has the precision "about".
+    """
     start = step(now if unit in ("minute", "hour") else midnight(now), count, unit)
     if vague and unit in ("month", "year"):
         start = start.replace(month=1, day=1) if unit == "year" else start.replace(day=1)
@@ -111,23 +114,26 @@ def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -
 
 
 def last_weekday(now: datetime, weekday: int, *, today_counts: bool = False) -> Interval:
-    """Return the last such day of the week before today (or today, when that counts)."""
+    """Return the last given *weekday* (Monday 0) before today; with *today_counts*, it may be today."""
     back = (now.weekday() - weekday) % 7
     return day(now, -(back or (0 if today_counts else 7)))
 
 
 def next_weekday(now: datetime, weekday: int) -> Interval:
-    """Return the next such day of the week, today included."""
+    """Return the next given *weekday* (Monday 0), which may be today."""
     return day(now, (weekday - now.weekday()) % 7)
 
 
 def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
-    """Return a day of the calendar week *offset* weeks after that of *now*."""
+    """Return the given *weekday* (Monday 0) of the calendar week that is *offset* weeks after the week of *now*."""
     return day(now, weekday - now.weekday() + 7 * offset)
 
 
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
-    """Return the current or else the next season (*offset* 0), the last one that ended (-1) or the next one (+1)."""
+    """Return the season that begins in the month *first_month*, relative to *now*.
+
+    *offset* 0 gives the current or else the next one, -1 the last one that has ended, 1 the next one.
+    """
     seasons = [season(now.year + shift, first_month, now) for shift in (-2, -1, 0, 1, 2)]
     ended = [period for period in seasons if period.end is not None and period.end <= now]
     if offset < 0:
@@ -138,9 +144,10 @@ def season_near(now: datetime, first_month: int, offset: int) -> Interval:
 
 
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
-    """Return the occurrence of a yearly period that a sentence of *tense* means.
+    """Return the occurrence of a yearly period, such as May, that a sentence of *tense* means.
 
-    It is the last one begun (-1), the next one that is not over (1), or the nearest (0).
+    *make* returns the period in a given year. *tense* -1 gives the last one that has begun, 1 the next one that has not
+    ended, 0 the nearest one.
     """
     occurrences = []
     for year_ in range(max(1, now.year - 8), min(9998, now.year + 8) + 1):
@@ -158,9 +165,9 @@ def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interv
 
 
 def started(now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the last yearly period begun, in which what is so now started, or the next one if that is near.
+    """Return the last yearly period that has begun, or the next one if that begins within 92 days.
 
-    "I work there from May", said in October, and "I am away from May", said in April.
+    For sentences about the present: "I work there from May", said in October, or "I am away from May", said in April.
     """
     coming = yearly(now, make, 1)
     return coming if coming.start is not None and coming.start - now < _SOON else yearly(now, make, -1)
@@ -178,7 +185,7 @@ def third(whole: Interval, which: int) -> Interval:
     return Interval(start, end, whole.precision)
 
 
-# The words around an English date, by which its last or its next occurrence is meant.
+# The words around an English date that decide whether its last or its next occurrence is meant.
 
 AHEAD = re.compile(
     r"\b(?:will|'ll|won't|going to|gonna|plan(?:s|ning|ned)?|next|coming|upcoming|soon|hop(?:e|es|ing)|"
@@ -201,13 +208,13 @@ _CORRECTS = re.compile(
     r"\bnot (?:in |on )?(?:the )?(?:\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)",
     re.IGNORECASE,
 )
-"""Words of a correction, which is of the past where it does not tell: "in April, not March"."""
+"""Words of a correction, which is about the past unless its words say otherwise: "in April, not March"."""
 _SINCE = re.compile(r"\b(?P<word>since|from) (?:the |about |around |early |late |mid[- ])*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s?(?:to\b|until|till|through|[-–—~])", re.IGNORECASE)
 
 
 def sentence_around(match: re.Match[str]) -> str:
-    """Return the sentence around *match*, at most 80 characters before and 40 after it."""
+    """Return the sentence around *match*, at most 80 characters before and 40 after it, without the match itself."""
     text, start, end = match.string, match.start(), match.end()
     before = _SENTENCE_END.split(text[max(0, start - 80) : start])[-1]
     after = _SENTENCE_END.split(text[end : end + 40], maxsplit=1)[0]
@@ -215,9 +222,9 @@ def sentence_around(match: re.Match[str]) -> str:
 
 
 def tense_of(match: re.Match[str]) -> int:
-    """Return -1 if the sentence around *match* is about the past, 1 if about the future, else 0."""
+    """Return -1 if the sentence around *match* is about the past, 1 if it is about the future, else 0."""
     if DEADLINE.search(match.string[max(0, match.start() - 40) : match.start()]):
-        return 0  # "we finished the plan, and the first version is due by May 3": the nearest one
+        return 0  # a deadline is the nearest date: "we finished the plan, and the first version is due by May 3"
     sentence = sentence_around(match).replace("’", "'")
     if BACK.search(sentence):
         return -1
@@ -227,12 +234,15 @@ def tense_of(match: re.Match[str]) -> int:
 
 
 def yearly_by_words(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the occurrence of a yearly period that *match* means, which "since" makes a past one."""
+    """Return the occurrence of a yearly period that *match* means, by the words around it.
+
+    The tense of the sentence decides; "since" makes it a past one. *make* returns the period in a given year.
+    """
     start = match.start("span" if "span" in match.re.groupindex else 0)
     found = _SINCE.search(match.string[max(0, start - 40) : start])
     word, which = found["word"].casefold() if found else "", tense_of(match)
     if word == "since":
-        which = -1  # whatever the sentence plans: "I work there since May, and will move"
+        which = -1  # even if the sentence has a plan: "I work there since May, and will move"
     elif word == "from" and which == 0 and not _RANGE.match(match.string, match.end()):
         return started(now, make)
     return yearly(now, make, which)

@@ -1,4 +1,4 @@
-"""Find the times that a question asks about, windows and events, and parse a time that a caller gives."""
+"""Find the times that a question asks about (windows and events), and parse a time given by a caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kg_memory.text.dates.periods import DateMention
 
 _LONGEST_TIME = 100
 _LONGEST_QUESTION = 1000
-"""In characters. Which of its times a longer, pasted text asks about is not clear."""
+"""In characters. In a longer, pasted text it is unclear which of its times the question is about."""
 
 _NOW = re.compile(
     r"(?:right\s)?now|currently|at\s(?:the\smoment|present)|present|the\spresent|these\sdays|nowadays|"
@@ -76,9 +76,9 @@ _ABOUT_NOW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeWords:
-    """The characters ``question[start:end]``, which are *words*, and the time that they ask about.
+    """A time that a question asks about, and its *words*, ``question[start:end]``.
 
-    This is either a window of valid time, ``[interval.start, interval.end)`` with ``None`` for an open side, or an
+    The time is either a window of valid time, ``[interval.start, interval.end)`` with None for an open side, or an
     event in the graph that gives such a window.
     """
 
@@ -90,7 +90,7 @@ class TimeWords:
 
 
 def parse_when(when: date | str, now: datetime) -> Interval:
-    """Return the period that *when* names: an instant, a day, ISO 8601 text, or words, also Chinese ("last March").
+    """Return the period that *when* names: an instant, a day, ISO 8601 text, or words ("last March", also in Chinese).
 
     Words are relative to *now*; "since 2016" and "until 2019" have an open side. A time without a zone is in UTC.
     Raises `ValueError` if *when* names no time.
@@ -103,7 +103,7 @@ def parse_when(when: date | str, now: datetime) -> Interval:
         return _instant(here)
     if (written := parse_period(text)) is not None:
         return written
-    # A name of a month, a season or a weekday alone is a date only where nothing else is said.
+    # The rules accept some single words, such as "May" or "summer", only after "in" or "in the": try these too.
     for lead in ("", "in ", "in the ") if _ONE_WORD.fullmatch(text) else ("",):
         period = _only_date(lead + text, here)
         if period is not None:
@@ -133,7 +133,7 @@ def _validate(when: object) -> str:
 
 
 def _only_date(text: str, now: datetime) -> Interval | None:
-    """Return the date in *text*, if the rest is only small words."""
+    """Return the period of the date in *text*, or None if *text* says more than a date and small words such as "in"."""
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None
@@ -143,11 +143,11 @@ def _only_date(text: str, now: datetime) -> Interval | None:
 
 
 def find_times(question: str, now: datetime) -> list[TimeWords]:
-    """Return the times that *question* clearly asks about, in order; relative ones count from *now*.
+    """Return the times that *question* clearly asks about, in order: "before 2019" in "Where was Ann before 2019?".
 
-    A wrong window would put wrong answers first, so nothing is returned where the words may mean something else: in
-    questions for a time ("when did ..."), about a conversation, about now, and where several times compete. Never
-    raises.
+    Words such as "last year" are relative to *now*. A wrong window would rank wrong answers first, so the list is empty
+    if the words may mean something else: in questions for a time ("when did ..."), about a conversation, about the
+    present, and with several competing times. It never raises.
     """
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     part = _question_part(question) if len(question) <= _LONGEST_QUESTION else None
@@ -169,9 +169,9 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return the place and the text, quotes blanked out, of the sentence that may ask about a time, if any.
+    """Return the sentence of *question* that may ask about a time, with its offset; quotes in it are blanked out.
 
-    A question for a time, about a conversation, or about now, does not.
+    None for a question for a time, about a conversation, or about the present.
     """
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
@@ -188,7 +188,10 @@ def _question_part(question: str) -> tuple[int, str] | None:
 
 
 def _question_sentence(text: str) -> tuple[int, int] | None:
-    """Return the place of the only question in *text*, or of its only sentence."""
+    """Return the start and end of the only question in *text*, or else of its only sentence.
+
+    None if there are several.
+    """
     sentences = []
     start = 0
     for match in [*_SENTENCE_END.finditer(text), None]:
@@ -217,7 +220,7 @@ _ALONE = re.compile(
     r".*\b(?:ago|back|earlier|before|after|last)\b",
     re.IGNORECASE,
 )
-"""A time that needs no preposition before it."""
+"""Times that need no preposition."""
 _OWN_LEAD = re.compile(r"(?:in|on|at|during|over|within|since|until|till|ever)\b", re.IGNORECASE)
 _OPENING = re.compile(r"(?:^|[,:(])\s*(?:the\s)?$")
 _DURATION = re.compile(
@@ -230,20 +233,20 @@ _FOLLOWING = re.compile(
     r"they|i|we|you|it|her|his|their|my|our|the|a|an|there|this|about|\w+ing)\b)",
     re.IGNORECASE,
 )
-"""The text after a time that is not part of a name: "the 2024 Olympics", "the May report"."""
+"""The text after a time that is not part of a name, unlike in "the 2024 Olympics" or "the May report"."""
 _OTHER_CLAUSE = re.compile(
     r"\b(?:before|after|since|until|till|while|when|whenever|once|as\ssoon\sas|because|if|although|though|than)\b"
     r"(?!\s(?:the\s)?#)|(?<!know)(?<!think)(?<!believe)(?<!sure)\s(?:that|whom|whose)\s",
     re.IGNORECASE,
 )
-"""The start of a clause: "after the trip in 2019", "the friend that Ann met in 2019"."""
+"""The start of a clause that has the time: "after the trip in 2019", "the friend that Ann met in 2019"."""
 _PRONOUN = re.compile(r"(?<![\w'])(?P<before>[\w']+)\s(?:i|he|she|we|they|i've|i'd|she'd|he'd)\s\w", re.IGNORECASE)
 _ASKING = frozenset(
     "did do does was were is are am had has have will would can could should may might must shall "
     "didn't wasn't weren't don't doesn't hadn't haven't hasn't what where who whom which why how when "
     "if that and or but so than think believe guess hope once sure then".split()
 )
-"""A pronoun after another word than these begins a clause about a noun: "the book she read in 2019"."""
+"""A pronoun after any word except these begins a clause about a noun: "the book she read in 2019"."""
 _BESIDE = re.compile(
     r"\s*(?:,|and|or|vs\.?|versus|than|to|和|与|跟|还是|或者?|、)\s*(?:in\s|on\s|the\s)?", re.IGNORECASE
 )
@@ -263,9 +266,10 @@ _NAMES_A_THING = re.compile(r"(?:\b(?:is|are|am)|\b(?:what|who|where|which|that|
 
 
 def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
-    """Return the window of time that the question *text* asks about, with the words before it, or none.
+    """Return the window of time that the question *text* asks about, with its preposition; empty if there is none.
 
-    *events* are the places of the events in it: a date inside one, or in its clause, dates the event.
+    The list has at most one item. *events* are the spans of events in *text*: a date inside an event or its clause
+    dates the event, and is left out.
     """
     dates = find_dates(text, now)
     mentions = [replace(date, end=date.start + len(text[date.start : date.end].rstrip("的 "))) for date in dates]
@@ -277,7 +281,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
 
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
-    """Return whether another time stands beside it on a par: "May 2020 or June 2021"."""
+    """Return whether another date of *mentions* stands next to *window* as an alternative: "May 2020 or June 2021"."""
     if len(mentions) > 1 and _HAN.search(text, window.start, window.end):
         return True
     return any(
@@ -287,7 +291,7 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _both_sides(windows: list[DateMention]) -> list[DateMention]:
-    """Join "after A and before B" into one window; any other pair is unclear."""
+    """Return "after A and before B" (two *windows*) joined into one; empty for any other pair, which is unclear."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -319,7 +323,10 @@ def _window(
 
 
 def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the time belongs to a clause before it: "after the trip in 2019", "the book she read in 2019"."""
+    """Return whether the time after *head* belongs to another clause than the question.
+
+    "after the trip in 2019" and "the book she read in 2019" are such clauses; *head* is the text before the time.
+    """
     masked = head
     for mention in mentions:
         if mention.end <= len(head):
@@ -331,7 +338,10 @@ def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequenc
 
 
 def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
-    """Return the window that a word such as "before" makes of *interval*, or ``None`` if that side is open."""
+    """Return the window that a preposition of *kind* ("before", "since", ...) makes of *interval*.
+
+    None if the side of *interval* that it needs is open.
+    """
     if kind in ("before", "until"):
         return Interval(None, interval.start, interval.precision) if interval.start else None
     if kind == "after":
@@ -344,7 +354,11 @@ def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
 
 
 def _fits_tense(text: str, words: str, head: str) -> bool:
-    """Return whether the question has a tense, if its time has no year, and asks about a time and not a thing."""
+    """Return whether *words*, the time in the question *text*, can be the window of time that it asks about.
+
+    Without a year it needs a tense, and the question must be about the time, not about a thing that has it. *head* is
+    the text before the time.
+    """
     if _WITHOUT_YEAR.match(words) and (_HABIT.search(text) or not _TENSE.search(text)):
         return False
     named = _NAMES_A_THING.search(head)
