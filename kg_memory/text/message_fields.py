@@ -46,7 +46,7 @@ def parse_time(value: Any) -> datetime:
     try:
         return local_time(*split_local(_parse(value)))
     except (ValueError, OverflowError, TypeError):
-        raise InputError(f"{value!r:.60} is no time known here: write it like 2024-05-01T10:00:00+00:00") from None
+        raise InputError(f"unknown time format {value!r:.60}: write it like 2024-05-01T10:00:00+00:00") from None
 
 
 def _parse(value: Any) -> datetime:
@@ -96,7 +96,7 @@ def plain_text(content: Any) -> str:
     if isinstance(content, list):
         texts = (part if isinstance(part, str) else _part_text(part) for part in content)
         return "\n".join(text for text in texts if text)
-    raise InputError(f"the content is {json_type(content)}: make it a string or a list of parts")
+    raise InputError(f"the content must be a string or a list of parts, got {json_type(content)}")
 
 
 def _part_text(part: Any) -> str:

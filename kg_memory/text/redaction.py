@@ -160,7 +160,7 @@ def redact(text: str, setting: RedactHook | str) -> str:
 def _apply(hook: RedactHook, text: str) -> str:
     redacted = _call(hook, text)
     if redacted != text and _call(hook, redacted) != redacted:
-        raise InputError("the redact hook changes what it has redacted: have it leave its own marks as they are")
+        raise InputError("the redact hook changes text that it has redacted: make it leave its own marks unchanged")
     return redacted
 
 
@@ -177,7 +177,7 @@ def redact_json(content: str, setting: RedactHook | str) -> str:
     texts = json.dumps(_numbers_to_texts(json.loads(content), setting), ensure_ascii=False)
     redacted = redact(texts, setting)
     if not _is_json(redacted):
-        raise InputError("the redact hook leaves no valid JSON: have it keep quotes and brackets, or use kind='text'")
+        raise InputError("redacted text is not valid JSON: make the hook keep quotes and brackets, or use kind='text'")
     return redacted
 
 

@@ -116,7 +116,7 @@ def test_json_stays_json() -> None:
     }
     untouched = '{ "a" : 1.50 }'
     assert redact_json(untouched, "secrets") == untouched
-    with pytest.raises(InputError, match="no valid JSON"):
+    with pytest.raises(InputError, match="not valid JSON"):
         redact_json('{"a": 1}', lambda text: text.replace("}", ""))
 
 
@@ -169,7 +169,7 @@ def test_the_same_message_is_the_same_episode_and_is_read_to_its_end_later(priva
     [
         (lambda text: 1 / 0, "the redact hook failed .ZeroDivisionError.: correct it"),
         (lambda text: None, "must return str, got NoneType"),
-        (lambda text: text + "!", "changes what it has redacted"),
+        (lambda text: text + "!", "changes text that it has redacted"),
         (lambda text: "", "the content is empty"),
     ],
 )

@@ -118,7 +118,7 @@ def _instant(at: datetime) -> Interval:
     try:
         return instant_period(at if at.tzinfo else at.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
-        raise ValueError(f"{at.isoformat()} is outside the calendar in UTC: give a time inside it.") from None
+        raise ValueError(f"{at.isoformat()} is outside the calendar: give a time in the years 1 to 9999 UTC.") from None
 
 
 def _validate(when: object) -> str:

@@ -180,5 +180,5 @@ def test_bad_input_and_a_pause_are_clear_errors_and_keep_nothing(store, memory, 
     assert memory.stats(namespace=where).episodes == 0
     with pytest.raises(SettingsError, match="memory must be a GraphMemory"):
         EpisodeStore(store)
-    with pytest.raises(InputError, match="no time known here"):
+    with pytest.raises(InputError, match="unknown time format"):
         EpisodeStore(memory, as_of="soon")
