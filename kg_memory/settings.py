@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.models.graph import ConflictStrategy, Disputes, UndatedStart
 from kg_memory.models.ontology import ENTITY_TYPES, EntityType, FactType, Ontology, read_ontology
 from kg_memory.plugins import load_plugin, plugin_names
+from kg_memory.validation import hide_password, read_variables, validate_fields
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -27,12 +28,32 @@ REDACTORS = ("secrets", "personal")
 """The names of the built-in functions of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"
 RedactHook = Callable[[str], str]
-_PASSWORD = re.compile(r"(?<=://).*(?=@)|^(?!\w+://).+(?=@)|(?<=password=)[^&]*")
 
 
-def hide_password(url: str) -> str:
-    """Return *url* with its user and password replaced by ``***``: ``"falkor://***@host"``."""
-    return _PASSWORD.sub("***", url)
+def _check_scheme(*schemes: str) -> AfterValidator:
+    """Return a validator of URLs that begin with one of *schemes*."""
+
+    def check(url: str) -> str:
+        if not url.startswith(schemes):
+            raise ValueError(f"must begin with {' or '.join(schemes)}")
+        return url
+
+    return AfterValidator(check)
+
+
+def _split(value: Any) -> Any:
+    """Return the parts of a text between commas; another *value* as it is."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Count = Annotated[int, Field(ge=0)]
+Size = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Folder = Annotated[Path, AfterValidator(Path.expanduser)]
+HttpUrl = Annotated[str, _check_scheme("http://", "https://")]
+DatabaseUrl = Annotated[str, _check_scheme("falkor://", "falkors://", "unix://")]
+CENTURY = 100 * 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +63,22 @@ class Maintenance:
     One process at a time maintains a namespace, by a lease in its graph. See `docs/eviction.md`.
     """
 
-    every_seconds: float = 3600.0
+    every_seconds: Seconds = 3600.0
     communities: bool = True
     """Whether communities are refreshed; the model is asked about each changed one."""
-    expired_days: float | None = 90.0
+    expired_days: Annotated[float, Field(ge=0)] | None = 90.0
     """Days after which ended facts and superseded beliefs are evicted; None keeps them."""
     orphans: bool = True
     """Whether entities without facts are evicted after `expired_days` (90 if None)."""
-    max_entities: int | None = None
+    max_entities: Size | None = None
     expired_episodes: bool = True
     """Whether episodes past their `expires_at` are deleted."""
-    lease_seconds: float = 300.0
+    lease_seconds: Seconds = 300.0
     """Seconds after which another process takes over from a killed one."""
 
     def __post_init__(self) -> None:
         """Raise `SettingsError` for an invalid value."""
-        limits = dict.fromkeys(("every_seconds", "lease_seconds", "max_entities"), _Limits(0, above=True))
-        for name, limit in {**limits, "expired_days": _Limits(0)}.items():
-            value = getattr(self, name)
-            if value is not None and not limit.allows(value):
-                raise SettingsError(f"maintenance {name} must be {limit}, got {value}")
+        validate_fields(self, "maintenance ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +93,24 @@ class Settings:
 
     url: str | None = None
     """Server URL: ``falkor://``, ``falkors://`` (TLS) or ``unix://``; None starts the embedded server."""
-    replica_url: str | None = None
+    replica_url: DatabaseUrl | None = None
     """URL of a read replica of `url`, used by searches, which may miss the latest episodes. After a failure of the
     replica, the server at `url` answers for 30 seconds."""
-    wait_replicas: int = 0
+    wait_replicas: Count = 0
     """The number of replicas that must have a write before it is acknowledged. With 0, the latest writes are lost
     if the primary server is lost."""
-    min_replicas: int | None = None
+    min_replicas: Count | None = None
     """The least replicas that must have a write if fewer than `wait_replicas` are connected; None is
     `wait_replicas`. A lower value lets a server that lost replicas go on, such as one that has just replaced a lost
     primary."""
-    data_dir: Path | None = None
+    data_dir: Folder | None = None
     """Folder of the embedded database; None is the user data folder of the platform."""
     xdg_data_home: str | None = None
     """The user data folder, from ``XDG_DATA_HOME``, if it is not in its usual place. Ignored on macOS."""
-    bin_dir: Path | None = None
+    bin_dir: Folder | None = None
     """Folder with ``redis-server`` and ``falkordb.so``; None searches the usual places."""
     fsync: Literal["always", "everysec"] = "always"
-    idle_seconds: float = 300.0
+    idle_seconds: Annotated[float, Field(ge=0)] = 300.0
     """Seconds that the embedded server keeps running after its last client disconnected."""
     allow_old_falkordb: bool = False
 
@@ -101,24 +118,24 @@ class Settings:
 
     model: str | None = None
     """Name of a chat model, or ``offline``; None is an OpenAI model if there is an API key, else ``offline``."""
-    base_url: str | None = None
+    base_url: HttpUrl | None = None
     """URL of an OpenAI-compatible server; None is OpenAI."""
     api_key: str | None = field(default=None, repr=False)
-    model_timeout: float = 60.0
+    model_timeout: Seconds = 60.0
     """Seconds within which chat, embedding and rerank models must answer completely."""
     max_answer_tokens: int | None = None
     """The most tokens of an answer; set it for small models, whose answers may never end."""
     embedding_model: str | None = None
     """Name of an embedding model, or ``offline``; None is the one that suits `model`."""
-    embedding_base_url: str | None = None
+    embedding_base_url: HttpUrl | None = None
     embedding_dimensions: int | None = None
-    rerank_url: str | None = None
+    rerank_url: HttpUrl | None = None
     """URL of a rerank endpoint (``https://.../v1/rerank``) for recipes with a cross-encoder."""
     rerank_model: str | None = None
     """The model of the rerank endpoint; without `rerank_url`, the chat model that scores instead (None is `model`)."""
     rerank_api_key: str | None = field(default=None, repr=False)
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
+    requests_per_minute: Size | None = None
+    tokens_per_minute: Size | None = None
     """The most requests and tokens per minute of this process, per model and server, spread evenly; embedding
     models included. None sends requests at once, and after a rejection waits as long as the server asks."""
     budget: Budget = NO_BUDGET
@@ -130,17 +147,17 @@ class Settings:
     """How the model is asked about an episode. ``economy``: one call for several messages of a thread, which wait
     for each other. ``standard``: one call for each message, which also looks for what it missed. ``thorough``: one
     call for each step (entities, missed entities, facts). The offline model reads step by step."""
-    parallel: int = 16
+    parallel: Size = 16
     """The most model calls at a time within one method call, for many episodes or a long one."""
-    window: int = 8
+    window: Size = 8
     """The number of messages of a thread that the plan ``economy`` reads in one call."""
-    window_seconds: float = 300.0
+    window_seconds: Annotated[float, Field(ge=0)] = 300.0
     """The longest time that a message waits for others of its thread; `episodes.resume` reads waiting ones."""
-    previous_messages: int = 4
+    previous_messages: Count = 4
     """The number of earlier messages of the thread that the model sees beside a new one."""
-    reflections: int = 1
+    reflections: Count = 1
     """How often the plan ``thorough`` asks the model for what the extraction missed."""
-    entity_types: tuple[EntityType, ...] = ENTITY_TYPES
+    entity_types: Annotated[tuple[EntityType, ...], Field(min_length=1)] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
     strict_fact_types: bool = False
     """Whether facts with other predicates than `fact_types` are dropped, see `AddResult.dropped`."""
@@ -149,82 +166,82 @@ class Settings:
     strict), ``zeph`` (8 entity types), or the path of a TOML file; see `kg_memory.models.ontology`."""
     instructions: str = ""
     """Text that is added to the extraction prompts."""
-    max_content: int = 1_000_000
-    chunk_size: int = 6_000
+    max_content: Size = 1_000_000
+    chunk_size: Size = 6_000
     """Longer content is read in chunks of about this size, split at paragraphs and sentences."""
-    max_entities: int = 100
-    max_facts: int = 100
+    max_entities: Size = 100
+    max_facts: Size = 100
     """The most entities and facts kept per chunk; the rest is dropped, and listed in `AddResult.dropped`."""
     read_all: bool = False
     """Whether to read also the episodes that the filter skips, such as greetings."""
-    trusted_sources: tuple[str, ...] = ()
+    trusted_sources: Annotated[tuple[str, ...], BeforeValidator(_split)] = ()
     """Sources (`EpisodeInput.source`) that are read even if they look like prompt injections; ``*`` is all."""
     redact: RedactHook | str = "secrets"
     """Removes secrets from episodes before they are stored: ``secrets`` (keys, tokens and passwords), ``personal``,
     both with a comma, a function from text to text, or ``none``; see `kg_memory.text.redaction`."""
-    surprise_threshold: float = 0.0
+    surprise_threshold: Annotated[float, Field(ge=0, le=2)] = 0.0
     """A short message is skipped if the cosine distance of its vector from the average of the previous messages is
     smaller. From 0 (off) to 2; good values depend on the embedding model, see `docs/plans.md`."""
-    max_skip_turns: int = 5
+    max_skip_turns: Count = 5
     """The number of skipped messages in a row after which the next one is read in any case."""
     admission: str | None = None
     """The gate that decides for each fact, by its worth, whether it is stored, waits for review, or is not stored:
     ``dura`` or ``amac``. None stores all facts; the episode itself is always kept. See `docs/plans.md`."""
-    default_ttl: float | None = None
+    default_ttl: Annotated[float, Field(gt=0, le=CENTURY)] | None = None
     """Seconds after which an episode without an `expires_at` of its own expires; then `privacy.evict` deletes it.
     None keeps episodes for ever."""
 
     # --- Ingestion: what is the same, and what contradicts
 
-    candidates: int = 10
+    candidates: Size = 10
     """The most stored entities or facts that a new one is compared with."""
-    merge_threshold: float | None = None
+    merge_threshold: Share | None = None
     """Cosine similarity of names from which two entities are merged unasked; None suits the embedding model."""
-    ask_threshold: float | None = None
+    ask_threshold: Share | None = None
     """Cosine similarity of names from which the model is asked whether two entities are the same; None likewise."""
     undated_start: UndatedStart = "told"
     """When a state stated in the present tense without a start begins: ``told`` leaves the start unknown (it held
     when it was stated), ``reference`` sets the start to when it was stated."""
-    compare_threshold: float | None = None
+    compare_threshold: Share | None = None
     """Cosine similarity of sentences from which facts about the same entities are compared; None suits the
     embedding model. With one entity in common they are compared from a third of the way to 1, with none from
     halfway, and from three quarters where their predicates may mean the same but cannot contradict."""
     conflict_strategy: ConflictStrategy = "trust"
     """Which of two conflicting facts is believed. By default (``trust``) the one of the more trusted episode; with
     equal trust, as where none is set, the one stated last. See `docs/time.md` for the others."""
-    min_support: float = 0.5
+    min_support: Share = 0.5
     """The least support of a fact by its quote, from 0 to 1; see `docs/time.md`. A fact with less is kept and
     marked, or dropped if its quote is not in the episode either. 0 accepts all."""
-    auto_threshold: float = 0.85
+    auto_threshold: Share = 0.85
     """Confidence from which a verdict about two facts takes effect at once."""
-    review_threshold: float = 0.5
+    review_threshold: Share = 0.5
     """Confidence from which a verdict waits for review, and its facts are disputed; lower ones do nothing."""
     disputes: Disputes = "serve"
     """What happens to the later fact of a verdict that waits for review: ``serve`` returns it beside the earlier
     one, both marked as disputed; ``withhold`` hides it until a person decides."""
     note_linking: bool = False
     """Whether new entities are linked, after each episode, with those of similar names; see `entities.similar`."""
-    note_link_threshold: float | None = None
+    note_link_threshold: Share | None = None
     """Cosine similarity of names from which two entities are linked; None is 0.85, or 0.95 for the local model."""
-    note_link_most: int = 10
+    note_link_most: Size = 10
     """The most entities that a new one is linked with."""
-    note_link_seconds: float = 5.0
+    note_link_seconds: Seconds = 5.0
     """The time limit for linking after one episode; remaining entities are not linked."""
 
     # --- Retrieval
 
-    temporal_decay_rate: float = 0.0
+    temporal_decay_rate: Annotated[float, Field(ge=0, le=10)] = 0.0
     """How much searches prefer newer facts and episodes, from 0 (not at all) to 10."""
-    abstain_below: float = 0.0
+    abstain_below: Share = 0.0
     """The probability of an answer (`SearchResults.relevance`) below which contexts, tools and documents only say
     that the memory does not know. 0 is never."""
 
     # --- Communities
 
-    community_refresh_interval: int = 0
+    community_refresh_interval: Count = 0
     """The number of new episodes after which communities are refreshed, at the end of the call that adds the last
     one. 0 is never: a refresh asks the model about each changed community, and delays other work."""
-    max_community_bytes: int = 16_384
+    max_community_bytes: Size = 16_384
     """The most bytes about communities in one call to the model: several communities, or a part of a large one."""
 
     # --- Maintenance
@@ -252,18 +269,15 @@ class Settings:
         Raises `SettingsError`, which names the invalid variable.
         """
         environment = MappingProxyType(dict(os.environ if environment is None else environment))
-        hints = get_type_hints(cls)
-        values: dict[str, Any] = {"budget": Budget.from_env(environment)}
-        for setting in fields(cls):
-            text = environment.get(ENV_PREFIX + setting.name.upper())
-            if text and setting.name == "maintenance":
-                values[setting.name] = Maintenance(every_seconds=_parse(setting.name, text, "float"))
-            elif text and setting.name not in ("entity_types", "fact_types", "budget"):
-                values[setting.name] = _parse(setting.name, text, str(hints[setting.name]))
-        values.setdefault("api_key", environment.get("OPENAI_API_KEY"))
-        values.setdefault("xdg_data_home", environment.get("XDG_DATA_HOME"))
-        values.setdefault("base_url", environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE"))
-        return cls(**values)
+        special = ("entity_types", "fact_types", "budget", "maintenance")
+        names = [setting.name for setting in fields(cls) if setting.name not in special]
+        given: dict[str, Any] = {"budget": Budget.from_env(environment)}
+        if seconds := environment.get(f"{ENV_PREFIX}MAINTENANCE"):
+            given["maintenance"] = read_variables(Maintenance, (), {}, "", {"every_seconds": seconds})
+        given["api_key"] = environment.get("OPENAI_API_KEY")
+        given["xdg_data_home"] = environment.get("XDG_DATA_HOME")
+        given["base_url"] = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE")
+        return read_variables(cls, names, environment, ENV_PREFIX, given)
 
     def with_(self, **changes: Any) -> Self:
         """Return a copy with the fields in *changes* replaced; values that are None leave a field as it is."""
@@ -279,19 +293,7 @@ class Settings:
             object.__setattr__(self, "entity_types", ontology.entity_types)
             object.__setattr__(self, "fact_types", ontology.fact_types)
             object.__setattr__(self, "strict_fact_types", ontology.strict)
-        hints = get_type_hints(type(self))
-        for name in ("fsync", "plan", "undated_start", "conflict_strategy", "disputes"):
-            value, choices = getattr(self, name), get_args(hints[name])
-            if value not in choices:
-                raise SettingsError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
-        for name, schemes in _SCHEMES.items():
-            url = getattr(self, name)
-            if url is not None and not url.startswith(schemes):
-                raise SettingsError(f"{name} must begin with {' or '.join(schemes)}, got {hide_password(url)!r}")
-        for name, limits in _LIMITS.items():
-            value = getattr(self, name)
-            if value is not None and not limits.allows(value):
-                raise SettingsError(f"{name} must be {limits}, got {value}")
+        validate_fields(self)
         for lower, upper in (("ask_threshold", "merge_threshold"), ("review_threshold", "auto_threshold")):
             low, high = getattr(self, lower), getattr(self, upper)
             if not 0 <= (0 if low is None else low) <= (1 if high is None else high) <= 1:
@@ -303,12 +305,6 @@ class Settings:
         if self.min_replicas is not None and self.min_replicas > self.wait_replicas:
             numbers = f"{self.min_replicas} and {self.wait_replicas}"
             raise SettingsError(f"min_replicas must not be above wait_replicas, got {numbers}")
-        if not isinstance(self.budget, Budget):
-            raise SettingsError(f"budget must be a Budget such as Budget(day=Limits(calls=1000)), got {self.budget!r}")
-        if not isinstance(self.maintenance, Maintenance | None):
-            raise SettingsError(f"maintenance must be a Maintenance or None, got {self.maintenance!r}")
-        if not self.entity_types:
-            raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
         if self.admission is not None and self.admission not in (gates := plugin_names("admission")):
             raise SettingsError(f"admission must be {' or '.join(gates)}, or None, got {self.admission!r}")
         if self.redact == NO_REDACTION or callable(self.redact):
@@ -321,50 +317,6 @@ class Settings:
             )
 
 
-class _Limits(NamedTuple):
-    """The valid range of a number setting; with *above*, `low` itself is outside. NaN is always outside."""
-
-    low: float
-    high: float = math.inf
-    above: bool = False
-
-    def allows(self, value: float) -> bool:
-        return (self.low < value if self.above else self.low <= value) and value <= self.high
-
-    def __str__(self) -> str:
-        if self.above:
-            return f"above {self.low:g}" + ("" if self.high == math.inf else f", up to {self.high:.0f}")
-        return f"{self.low:g} or more" if self.high == math.inf else f"from {self.low:g} to {self.high:g}"
-
-
-_HTTP = ("http://", "https://")
-_SCHEMES: Mapping[str, tuple[str, ...]] = {
-    "base_url": _HTTP,
-    "embedding_base_url": _HTTP,
-    "rerank_url": _HTTP,
-    "replica_url": ("falkor://", "falkors://", "unix://"),
-}
-_COUNTS = """
-    wait_replicas min_replicas idle_seconds window_seconds previous_messages reflections max_skip_turns
-    community_refresh_interval
-    """.split()
-_SIZES = """
-    model_timeout requests_per_minute tokens_per_minute parallel window max_content chunk_size max_entities max_facts
-    candidates note_link_most note_link_seconds max_community_bytes
-    """.split()
-_LIMITS: Mapping[str, _Limits] = {
-    **dict.fromkeys(_COUNTS, _Limits(0)),
-    **dict.fromkeys(_SIZES, _Limits(0, above=True)),
-    "default_ttl": _Limits(0, 100 * 365 * 24 * 3600.0, above=True),
-    "surprise_threshold": _Limits(0, 2),
-    "note_link_threshold": _Limits(0, 1),
-    "compare_threshold": _Limits(0, 1),
-    "abstain_below": _Limits(0, 1),
-    "min_support": _Limits(0, 1),
-    "temporal_decay_rate": _Limits(0, 10),
-}
-
-
 def _find_ontology(name: str) -> Ontology:
     """Return the ontology *name*: that of an installed plug-in, or of a TOML file. Raises `SettingsError`."""
     names = plugin_names("ontologies")
@@ -374,21 +326,3 @@ def _find_ontology(name: str) -> Ontology:
     if not Path(name).expanduser().is_file():
         raise SettingsError(f"ontology must be {', '.join(names)} or a TOML file, got {name!r}; check the path")
     return read_ontology(name)
-
-
-def _parse(name: str, text: str, hint: str) -> Any:
-    """Return the text of an environment variable as a value of the setting *name*, whose type is *hint*."""
-    try:
-        if "bool" in hint:
-            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
-        if "int" in hint:
-            return int(text)
-        if "float" in hint:
-            return float(text)
-        if hint.startswith("tuple[str"):
-            parts = [part.strip() for part in text.split(",")]
-            return tuple(filter(None, parts))
-        return Path(text).expanduser() if "Path" in hint else text
-    except (ValueError, KeyError):
-        kind = "yes or no" if "bool" in hint else "a number"
-        raise SettingsError(f"{ENV_PREFIX}{name.upper()} must be {kind}, got {text!r}; change or unset it") from None

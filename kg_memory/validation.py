@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from functools import cache
 from reprlib import repr as short
+from typing import Any, TypeVar, get_type_hints
 
-from kg_memory.errors import InputError
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from kg_memory.errors import InputError, SettingsError
+
+T = TypeVar("T")
 
 DEFAULT_NAMESPACE = "default"
 """The namespace of calls that pass none."""
@@ -115,3 +124,53 @@ def validate_author(by: object, reason: object) -> None:
         raise InputError(f"by has {len(by)} characters; use at most {LONGEST_REASON}")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         raise InputError(f"reason must be a string of at most {LONGEST_REASON} characters; make it shorter")
+
+
+# Settings: dataclasses whose annotations give the valid values
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[dict[str, Any]]:
+    """Return the validator of the fields of the dataclass *kind*."""
+    return TypeAdapter(TypedDict(kind.__name__, get_type_hints(kind, include_extras=True)))  # type: ignore[operator]
+
+
+def validate_fields(owner: object, prefix: str = "") -> None:
+    """Convert each field of the dataclass *owner* to its annotated type: ``"7"`` to 7 where that is ``int``.
+
+    Raises `SettingsError` for the first invalid value, with *prefix* before the name of its field.
+    """
+    try:
+        values = _adapter(type(owner)).validate_python({each.name: getattr(owner, each.name) for each in fields(owner)})  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = re.sub("^(Input should|Value error, must)", "must", first["msg"])
+        shown = hide_password(first["input"]) if isinstance(first["input"], str) else first["input"]
+        raise SettingsError(f"{prefix}{first['loc'][0]} {problem}, got {shown!r}") from None
+    for name, value in values.items():
+        object.__setattr__(owner, name, value)
+
+
+def read_variables(
+    make: Callable[..., T], names: Iterable[str], environment: Mapping[str, str], prefix: str, given: Mapping[str, Any]
+) -> T:
+    """Return the result of *make* with the values *given*, and those that environment variables have for *names*.
+
+    The variable of a name is the name in capitals behind *prefix*. Raises `SettingsError`, which names the variable.
+    """
+    values = {name: text for name in names if (text := environment.get(prefix + name.upper()))}
+    try:
+        return make(**{**given, **values})
+    except SettingsError as error:
+        name, _, problem = str(error).partition(" ")
+        if name not in values:
+            raise
+        raise SettingsError(f"{prefix}{name.upper()} {problem}; change or unset the variable") from None
+
+
+def hide_password(url: str) -> str:
+    """Return *url* with its user and password replaced by ``***``: ``"falkor://***@host"``."""
+    return _PASSWORD.sub("***", url)
+
+
+_PASSWORD = re.compile(r"(?<=://).*(?=@)|^(?!\w+://).+(?=@)|(?<=password=)[^&]*")

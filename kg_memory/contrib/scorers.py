@@ -27,7 +27,7 @@ from kg_memory.llm.retry import (
 from kg_memory.runtime.driver import to_number
 from kg_memory.runtime.effects import Call, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
-from kg_memory.settings import hide_password
+from kg_memory.validation import hide_password
 
 if TYPE_CHECKING:
     from langchain_core.cross_encoders import BaseCrossEncoder

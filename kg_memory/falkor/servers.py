@@ -26,7 +26,7 @@ from kg_memory.falkor.wire import REPLICATED_IN, PipelinedReads, QueryBatch, fil
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import PerLoop
-from kg_memory.settings import hide_password
+from kg_memory.validation import hide_password
 
 T = TypeVar("T")
 SCHEMES = ("falkor://", "falkors://", "unix://")

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.operations import Usage
+from kg_memory.validation import read_variables, validate_fields
 
 ENV_PREFIX = "KG_MEMORY_BUDGET_"
 PER_PRICE = 1_000_000
@@ -23,6 +26,8 @@ MAX_VALUE = 10**15
 Scope = Literal["episode", "day", "namespace"]
 SCOPES: tuple[Scope, ...] = ("episode", "day", "namespace")
 PRICES = ("input_price", "output_price", "cached_price")
+Whole = Annotated[int, Field(ge=0, le=MAX_VALUE)]
+Price = Annotated[float, Field(ge=0, le=MAX_VALUE)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +37,11 @@ class Limits:
     ``Limits(calls=1000, money=5.0)`` allows at most 1,000 calls, and calls for at most 5.0.
     """
 
-    calls: int | None = None
+    calls: Whole | None = None
     """The most requests to the model."""
-    tokens: int | None = None
+    tokens: Whole | None = None
     """The most tokens of prompts and answers together."""
-    money: float | None = None
+    money: Price | None = None
     """The most money, in the currency of the prices of the `Budget`."""
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
@@ -49,6 +54,10 @@ class Limits:
     def __bool__(self) -> bool:
         """Return whether any limit is set."""
         return self != NO_LIMITS
+
+    def __post_init__(self) -> None:
+        """Raise `SettingsError` for an invalid limit."""
+        validate_fields(self)
 
 
 NO_LIMITS = Limits()
@@ -71,10 +80,10 @@ class Budget:
     episode: Limits = NO_LIMITS
     day: Limits = NO_LIMITS
     namespace: Limits = NO_LIMITS
-    namespace_days: int | None = None
-    input_price: float | None = None
-    output_price: float | None = None
-    cached_price: float | None = None
+    namespace_days: Annotated[int, Field(ge=1, le=MAX_VALUE)] | None = None
+    input_price: Price | None = None
+    output_price: Price | None = None
+    cached_price: Price | None = None
 
     def __bool__(self) -> bool:
         """Return whether any limit is set."""
@@ -111,24 +120,15 @@ class Budget:
         unknown = sorted(name for name in environment if f"{name}_".startswith(ENV_PREFIX) and name not in variables)
         if unknown:
             raise SettingsError(f"{unknown[0]} is not a setting: use one of {', '.join(variables)}")
-        values = {name: _read(environment, name) for name in names}
-        for scope in SCOPES:
-            values[scope] = Limits(*(values.pop(f"{scope}_{measure}") for measure in MEASURES))
-        return cls(**values)
+        scopes: dict[str, Limits] = {
+            scope: read_variables(Limits, MEASURES, environment, f"{ENV_PREFIX}{scope.upper()}_", {})
+            for scope in SCOPES
+        }
+        return read_variables(cls, (*PRICES, "namespace_days"), environment, ENV_PREFIX, scopes)
 
     def __post_init__(self) -> None:
         """Raise `SettingsError`, which names the invalid limit or price and its valid values."""
-        for scope in SCOPES:
-            limits = self.of(scope)
-            if not isinstance(limits, Limits):
-                raise SettingsError(f"the budget's {scope} must be Limits(calls=..., tokens=...), got {limits!r}")
-            for measure, limit in limits:
-                _validate_number(f"{scope} {measure}", limit, whole=measure != "money")
-        for name in PRICES:
-            if getattr(self, name) is not None:
-                _validate_number(name, getattr(self, name), whole=False)
-        if self.namespace_days is not None:
-            _validate_number("namespace_days", self.namespace_days, whole=True, least=1)
+        validate_fields(self, "budget ")
         priced = next((scope for scope in SCOPES if self.of(scope).money is not None), None)
         if priced is not None and self.money(Usage()) is None:
             raise SettingsError(
@@ -169,22 +169,3 @@ _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 def rung_of(prompt: str) -> Rung:
     """Return the group of model calls that the prompt called *prompt* belongs to: `READING` if no other has it."""
     return _RUNGS.get(prompt, READING)
-
-
-def _read(environment: Mapping[str, str], name: str) -> Any:
-    """Return the number in the environment variable of *name*, or None if it is not set."""
-    text = environment.get(ENV_PREFIX + name.upper())
-    if not text:
-        return None
-    try:
-        return float(text) if name.endswith(("money", "price")) else int(text)
-    except ValueError:
-        raise SettingsError(f"{ENV_PREFIX}{name.upper()} must be a number, got {text!r}; change or unset it") from None
-
-
-def _validate_number(name: str, value: Any, *, whole: bool, least: int = 0) -> None:
-    """Raise `SettingsError` unless *value* is a number, or a *whole* number, from *least* to `MAX_VALUE`."""
-    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if not is_number or not least <= value <= MAX_VALUE:  # rejects a NaN too
-        kind = "a whole number" if whole else "a number"
-        raise SettingsError(f"the budget's {name} must be {kind} from {least} or None, got {value!r}")

@@ -119,7 +119,7 @@ async def test_it_is_off_by_default_and_wrong_values_are_refused(server):
         assert memory.settings.maintenance is None
     assert Settings.from_env({"KG_MEMORY_MAINTENANCE": "60"}).maintenance == Maintenance(every_seconds=60)
     for name, value in (("every_seconds", 0), ("lease_seconds", float("nan")), ("max_entities", 0)):
-        with pytest.raises(SettingsError, match=f"maintenance {name} must be above 0"):
+        with pytest.raises(SettingsError, match=f"maintenance {name} must be greater than 0"):
             Maintenance(**{name: value})
-    with pytest.raises(SettingsError, match="must be a Maintenance or None, got 60"):
+    with pytest.raises(SettingsError, match="must be a dictionary or an instance of Maintenance, got 60"):
         Settings(maintenance=60)

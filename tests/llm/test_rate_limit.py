@@ -109,7 +109,7 @@ def test_who_would_wait_too_long_is_told_so_at_once():
     sleeping.limiter.limit(requests_per_minute=1)
     policy = RetryPolicy(longest_queue=50)
     assert run(with_retries("first", policy, sleeping.limiter, sleeping.sleeper), lambda effect: effect) == "first"
-    with pytest.raises(QueueTimeout, match="within 50 seconds"):
+    with pytest.raises(QueueTimeout, match="within 50 s"):
         run(with_retries("second", policy, sleeping.limiter, sleeping.sleeper), lambda effect: effect)
     assert sleeping.slept == []
 
@@ -142,7 +142,7 @@ def test_what_nobody_uses_is_forgotten():
 @pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_a_limit_must_be_above_zero(name, value):
-    with pytest.raises(SettingsError, match=f"{name} must be above 0, got {value}"):
+    with pytest.raises(SettingsError, match=f"{name} must be greater than 0, got {value}"):
         Settings(**{name: value})
     assert getattr(Settings.from_env({f"KG_MEMORY_{name.upper()}": "500"}), name) == 500
 

@@ -122,7 +122,7 @@ def test_json_stays_json() -> None:
 
 @pytest.mark.parametrize("name", ["everything", "secrets,", "", 7, None, "none,secrets"])
 def test_an_unknown_name_is_refused_where_it_is_set(name: Any) -> None:
-    with pytest.raises(SettingsError, match="redact must be secrets or personal"):
+    with pytest.raises(SettingsError, match="redact must be "):
         Settings(redact=name)
     assert Settings.from_env({"KG_MEMORY_REDACT": "secrets,personal"}).redact == "secrets,personal"
 

@@ -22,7 +22,8 @@ from kg_memory.falkor.connect import QUERY_PLANS, Database, graph_key
 from kg_memory.falkor.hosts import LocalHost, local_host
 from kg_memory.falkor.queries.usage import SAVED_LATER
 from kg_memory.models.operations import Stats
-from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings, hide_password
+from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings
+from kg_memory.validation import hide_password
 
 State = Literal["ok", "note", "wrong"]
 _MOST_NAMED = 5
