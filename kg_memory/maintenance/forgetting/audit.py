@@ -1,11 +1,11 @@
-"""The log of what was forgotten.
+"""The audit log of forgetting: an append-only chain of entries, each with the hash of the entry before.
 
-The log is a hash of the server beside all graphs, one field an entry, from 1 on, so it outlives the namespaces. Each
-entry holds the hash of the one before, so none can be changed unnoticed. It has no text of what was forgotten, and ids,
-names and namespaces only as salted hashes.
+The log is one Redis hash on the database server, beside the graphs, so it outlives the namespaces. Its fields are the
+entry numbers, from 1 on. A changed, removed or inserted entry breaks the chain of hashes. Entries contain no forgotten
+text; ids, names and namespaces are stored as salted hashes.
 
-Each call has two entries with one receipt: one before anything is deleted, and one once all is done. A call that has
-only the first is under way, or was killed.
+Each call to forget writes two entries with the same receipt id: one before it deletes anything, and one at the end. A
+call with only the first entry is still running, or was killed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from kg_memory.runtime.flow import Flow
 
 LOG, SALT = "kg-memory:audit", "kg-memory:audit-salt"
 FIRST = "0" * 64
-"""The hash before the first entry."""
+"""The "hash of the entry before" in the first entry."""
 AT_ONCE = 500
 ATTEMPTS = 1000
-"""The most tries to append while others append."""
+"""The number of tries to append an entry while other processes append."""
 LISTED = 1000
-"""The most messages that an entry lists."""
+"""The number of episodes that an entry lists by their masked ids."""
 Content = Row
-"""An entry as JSON."""
+"""An entry of the log as a dict that can be written as JSON."""
 
 
 def read_salt() -> Flow[str]:
-    """Return the salt of the log, made where there is none yet."""
+    """Return the salt with which the log hashes ids and names; create and store a random salt on first use."""
     salt = yield from command("GET", SALT, at=SALT)
     if salt is None:
         yield from command("SET", SALT, secrets.token_hex(32), "NX", at=SALT)
@@ -44,12 +44,16 @@ def read_salt() -> Flow[str]:
 
 
 def mask(salt: str, text: str) -> str:
-    """Return the salted hash that stands for *text* in the log."""
+    """Return the salted hash (HMAC-SHA-256, 32 hex digits) by which the log refers to *text*, an id or a name."""
     return hmac.new(salt.encode(), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
 
 def append(content: Content) -> Flow[AuditEntry]:
-    """Append an entry with *content*, and return it: one writer takes a number, so the chain never forks."""
+    """Append an entry with *content* to the log, and return the entry with its number and hash.
+
+    Concurrent writers compete for the next number, and the loser retries with the one after, so the chain never forks.
+    Errors: `DatabaseUnavailable` after `ATTEMPTS` lost races.
+    """
     for _ in range(ATTEMPTS):
         last = yield from last_number()
         before = _hash_of((yield from _read_texts([last]))[0]) if last else FIRST
@@ -60,22 +64,23 @@ def append(content: Content) -> Flow[AuditEntry]:
 
 
 def seal(content: Content) -> str:
-    """Return the text of an entry with *content* and its hash."""
+    """Return *content* with its own hash added, as the JSON text that is stored in the log."""
     return _to_text({**content, "hash": _hash(content)})
 
 
 def last_number() -> Flow[int]:
-    """Return the number of the last entry."""
+    """Return the number of the last entry of the log, 0 if the log is empty."""
     last = int((yield from command("HLEN", LOG, at=LOG)))
-    while (yield from command("HEXISTS", LOG, str(last + 1), at=LOG)):  # as after entries were removed
+    while (yield from command("HEXISTS", LOG, str(last + 1), at=LOG)):  # HLEN is too low if entries were removed
         last += 1
     return last
 
 
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
-    """Return an entry for each call, latest first, of all namespaces or of one.
+    """Return the last entry of each call to forget, latest first.
 
-    It is the last entry of the call. `verify` reports those that cannot be read.
+    *limit* and *skip*: how many calls to return, after how many. *namespace*: only its calls; ``None`` means all.
+    Entries that cannot be parsed are left out; `verify` reports them.
     """
     masked = None if namespace is None else mask((yield from read_salt()), namespace)
     entries: dict[str, AuditEntry] = {}
@@ -90,7 +95,11 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
-    """Check each entry and how it follows the one before; with *head*, that an entry of that hash is still there."""
+    """Check the hash of every entry of the log and its link to the entry before, and return a report of the problems.
+
+    *head*: the hash of an entry that must be in the log, as kept from an earlier receipt. It reveals a log whose latest
+    entries were removed.
+    """
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
     pending = set[str]()
@@ -132,7 +141,7 @@ def _read_texts(numbers: Iterable[int]) -> Flow[list[str | None]]:
 
 
 def _parse(text: str | None) -> AuditEntry | None:
-    """Return the entry that *text* is, if it is one: `verify` reports what is none."""
+    """Parse the JSON *text* of a stored entry; return ``None`` if it is missing or invalid."""
     try:
         return None if text is None else AuditEntry.model_validate_json(text)
     except ValueError:

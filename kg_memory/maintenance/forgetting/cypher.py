@@ -1,4 +1,4 @@
-"""The queries of forgetting: what is there to go, who else says it, and one that removes it all.
+"""The queries of forgetting: they read what a deletion affects, and `FORGET` deletes it.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """
@@ -30,13 +30,13 @@ WITH m, episodes, collect(f.id) AS facts
 OPTIONAL MATCH (n:Entity)
 RETURN episodes, facts, collect(n.id) AS entities
 """
-"""The ids of all there is."""
+"""The ids of all episodes, facts and entities of a namespace."""
 
 FORGOTTEN = """
 MATCH (m:Meta {id: 'schema'})
 RETURN coalesce(m.forgotten, 0) AS times
 """
-"""The number of times that something was forgotten."""
+"""The number of deletions in this namespace so far. A change shows that another process deleted meanwhile."""
 
 THREAD = """
 MATCH (e:Episode {thread_key: $key})
@@ -44,7 +44,7 @@ WHERE e.at >= $since AND e.at <= $until
 RETURN e.id AS id, e.at AS at, e.created_at AS created_at, e.kind AS kind
 ORDER BY created_at, id
 """
-"""The episodes of a thread that were said in some stretch of time, in the order in which they came."""
+"""The episodes of a thread whose reference time is from ``$since`` to ``$until``, in the order they were stored."""
 
 READ_WITH = """
 UNWIND $places AS row
@@ -55,7 +55,7 @@ WITH row, collect(x.id)[0..$limit] AS near
 UNWIND near AS id
 RETURN DISTINCT id
 """
-"""The episodes that were read with some others before them, as what they may go back to."""
+"""The episodes that were read with a deleted episode in their prompt: up to ``$limit`` after each in its thread."""
 
 MENTIONED = """
 UNWIND $ids AS id
@@ -82,7 +82,7 @@ RETURN n.id AS id, n.key AS key, n.name AS name, n.aliases AS aliases, coalesce(
   indegree(n, 'MENTIONS') AS mentioned, min(x.at) AS first_seen, max(x.at) AS last_seen
 ORDER BY key
 """
-"""Entities, with when they are mentioned by what stays, if they are."""
+"""Entities with the first and last time that a remaining episode mentions them, NULL if none does."""
 
 MENTIONING = """
 UNWIND $ids AS id
@@ -117,7 +117,10 @@ RETURN DISTINCT n.id AS id, t.s AS word
 """
     for label, link in (("Fact", "STATES"), ("Entity", "MENTIONS"))
 )
-"""Those of ``$words`` that other episodes about the same have too; those ``$aside`` carry words of what goes."""
+"""The ``$words`` of facts (of entities) that also occur in a remaining episode linked to the same fact (entity).
+
+Episodes ``$aside`` are left out: the word index lists words of the deleted episodes under them too.
+"""
 
 BELIEFS = """
 UNWIND $ids AS id
@@ -168,15 +171,18 @@ WHERE changed + added + read = 0 AND there = size($reopened) AND coalesce(e.mode
 SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1
 WITH e
 """
-"""The check that nothing was said, read, changed, evicted or re-embedded meanwhile of what the rest is based on.
+"""The check that the entities, threads, episodes, beliefs and the embedding model are as they were when planning.
 
-Communities that are being summarised meanwhile, and episodes that are being read, are done anew: they may tell of what
-goes.
+It passes on ``e``, the Meta node, or no row if anything changed. It also raises two counters there, which makes
+concurrent community summaries and readings of episodes start again: they may contain deleted text.
 """
 
 
 def _unlink(id_: str) -> str:
-    """Return the body that parts facts from their premises where the episode with that id alone says so."""
+    """Return the query part that deletes the links from facts to their premises that only one episode states.
+
+    *id_*: the Cypher expression for the id of that episode.
+    """
     states = f"MATCH (x:Episode {{id: {id_}}})-[:STATES]->(f:Fact) WITH DISTINCT row, f"
     return f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r"
 
@@ -200,7 +206,7 @@ _CORRECT = (
         unnamed="MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r",
         scrubbed="MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode",
         scrubbed_identities="MATCH (i:Identity {id: row}) SET i.reason = '', i.undone_reason = ''",
-        # The id of a fact is a hash of its text: episodes that declare it as a premise have it in their content.
+        # A fact id is a hash of the fact's text. Episodes that declare the fact as a premise contain the id.
         gone_facts="""
   MATCH (f:Fact)-[r:RESTS_ON]->(:Fact {id: row})
   WITH DISTINCT row, r.episode AS episode
@@ -218,7 +224,7 @@ CALL {
   SET x.answers = NULL
 }"""
 )
-"""The correction of what stays: it has no word of what goes."""
+"""The part that corrects the remaining episodes, facts, entities and reasons: it removes words of deleted episodes."""
 
 _GONE = {
     "decisions": "Decision",
@@ -268,7 +274,7 @@ _REDACT = part.for_each(
     x.status = CASE WHEN x.kind = 'block' THEN 'skipped' ELSE 'saved' END, x.embedding = NULL,
     x.answers = NULL, x.reason = NULL, x.step = NULL, x.plan = NULL, x.took = NULL""",
 )
-"""A message of which a part goes is as one that was said without it and has yet to be read."""
+"""The part that replaces the text of redacted episodes and queues them for reading, as if new."""
 
 FORGET = (
     _UNCHANGED
@@ -286,10 +292,10 @@ CALL {
 RETURN e.id AS id
 """
 )
-"""Remove everything that goes, and correct what stays; there is no row if something of it changed meanwhile.
+"""Delete all that a plan removes, and correct the rest; returns no row if the data changed since planning.
 
-A name, a predicate or a term goes when nothing has it any more, so these come after what had it. All terms are looked
-through: words of a summary may be left from before.
+Names, predicates and terms are deleted when unused, so their parts follow the parts that delete their users. All terms
+are checked, because words of old summaries may be left.
 """
 
 TERMS_LEFT = """
@@ -297,7 +303,7 @@ UNWIND $words AS word
 MATCH (t:Term {s: word})
 RETURN t.s AS word
 """
-"""Those of some words that something still has."""
+"""The ``$words`` that are still in the word index."""
 
 IDS_LEFT = "UNION".join(
     f"""
@@ -315,4 +321,4 @@ RETURN DISTINCT id, '{label}' AS label, '{name}' AS name
         ("Verdict", "id"),
     )
 )
-"""Those of some ids that a node has which was made within a time."""
+"""The ``$ids`` that are still the id or key of a node created from ``$since`` until ``$until``."""

@@ -1,7 +1,7 @@
-"""Erase what is kept of forgotten messages besides the graph.
+"""Erase copies of forgotten text outside the graph.
 
-The server keeps streams and logs of queries, an append-only file and snapshots; this process caches; and a LangGraph
-checkpointer that is given has checkpoints.
+They are in the database server's query streams, slow logs, append-only file and snapshots, in caches of this process,
+and in LangGraph checkpoints.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kg_memory.runtime.effects import Call, command, work
 from kg_memory.runtime.flow import Flow
 
 STREAM = "telemetry{{{}}}"
-"""The stream of the latest queries on a graph with their parameters, which FalkorDB keeps unless CMD_INFO is off."""
+"""The key of the stream where FalkorDB logs the latest queries on a graph with parameters, unless CMD_INFO is off."""
 PAUSE, LONGEST_STREAM, LONGEST = 0.02, 10.0, 600.0
 _REPLICA = re.compile(r"slave\d+")
 BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
@@ -39,22 +39,27 @@ ADVICE_FOR_STALE_REPLICAS = (
     "forget once more; these are"
 )
 CAUGHT_UP_IN = 5.0
-"""Seconds in which a replica must have the deletion."""
+"""Seconds that a replica has to receive the deletion."""
 LOST_REPLICA = "one that was connected before"
 
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Whether the files of the server are without what is gone; where they are not, `advice` says what to do."""
+    """The result of cleaning the database server's files.
+
+    `done`: whether its files no longer contain the deleted data. If not, `advice` says what to do.
+    """
 
     done: bool = False
     advice: str = ADVICE
 
 
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
-    """Erase what the server of the graph *key* keeps of it besides: streams, copies, and with *rewrite* files too.
+    """Delete the query stream of the graph *key* and copies left by killed exports; return whether files are clean.
 
-    The stream of the latest queries is deleted once the query with *mark* is in it. Files have those of stores too.
+    *mark*: a unique text. It is sent in a query, and the stream is deleted once that query has arrived there, since
+    FalkorDB writes it with a delay. *rewrite*: also reset slow logs, delete the streams of all `KGStore` graphs, and
+    let the server rewrite its append-only file and snapshot. A `DatabaseError` is not raised but put into the advice.
     """
     try:
         yield from _delete_stream(key, mark)
@@ -67,15 +72,15 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
             yield from _delete_stream(graph, mark)
             yield from _try_command(graph, "GRAPH.SLOWLOG", graph, "RESET")
         return (yield from _rewrite_files(key))
-    except DatabaseError as error:  # what was removed is entered into the log all the same
+    except DatabaseError as error:  # the caller must still write the audit log
         return Erasure(advice=f"{ADVICE} ({error})")
 
 
 def find_stale_replicas(key: str) -> Flow[list[str]]:
-    """Return the replicas of the server of the graph *key* that do not have what was written until now.
+    """Return the addresses of replicas that lack the latest writes, after waiting up to `CAUGHT_UP_IN` seconds.
 
-    A replica that is lost shows if the settings name it; else the server remembers for an hour (``repl-backlog-ttl``)
-    that it had any.
+    *key*: the graph whose server is asked. A disconnected replica is reported as ``"replica_url"`` if the settings
+    name it. Otherwise the server knows for an hour (``repl-backlog-ttl``) only that it had a replica: `LOST_REPLICA`.
     """
     now = yield from _try_command(key, "INFO", "replication")
     if not isinstance(now, dict):
@@ -89,7 +94,10 @@ def find_stale_replicas(key: str) -> Flow[list[str]]:
 
 
 def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str], list[str]]]:
-    """Return the replicas that are behind that *offset* of a *history* of writes, and those that are cut off."""
+    """Return two lists: the replicas that have not reached *offset*, and those that are disconnected.
+
+    *history* and *offset*: the server's replication id and replication offset after the deletion.
+    """
     state: Row = yield from command("INFO", "replication", at=key)
     replicas = [value for name, value in state.items() if _REPLICA.fullmatch(name)]
     behind = [f"{replica['ip']}:{replica['port']}" for replica in replicas if replica["offset"] < offset]
@@ -118,22 +126,22 @@ def _delete_stream(key: str, mark: str) -> Flow[None]:
 
 
 def drop_stream(key: str) -> Flow[None]:
-    """Delete the stream of the latest queries on the graph *key*, except those of the last moments.
+    """Delete the stream of the latest queries on the graph *key*.
 
-    FalkorDB writes them there about a second later.
+    Queries of the last second may be missed: FalkorDB writes them to the stream about a second later.
     """
     yield from _try_command(key, "DEL", STREAM.format(key))
 
 
 def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
-    """Delete those of *graphs* that are copies which a killed export left."""
+    """Delete the temporary graph copies among *graphs* that a killed export left behind."""
     if any(graph.startswith(PREFIX) for graph in graphs):
         for copy in orphans(graphs, (yield from command("CLIENT LIST", at=key))):
             yield from command("DEL", copy, at=copy)
 
 
 def _rewrite_files(key: str) -> Flow[Erasure]:
-    """Have the server of the graph *key* rewrite its files without what is gone."""
+    """Let the server of the graph *key* rewrite its append-only file and snapshot, and return whether it succeeded."""
     yield from command("SLOWLOG", "RESET", at=key)
     state = yield from _wait_until_idle(key)
     if state["aof_enabled"]:
@@ -152,7 +160,10 @@ def _rewrite(key: str, how: str) -> Flow[Row]:
 
 
 def _wait_until_idle(key: str) -> Flow[Row]:
-    """Wait until the server rewrites nothing, and return the state of its files."""
+    """Wait until the server has finished rewriting files, and return its reply to ``INFO persistence``.
+
+    Errors: `QueryError` after `LONGEST` seconds.
+    """
     since = time.monotonic()
     while True:
         state: Row = yield from command("INFO", "persistence", at=key)
@@ -164,13 +175,16 @@ def _wait_until_idle(key: str) -> Flow[Row]:
 
 
 def _makes_snapshots(key: str) -> Flow[bool]:
-    """Return whether the server makes snapshots, or does not say."""
+    """Return whether the server makes snapshots; true if it does not allow ``CONFIG GET``."""
     setting = yield from _try_command(key, "CONFIG", "GET", "save")
     return not isinstance(setting, dict) or bool(setting.get("save"))
 
 
 def _try_command(key: str, *words: str) -> Flow[Any]:
-    """Return the reply to a command at the server of *key*, or ``None`` where it does not know or allow it."""
+    """Send a command to the server of the graph *key*; return its reply, or ``None`` if the server refuses it.
+
+    *words*: the command and its arguments, such as ``"CONFIG", "GET", "save"``.
+    """
     try:
         reply = yield from command(*words, at=key)
     except QueryError:
@@ -182,15 +196,15 @@ def _try_command(key: str, *words: str) -> Flow[Any]:
 
 
 def clear_process_caches() -> Flow[int]:
-    """Clear the vectors, scores, answers, words and buffers of this process, and return the number of these caches.
+    """Clear all caches of this process that may contain stored text or vectors, and return how many were cleared.
 
-    Those of other processes last until they end.
+    Caches of other processes remain until those processes end.
     """
     return (yield from work(_clear))
 
 
 def _clear() -> int:
-    re.purge()  # patterns may have names
+    re.purge()  # cached patterns may contain names of people
     functions = find_cached_functions()
     for function in functions:
         function.cache_clear()
@@ -198,7 +212,7 @@ def _clear() -> int:
 
 
 def find_cached_functions() -> list[Any]:
-    """Return the functions of this package that cache results for a number of texts."""
+    """Return all functions of this package with an ``lru_cache`` of limited size: these cache results by text."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("kg_memory") and module]
     return [value for module in modules for value in vars(module).values() if _is_bounded_cache(value)]
 
@@ -212,7 +226,7 @@ def _is_bounded_cache(value: Any) -> bool:
 
 
 class Checkpointer(Protocol):
-    """A LangGraph checkpointer: it deletes all checkpoints of a thread by its id."""
+    """The part of a LangGraph checkpointer that forgetting uses: deleting all checkpoints of a thread."""
 
     def delete_thread(self, thread_id: str) -> Any: ...
 
@@ -220,6 +234,6 @@ class Checkpointer(Protocol):
 
 
 def delete_checkpoints(checkpointer: Checkpointer, threads: Iterable[str]) -> Flow[None]:
-    """Delete the checkpoints of *threads*."""
+    """Delete all LangGraph checkpoints of *threads*, given by their thread ids, from *checkpointer*."""
     for thread in threads:
         yield Call(partial(checkpointer.delete_thread, thread), partial(checkpointer.adelete_thread, thread))

@@ -1,7 +1,7 @@
-"""Forget messages: their text, all that only they support, and their effects on what stays.
+"""Forget episodes: delete their text, everything that only they support, and their effects on remaining data.
 
-Many go in batches, each whole by itself. The log has an entry before, and one afterwards with what the search for
-traces found.
+Episodes are deleted in batches of `AT_ONCE`, each in one atomic query. The audit log gets an entry before the first
+batch, and one after the search for residue.
 """
 
 from __future__ import annotations
@@ -39,38 +39,43 @@ from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.tokenise import terms
 
 ATTEMPTS = 50
-"""The most tries to write while others write about the same things."""
+"""The number of tries to delete a batch while other writers change the same entities or threads."""
 AT_ONCE = 50
-"""The messages that go in one batch."""
+"""The number of episodes in a batch."""
 MOST_RESIDUE = 100
-"""The most findings that a receipt lists."""
+"""The number of findings that a receipt lists."""
 LEFT_OUT = "(left out: it has words of what was forgotten)"
 OnProgress = Callable[[int, int], None]
 
 
 class Searcher(Protocol):
-    """Searches a namespace for what is left of forgotten messages: a plug-in of the kind `searches`."""
+    """A search of a namespace for words, names, quotes and vectors of deleted episodes: a plug-in, kind `searches`."""
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the traces of what is about to be deleted by a query with *parameters*."""
+        """Return the traces (ids, words, vectors, ...) to search for, read before a batch is deleted.
+
+        *parameters*: the parameters of the query `cypher.FORGET` that will delete the batch.
+        """
 
     def add(self, traces: Any) -> None:
-        """Add the *traces* of what was deleted."""
+        """Add *traces*, a result of `gather`, to the search, once that batch is deleted."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Return the traces that are left, and the number of properties that were searched."""
+        """Search the namespace, and return the traces found and the number of properties that were searched."""
 
 
 def ignore_progress(_: int, __: int) -> None:
-    """Do nothing."""
+    """Ignore the progress: the default for ``on_progress``."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call: its receipt, the ids of what went or changed, and what was searched and found so far.
+    """The progress of one call to forget: the ids deleted or changed so far, and the residue found.
 
-    `redactions` are the episodes of which only some characters go, as they read then, `words` those of the messages
-    that went, and `times` when each batch went.
+    `receipt` is the id of the call in the audit log. `redactions` maps ids of episodes that lose only a span to their
+    new content. `restored` are facts that hold again, `unread` episodes to read again, `redacted` the new ids of
+    episodes that lost a span. `texts` (of a dry run) maps ids to text. `times` has the time of each batch in
+    microseconds since the epoch, and `words` the words of the deleted episodes.
     """
 
     request: ForgetRequest
@@ -93,7 +98,7 @@ class Run:
     searched: int = 0
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
-        """Add what *plan* does at that *time*."""
+        """Add the effects of a deleted batch: of *plan* on *impact*, at *time* (microseconds since the epoch)."""
         parameters, beliefs = plan.parameters, plan.beliefs
         new_ids = [row["new_id"] for row in parameters["redacted"]]
         self.episodes += [episode["id"] for episode in impact.episodes]
@@ -113,15 +118,18 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The key of the graph."""
+        """The database key of the namespace's graph."""
         return graph_key(self.namespace)
 
     def mask(self, text: str) -> str:
-        """Return the salted hash that stands for *text* in the log."""
+        """Return the salted hash by which the audit log refers to *text*, an id or a name."""
         return audit.mask(self.salt, text)
 
     def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
-        """Return what both entries of the call have: its receipt, and masks of its target and *messages*."""
+        """Return the fields that both log entries of the call share, with target, namespace and ids as salted hashes.
+
+        *messages*: the ids of the episodes to delete. *time*: microseconds since the epoch.
+        """
         return {
             "receipt": self.receipt,
             "kind": self.request.kind,
@@ -140,9 +148,11 @@ def forget(
     on_progress: OnProgress = ignore_progress,
     ids: Sequence[str] | None = None,
 ) -> Flow[ForgetReceipt]:
-    """Forget what is requested, or the messages *ids*, and return the receipt.
+    """Delete the episodes that *request* selects, or the episodes *ids*, and return the receipt.
 
-    *on_progress* is called with how many of how many are deleted. Errors: `InputError` when there is nothing to forget.
+    Everything that only these episodes support is deleted too. With ``request.dry_run`` the receipt lists the effects
+    and nothing is written. *on_progress* is called after each batch with the number of episodes processed and the
+    total. Errors: `InputError` if there is nothing to forget.
     """
     run = Run(request, settings, namespace)
     ids = (yield from select_episodes(request)) if ids is None else ids
@@ -171,7 +181,7 @@ def forget(
         with suppress(EmbeddingMismatch):  # not while the graph is being re-embedded
             run.residue, run.searched = yield from searcher.search()
     receipt = yield from _finish(run)
-    if not run.episodes:  # somebody else was first
+    if not run.episodes:  # another call deleted the same episodes first
         raise not_found(request.kind, request.target)
     with suppress(EmbeddingMismatch):  # `resume` makes the summaries later
         for time in run.times:
@@ -180,7 +190,7 @@ def forget(
 
 
 def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
-    """Return the text of everything that goes or changes, by its id."""
+    """Return, by id, the text of the episodes, facts and entities to delete, and of the facts whose dates change."""
     episodes = {episode["id"]: line(episode) for episode in impact.episodes}
     facts = {id_: impact.facts[id_]["sentence"] for id_ in plan.parameters["gone_facts"]}
     entities = {id_: impact.entities[id_]["name"] for id_ in impact.gone_entities}
@@ -188,7 +198,10 @@ def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
-    """Return what deleting the messages *ids* affects and does, and the time; None if none of them is there."""
+    """Return what deleting the episodes *ids* affects, the plan of the deletion, and the planning time.
+
+    Return ``None`` if none of the episodes exists. The time is in microseconds since the epoch.
+    """
     for _ in range(ATTEMPTS):
         times = yield from read(cypher.FORGOTTEN)
         try:
@@ -198,7 +211,7 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
             impact = yield from read_impact(episodes, run.settings, run.redactions)
             time = yield from now()
             plan = yield from plan_removal(impact, run.settings, run.namespace, time)
-        except KeyError:  # others forget too: one query returned what a later one no longer has
+        except KeyError:  # a concurrent deletion removed a row between two of the queries
             if (yield from read(cypher.FORGOTTEN)) == times:
                 raise
             continue
@@ -207,7 +220,10 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
 
 
 def _check_model() -> Flow[str]:
-    """Return the embedding model. Errors: `EmbeddingMismatch` for vectors of another, also during a re-embedding."""
+    """Return the name of the embedding model.
+
+    Errors: `EmbeddingMismatch` if the graph has vectors of another model, or is being re-embedded.
+    """
     model = yield from embedding_model()
     for meta in (yield from read(schema.READ_META)):
         schema.refuse_other_vectors(meta, model)
@@ -215,9 +231,10 @@ def _check_model() -> Flow[str]:
 
 
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
-    """Delete the messages *ids*, and return all ids that went; add these to *run*, the traces to *searcher*.
+    """Delete the episodes *ids* with one query, and return the ids and keys of all deleted nodes.
 
-    It is planned again where others changed something of it meanwhile.
+    The effects are added to *run*, and the traces to search for to *searcher*. If other writers changed the affected
+    data since it was planned, the batch is planned again, up to `ATTEMPTS` times.
     Errors: `EmbeddingMismatch` while the graph is being re-embedded, before anything is deleted.
     """
     for _ in range(ATTEMPTS):
@@ -240,7 +257,7 @@ def _gave_up() -> DatabaseUnavailable:
 
 
 def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
-    """Return the ids and keys of what is about to go."""
+    """Return the ids and keys of all nodes that `cypher.FORGET` with *parameters* deletes or gives a new id."""
     kinds = ("episodes", "facts", "entities", "beliefs", "verdicts", "decisions")
     ids = set(chain.from_iterable(parameters[f"gone_{kind}"] for kind in kinds))
     ids.update(row["id"] for row in parameters["redacted"])
@@ -252,9 +269,9 @@ def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
 def forget_everything(
     request: ForgetRequest, settings: Settings, namespace: str, delete: Callable[[], None]
 ) -> Flow[ForgetReceipt]:
-    """Delete the whole graph of *namespace* by *delete*, and return the receipt.
+    """Delete the whole graph of *namespace* by calling *delete*, and return the receipt.
 
-    A process that is killed before that has changed nothing.
+    Nothing but the audit log is changed before *delete* is called. Errors: `NotFound` if the namespace does not exist.
     """
     run = Run(request, settings, namespace)
     everything = yield from read(cypher.EVERYTHING)
@@ -271,14 +288,17 @@ def forget_everything(
 
 
 def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
-    """Enter into the log that the messages *ids* are about to be deleted."""
+    """Write the first audit log entry of the call: that the episodes *ids* are about to be deleted."""
     run.salt = yield from audit.read_salt()
     entry = run.to_entry(ids, (yield from now()))
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
 def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
-    """Return what still has one of *ids* and was made before that *time*; later, somebody may have added it again."""
+    """Return the nodes that still have one of the deleted *ids*.
+
+    Only nodes created before *time* count (microseconds since the epoch): later ones may have been added again.
+    """
     rows: Sequence[Row] = ()
     with suppress(EmbeddingMismatch):
         rows = yield from read(cypher.IDS_LEFT, ids=sorted(ids), since=0, until=time)
@@ -286,7 +306,7 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
-    """Erase what else is kept, enter it all into the log, and return the receipt."""
+    """Clear caches and server files, write the last audit log entry, and return the receipt."""
     cleared = yield from clear_process_caches()
     if not run.times:
         run.times.append((yield from now()))
@@ -302,7 +322,7 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
 
 
 def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetReceipt:
-    """Return *receipt* with the *stale* replicas as residue."""
+    """Return *receipt* with the addresses of *stale* replicas added to its residue and its advice."""
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
     advice = f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}"
     advice = "; ".join(filter(None, (receipt.advice, advice)))
@@ -310,7 +330,11 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
 
 
 def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
-    """Return the content of the last entry, with no word that nobody says any more."""
+    """Return the content of the last audit log entry of the call.
+
+    Its `by` or `reason` is replaced by `LEFT_OUT` if it has a word of a deleted episode that occurs nowhere else in
+    the namespace.
+    """
     texts = {"by": receipt.by, "reason": receipt.reason}
     words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
     if words:
@@ -324,7 +348,7 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return the receipt of *run* as far as it came."""
+    """Return the receipt of *run* with its effects so far; `erased` and `head` are set later."""
     request = run.request
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",

@@ -1,6 +1,6 @@
-"""Read what forgetting some messages affects, before anything is removed.
+"""Read what a deletion of episodes affects, before anything is deleted.
 
-The words that only forgotten messages have go too: names and sentences that have such words are reworded, or go.
+Words that occur only in forgotten episodes must disappear: names and sentences with such words are reworded or deleted.
 """
 
 from __future__ import annotations
@@ -22,31 +22,32 @@ from kg_memory.settings import Settings
 from kg_memory.text import predicates, tokenise
 
 Parameters = dict[str, Any]
-"""Parameters of a query, or a row of them."""
+"""The parameters of a database query, or one row of a list parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Messages that are forgotten: their ids, and their words."""
+    """The ids of the episodes to forget, and the set of word stems in their text."""
 
     ids: frozenset[str]
     words: frozenset[str]
 
     @classmethod
     def from_rows(cls, episodes: Sequence[Row]) -> Self:
-        """Return *episodes* as what is forgotten."""
+        """Return the ids and words of *episodes*, result rows of `cypher.EPISODES`."""
         words = frozenset(word for episode in episodes for word in tokenise.terms(line(episode)))
         return cls(frozenset(episode["id"] for episode in episodes), words)
 
 
 @dataclass(slots=True)
 class Impact:
-    """The `episodes` that go, and whatever they, or their neighbours in a thread, mention and state.
+    """The data that forgetting some episodes affects: entities and facts that they or their thread neighbours mention.
 
-    `names` are those that each entity keeps, none where it goes too; `other_words` the words that messages which stay
-    say of an entity or a fact. `redactions` are the episodes of which only some characters go, as they read then.
-    `postings` are the neighbours with the words that they carry from then on, and `threads` the stretches of
-    conversation that were read, with how many episodes each has.
+    `episodes`: rows of the episodes to forget. `entities` and `facts`: the affected rows by id. `names`: by entity id,
+    the names that remain, empty if the entity is deleted. `other_words`: by entity or fact id, the words that
+    remaining episodes use for it. `redactions`: by id, the new content of episodes that lose only a span.
+    `postings`: new entries of the word index for neighbours of forgotten episodes. `threads`: the time ranges of
+    threads that were read, each with its number of episodes, to notice later additions.
     """
 
     episodes: Sequence[Row]
@@ -61,22 +62,25 @@ class Impact:
 
     @property
     def gone_entities(self) -> set[str]:
-        """The entities that go: those that nothing mentions any more, or by no name that is left."""
+        """The ids of entities to delete: no remaining episode mentions them, or none of their names remains."""
         return {id_ for id_, names in self.names.items() if not names}
 
     def ids_of(self, link: str) -> set[str]:
-        """Return the entities that the episodes `mention`, or the facts that they `state`."""
+        """Return the ids of entities (*link* ``"mention"``) or facts (``"state"``) of the episodes to forget."""
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:
-        """Return the names that the entity with that id keeps no more."""
+        """Return the names and aliases that the entity *id_* loses."""
         return [name for name in all_names(self.entities[id_]) if name not in self.names[id_]]
 
 
 def read_impact(
     episodes: Sequence[Row], settings: Settings, redactions: Mapping[str, Row] | None = None
 ) -> Flow[Impact]:
-    """Return what forgetting *episodes* affects; those of *redactions* stay, but read otherwise from then on."""
+    """Return the entities, facts, names and word index entries that forgetting *episodes* affects.
+
+    *episodes*: rows of `cypher.EPISODES`. *redactions*: by id, the new content of episodes that lose only a span.
+    """
     impact = Impact(episodes, Forgotten.from_rows(episodes), redactions=redactions or {})
     ids = sorted(impact.forgotten.ids)
     neighbours = yield from _read_neighbours(impact)
@@ -104,7 +108,10 @@ def read_impact(
 
 
 def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
-    """Add the entities at the ends of *facts*, with all their names, and return them."""
+    """Add the subjects and objects of *facts* to *impact*, with all their names, and return their ids.
+
+    *facts*: ids of facts.
+    """
     ends = {row["id"] for row in (yield from read(REVISIONS_OF_FACTS, ids=sorted(facts)))}
     missing, forgotten = sorted(ends - impact.entities.keys()), sorted(impact.forgotten.ids)
     for row in (yield from read(cypher.ENTITIES, ids=missing, going=forgotten)):
@@ -114,7 +121,7 @@ def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
 
 
 def pick(row: Row, *names: str) -> Parameters:
-    """Return the columns of *row* with these *names*."""
+    """Return a dict of the columns *names* of *row*."""
     return {name: row[name] for name in names}
 
 
@@ -123,7 +130,11 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Add what the neighbours in each thread carry from then on, and return those that stay, by their ids."""
+    """Return the remaining episodes near the forgotten ones in their threads, by id.
+
+    The word index lists each episode under words of its neighbours too. The neighbours' new entries are added to
+    ``impact.postings``, and the time ranges that were read to ``impact.threads``.
+    """
     times_of: defaultdict[str, list[int]] = defaultdict(list)
     for episode in impact.episodes:
         times_of[episode["thread_key"]].append(episode["at"])
@@ -150,7 +161,11 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
 
 
 def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
-    """Add the entities that are *mentioned*, and those at the ends of *facts*, with the names that they keep."""
+    """Add entities to ``impact.entities``, and the names that remain of each to ``impact.names``.
+
+    *mentioned*: ids of entities. *facts*: ids of facts, whose subjects and objects are added. *aside*: see
+    `_read_other_words`.
+    """
     ends = yield from read(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*mentioned, *(row["id"] for row in ends)} - impact.entities.keys())
     rows = yield from read(cypher.ENTITIES, ids=missing, going=sorted(impact.forgotten.ids))
@@ -170,27 +185,35 @@ def _read_facts(impact: Impact, facts: Iterable[str], aside: Sequence[str]) -> F
 
 
 def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str]], aside: Sequence[str]) -> Flow[None]:
-    """Add those of the *doubtful* words that episodes which stay say too; those *aside* carry words of what goes."""
+    """Add to ``impact.other_words`` the *doubtful* words that remaining episodes contain too.
+
+    *doubtful*: words of forgotten episodes by entity or fact id. *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`.
+    *aside*: ids of episodes to ignore, as the word index lists forgotten words under them.
+    """
     pairs = [{"id": id_, "word": word} for id_, words in doubtful.items() for word in sorted(words)]
     for row in (yield from read(query, words=pairs, aside=aside)):
         impact.other_words[row["id"]].add(row["word"])
 
 
-# Whose words a name or a sentence has
+# Words of names and sentences
 
 
 def all_names(entity: Row) -> list[str]:
-    """Return the name of *entity* and its aliases."""
+    """Return the name of *entity*, followed by its aliases."""
     return [entity["name"], *entity["aliases"]]
 
 
 def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
-    """Return the words in the names of *entity* that forgotten messages have."""
+    """Return the words in the names of *entity* that also occur in forgotten episodes."""
     return {word for name in all_names(entity) for word in tokenise.terms(name)} & forgotten.words
 
 
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
-    """Return the words in the text of *fact* that may be those of forgotten messages."""
+    """Return the words of *fact* that may come from forgotten episodes.
+
+    These are all words of its sentence and wording if a forgotten episode gave the fact its wording. Otherwise they
+    are the words of its sentence, wording and predicate that occur in forgotten episodes.
+    """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:
         return words
@@ -198,7 +221,11 @@ def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
 
 
 def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]) -> list[str]:
-    """Return the names of *entity* that others use too, the one that is shown first; maybe none."""
+    """Return the names of *entity* that remaining episodes use too, best first; empty if there are none.
+
+    *other_words*: the words that remaining episodes use for the entity. The current name stays first; if it is lost,
+    the longest remaining name comes first.
+    """
     own = forgotten.words - set(other_words)
     names = [name for name in all_names(entity) if own.isdisjoint(tokenise.terms(name))]
     return names if names[:1] == [entity["name"]] else sorted(names, key=lambda name: (-len(name), name))
@@ -207,16 +234,21 @@ def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]
 def is_own_predicate(
     predicate: str, forgotten: Forgotten, other_words: Collection[str], declared: tuple[FactType, ...]
 ) -> bool:
-    """Return whether only forgotten messages name *predicate*, which is neither built in nor *declared*."""
+    """Return whether *predicate* has a word that only forgotten episodes use.
+
+    Built-in predicates and predicates that the settings declare (*declared*) never count. *other_words*: the words that
+    remaining episodes use for the fact.
+    """
     if predicates.declared_predicate(predicate, declared) or predicates.canonical_predicate(predicate):
         return False
     return not forgotten.words.isdisjoint(set(split_name(predicate)) - set(other_words))
 
 
 def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
-    """Return the sentence and the wording of *fact* as they are, or from its predicate and the *names* of its ends.
+    """Return the sentence and the wording of *fact*, each rewritten if it has words of forgotten episodes only.
 
-    The latter where they have words, or quote a message, that nobody says any more.
+    A rewritten sentence is made of names and predicate, ``"Ann lives in Oslo"``; the predicate replaces the wording.
+    *names*: the remaining name of each entity by id. *other_words*: the words that remaining episodes use for the fact.
     """
     subject, objects = names[fact["subject"]], sorted(names[id_] for id_ in fact["objects"])
     plain = f"{subject} {fact['predicate'].replace('_', ' ').lower()} {', '.join(objects)}"
@@ -228,12 +260,12 @@ def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_word
 
 
 def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:
-    """Return whether the sentence of *fact* quotes a forgotten message, and no other that states it has the quote."""
+    """Return whether the sentence of *fact* contains a quote from a forgotten episode that no remaining source has."""
     quotes = [row["quote"] for row in fact["statements"] if row["id"] in forgotten.ids]
     other_quotes = [row["quote"] for row in fact["statements"] if row["id"] not in forgotten.ids]
     return any(quote in fact["sentence"] and not any(quote in other for other in other_quotes) for quote in quotes)
 
 
 def split_name(name: str) -> list[str]:
-    """Return the words of the name of a predicate."""
+    """Return the words in the *name* of a predicate such as ``"LIVES_IN"``, as the word index stems them."""
     return tokenise.terms(name.replace("_", " "))

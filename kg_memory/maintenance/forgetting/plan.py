@@ -1,7 +1,7 @@
-"""Plan one removal: the parameters of the query that does it, and what is believed afterwards.
+"""Plan the deletion of one batch of episodes: the parameters of the deleting query, and the beliefs afterwards.
 
-Beliefs become those that would be held if the forgotten statements had never been made: facts that they ended go on,
-facts that only they state were never believed.
+Beliefs are recomputed as if the forgotten episodes had never been added: facts that they ended hold again, and facts
+that only they state were never believed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _Times = tuple[int, int, bool]
 
 @dataclass(frozen=True, slots=True)
 class BeliefPlan:
-    """The beliefs to write: the ids of those `removed`, rows of those `reopened`, and the `revision` of the rest.
+    """The changes of beliefs that a deletion makes.
 
-    `restored` are the facts that hold now and did not before, `changed` the others that hold at other times, and
-    `sentences` those of both.
+    `removed`: ids of beliefs to delete. `reopened`: rows ``{"id", "until"}`` of beliefs that now expire later.
+    `revision`: beliefs to close and to add. `restored`: ids of facts that hold again. `changed`: ids of other facts
+    whose periods change. `sentences`: the sentences of the restored and changed facts by id.
     """
 
     removed: list[str]
@@ -57,14 +58,17 @@ class BeliefPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parameters of the query, and what is believed afterwards."""
+    """The plan of a deletion: all parameters of the query `cypher.FORGET`, and the changes of beliefs among them."""
 
     parameters: Parameters
     beliefs: BeliefPlan
 
 
 def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
-    """Return what forgetting the episodes of *impact* removes, and what it changes of the rest."""
+    """Return the plan of deleting the episodes of *impact*: the nodes to delete, and the changes of remaining nodes.
+
+    *time*: the time of the deletion in microseconds since the epoch.
+    """
     gone_facts = [id_ for id_, fact in impact.facts.items() if _is_gone(fact, impact, settings)]
     parameters = yield from _plan_facts(impact, gone_facts)
     parameters |= yield from _plan_verdicts(impact, gone_facts)
@@ -107,7 +111,11 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
 
 
 def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
-    """Return whether nobody else states *fact*, or only what goes names its ends or its predicate."""
+    """Return whether *fact* is to be deleted.
+
+    This is so if only forgotten episodes state it, if its subject or an object is deleted, or if only forgotten
+    episodes use the words of its predicate.
+    """
     if all(row["id"] in impact.forgotten.ids for row in fact["statements"]):
         return True
     if not impact.gone_entities.isdisjoint((fact["subject"], *fact["objects"])):
@@ -117,7 +125,11 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the facts that stay whose evidence or words change."""
+    """Return the query parameters for remaining facts that change.
+
+    ``evidence``: rows with new confidence and times; ``retold``: rows with a new sentence, its vector and words;
+    ``unrefuted``: statements that are no longer refuted. *gone_facts*: ids of the facts to delete.
+    """
     names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
     stated = impact.ids_of("state")
     evidence: list[Parameters] = []
@@ -143,7 +155,7 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
 
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
-    """Return how sure *fact* is, and by whom and when it was told, by the statements that stay."""
+    """Return the confidence of *fact*, and by which episode and when it was stated, from its remaining statements."""
     evidence = evidence_of([row for row in fact["statements"] if row["id"] not in impact.forgotten.ids])
     if fact["told_by"] not in impact.forgotten.ids:
         evidence |= pick(fact, "told_at", "told_by", "told_end")
@@ -151,7 +163,10 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
 
 
 def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
-    """Return the statements of *fact* that only the forgotten ones had refuted."""
+    """Return the remaining statements of *fact* that were refuted only by a forgotten correction.
+
+    *gone*: ids of the forgotten episodes.
+    """
     remaining = [row for row in fact["statements"] if row["id"] not in gone]
     refuted = [row for row in remaining if row["refuted"]]
     was_corrected = any(row["corrects"] for row in fact["statements"] if row["id"] in gone)
@@ -160,7 +175,11 @@ def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
 
 
 def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the verdicts and decisions that go with their facts, and those whose reason may have forgotten words."""
+    """Return the query parameters for verdicts: those to delete, and those whose reason is emptied.
+
+    Verdicts about *gone_facts* are deleted with the decisions about them. The reason of a remaining verdict is emptied
+    if it came from a forgotten episode or has words of one.
+    """
     rows = yield from read(cypher.VERDICTS, ids=sorted(impact.facts))
     verdicts = {row["id"]: row for row in rows}
     gone = {id_: row for id_, row in verdicts.items() if not {row["new"], row["known"]}.isdisjoint(gone_facts)}
@@ -175,7 +194,7 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
 
 
 def _select_reasons(impact: Impact) -> Flow[list[str]]:
-    """Return the decisions about who is who whose reasons may have forgotten words."""
+    """Return the ids of merge and split decisions whose reasons have words of forgotten episodes."""
     rows = yield from read(REASONS_ABOUT)
     words = impact.forgotten.words
     return [row["id"] for row in rows if not words.isdisjoint(tokenise.terms(" ".join(row["texts"])))]
@@ -187,7 +206,10 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], unrefuted: Iterable[Row]
 ) -> None:
-    """Take the forgotten statements and *gone_facts* out of *history*, and add those that are *unrefuted*."""
+    """Remove forgotten statements, *gone_facts* and verdicts about them from *history*.
+
+    *unrefuted*: rows ``{"episode", "fact"}`` of statements to add back, as their refutation is forgotten.
+    """
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:
             del history.verdicts[id_]
@@ -205,10 +227,10 @@ def _remove_from_history(
 def _plan_beliefs(
     history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
 ) -> BeliefPlan:
-    """Return what to write so that beliefs follow from *history*, from which what is forgotten was removed.
+    """Return the changes after which the stored beliefs follow from *history*, without the forgotten statements.
 
-    *rows* are all beliefs about its facts, ever; those with one of *causes* are removed. The new ones are *recorded_by*
-    a cause in a namespace.
+    *rows*: all beliefs about its facts, closed ones too, from `cypher.BELIEFS`. *causes*: ids of forgotten episodes and
+    decisions; beliefs that they caused are removed. *recorded_by*: the namespace, and the cause of new beliefs.
     """
     removed: list[str] = []
     saved = set[int]()
@@ -238,15 +260,22 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return until when a belief would have been held: until the next was recorded that did not follow from it."""
-    others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])  # one may end before a clock began it
+    """Return when *belief* would have expired if its expiry is forgotten: at the next belief about the same fact.
+
+    Return `OPEN_END` if there is no later belief. Times are microseconds since the epoch.
+    """
+    # A belief may expire before its own creation if a clock was set back.
+    others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
     return min((at for at in others if at > belief["expired_at"]), default=OPEN_END)
 
 
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return the facts that hold again, and the others that are believed to hold at other times than *before*."""
+    """Return the ids of facts that hold again, and of other facts whose believed periods differ from *before*.
+
+    *before*: the open beliefs of each fact before the deletion. *revision*: the changes that the deletion makes.
+    """
     after: defaultdict[str, set[_Times]] = defaultdict(set)
     for fact in history.statements:
         after[fact] |= _times(belief for belief in history.beliefs[fact] if belief.id not in revision.closed)
@@ -270,9 +299,10 @@ def _is_current(times: Iterable[_Times]) -> bool:
 
 
 def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
-    """Return the entities that stay and are mentioned by what goes, or whose facts are *changed*, as they are then.
+    """Return the query parameters for remaining entities that change: times, names, vectors and aliases to remove.
 
-    Their summaries are emptied, and made anew later.
+    These are entities that forgotten episodes mention, entities that lose a name, and those in *changed*. Their
+    summaries are emptied, and written again later.
     """
     lost = {id_: impact.find_lost_names(id_) for id_ in impact.entities}
     touched = impact.ids_of("mention").union(changed, (id_ for id_, names in lost.items() if names))
@@ -296,7 +326,11 @@ def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
 
 
 def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[str]) -> Flow[Parameters]:
-    """Return what else may go: communities that may tell of it, and predicates and names that nothing has any more."""
+    """Return the query parameters for communities to delete, and for predicates and aliases to delete if unused.
+
+    *touched*: ids of entities that change or are deleted; their communities, whose summaries may contain forgotten
+    text, are deleted on all levels.
+    """
     communities = yield from read(cypher.COMMUNITIES, ids=touched)
     learned = yield from read(cypher.LEARNED_PREDICATES)
     used = {impact.facts[id_][name] for id_ in gone_facts for name in ("predicate", "wording")}
@@ -312,7 +346,7 @@ def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[st
 
 
 def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]:
-    """Return the episodes that stay and of which something goes: they are to be read again."""
+    """Return the ids of remaining episodes that lose a fact or an entity, and so must be read again."""
     rows = yield from read(cypher.MENTIONING, ids=sorted(impact.gone_entities))
     unread = {row["id"] for row in rows}
     for id_ in gone_facts:
@@ -321,7 +355,10 @@ def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]
 
 
 def relink(episodes: Iterable[Row]) -> list[dict[str, str]]:
-    """Return which episodes follow each other in the threads once *episodes* are gone."""
+    """Return the links ``{"before": id, "after": id}`` that close the gaps which *episodes* leave in their threads.
+
+    *episodes*: rows of `cypher.EPISODES`, each with the ids of the episodes ``before`` and ``after``.
+    """
     after = {episode["id"]: episode["after"] for episode in episodes}
 
     def skip(ids: Iterable[str]) -> list[str]:

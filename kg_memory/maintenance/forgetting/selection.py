@@ -1,4 +1,4 @@
-"""Select the messages that are to be forgotten."""
+"""Select the episodes (stored messages, texts and records) that a request to forget deletes."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ IDS_FROM = {
     "everything": "memory.data.namespaces() lists them",
 }
 PAGE = 500
-"""The messages that are read at once to look for a name in them."""
+"""The number of episodes that one query reads when their text is searched for a name."""
 THREADS_AT_ONCE = 1000
 MARK = "[forgotten]"
-"""The text in place of characters that were forgotten."""
+"""The text that replaces a forgotten span of an episode."""
 _ORDER = itemgetter("created_at", "id")
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """A request to forget *target*, of *kind*; of an episode maybe only the characters of a *span*.
+    """A validated request to forget one *target*: an id, a name, a thread or a source, as *kind* says.
 
-    *by* asks for it, for a *reason*. *erase*: whether the server rewrites its files; ``None`` is where that affects
-    nobody else. *search*: whether what is left is searched for its words and vectors too.
+    *kind* is one of `KINDS`. *span*: ``(start, end)`` character offsets in an episode; only these are forgotten.
+    *by* and *reason* go into the audit log. *erase*: whether the database server rewrites its files without the
+    deleted data; ``None`` means only for the embedded server. *search*: whether the namespace is searched afterwards
+    for words, names, quotes and vectors of the deleted episodes. *dry_run*: report the effects, delete nothing.
     """
 
     kind: str
@@ -57,9 +59,10 @@ class ForgetRequest:
 
     @classmethod
     def from_arguments(cls, targets: Mapping[str, object], **options: Any) -> Self:
-        """Return the request for the one of *targets*, by kind, that is not ``None`` or ``False``.
+        """Build the request from *targets*, ``{kind: target}``, of which exactly one must be given.
 
-        Errors: `InputError` unless there is exactly one, and all else is valid.
+        Targets that are ``None`` or ``False`` count as not given. *options*: the other fields of `ForgetRequest`.
+        Errors: `InputError` unless exactly one target is given and all options are valid.
         """
         kinds = [kind for kind in KINDS if targets.get(kind) is not None and targets.get(kind) is not False]
         if len(kinds) != 1:
@@ -78,7 +81,7 @@ class ForgetRequest:
 
 
 def not_found(kind: str, target: object) -> InputError:
-    """Return the error that there is no *target* of *kind*."""
+    """Return a `NotFound` error for a *target* of *kind* that does not exist, with a hint where to list valid ones."""
     hint = IDS_FROM.get(kind, f"memory.episodes.list() has each message with its {kind}")
     if kind == "everything":
         return NotFound(f"there is no namespace {target!r}, or all of it is forgotten: {hint}")
@@ -94,7 +97,7 @@ def _validate_span(span: Any, kind: str) -> None:
 
 
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the ids of the messages that are to go, in the order in which they came."""
+    """Return the ids of the episodes to delete for *request*, in the order in which they were stored."""
     if request.kind == "entity":
         about = yield from _select_about_entity(request.target)
         return [row["id"] for row in about]
@@ -114,13 +117,19 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
-    """Return *ids* with those of the summaries of their conversations, which may say what is to go."""
+    """Return the episode *ids*, followed by the ids of the summaries of their threads.
+
+    A summary of a conversation may repeat the text of an episode, so it is deleted with it.
+    """
     summaries = yield from read(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
     return list(dict.fromkeys([*ids, *(row["id"] for row in summaries)]))
 
 
 def select_threads(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the threads of the messages that are to go; LangGraph has the same names for its threads."""
+    """Return the sorted thread names of the episodes that *request* deletes.
+
+    They are also the ``thread_id`` of LangGraph checkpoints.
+    """
     if request.kind == "everything":
         return [row["thread"] for row in (yield from read(ALL_THREADS))]
     ids = yield from select_episodes(request)
@@ -132,11 +141,12 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def _select_about_entity(target: str) -> Flow[list[Row]]:
-    """Return the messages that mention an entity, and those that name it, by its id or one of its names.
+    """Return the ids and times of the episodes about the entity *target*, given by id, name or alias.
 
-    A message that was read and mentions another entity of that name, and not this one, is about the other. Where there
-    is no such entity, blocks may still have the name, as nobody reads them into entities.
-    Errors: `InputError` where several have the name.
+    These are the episodes that are linked to the entity, and those whose text contains one of its names. Episodes that
+    mention only another entity of the same name are left out. If the entity does not exist, return the blocks (texts
+    in an agent's prompt, from which entities are never extracted) that contain *target*.
+    Errors: `InputError` if several entities have the name.
     """
     rows = yield from read(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
@@ -157,7 +167,10 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
 
 
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
-    """Return the messages, except those *without*, that contain one of *names* as it is written, as whole words."""
+    """Return the episodes whose text contains one of *names* as whole words, case-sensitively.
+
+    *without*: ids of episodes to leave out.
+    """
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []
     for page in list_pages((yield from read(LAST_EPISODE))[0]["last"], PAGE):
@@ -168,15 +181,19 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
 
 
 def _match_words(name: str) -> str:
-    """Return the pattern of *name*; scripts without spaces have no ends of words."""
+    """Return a regular expression for *name* as whole words.
+
+    A name that begins or ends with a non-ASCII character gets no word boundary there, as Chinese has no spaces.
+    """
     before, after = ("(?<!\\w)" if name[0].isascii() else ""), ("(?!\\w)" if name[-1].isascii() else "")
     return f"{before}{re.escape(name)}{after}"
 
 
 def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
-    """Return, by its id, the episode without the characters of *span*, with a new id: an id may reveal the text.
+    """Return ``{id_: {"new_id", "content", "flags"}}`` for an episode whose *span* is replaced by ``[forgotten]``.
 
-    Nothing, where another episode says just that already. Errors: `InputError` where it has no such characters.
+    The id changes because it is a hash of the text. Return ``{}`` if the episode does not exist, or if another episode
+    already has the new text. Errors: `InputError` if the content has no such characters, or is no longer valid JSON.
     """
     rows = yield from read(cypher.WHOLE_EPISODE, id=id_)
     if not rows:
@@ -214,13 +231,13 @@ ORDER BY created_at, id
         ("source", "MATCH (e:Episode) WHERE e.source = $target"),
     )
 }
-"""The messages of a target, by its kind, in the order in which they came."""
+"""For each kind of target, the query for its episodes, in the order in which they were stored."""
 
 SENTENCE = """
 MATCH (f:Fact {id: $id})
 RETURN f.sentence AS sentence
 """
-"""The sentence of a fact; no fact is read from an assistant's message that only repeats it."""
+"""The sentence of a fact. It is searched in all episodes: an assistant's message may repeat it without stating it."""
 
 SUMMARIES = """
 UNWIND $ids AS id
@@ -231,7 +248,7 @@ WHERE s.source = $source
 RETURN DISTINCT s.id AS id
 ORDER BY id
 """
-"""The summaries of the conversations of some messages."""
+"""The summaries of the threads that contain the episodes ``$ids``."""
 
 SPEAKERS = """
 MATCH (e:Episode)
@@ -255,7 +272,7 @@ WITH DISTINCT other
 MATCH (e:Episode)-[:MENTIONS]->(other)
 RETURN DISTINCT e.id AS episode
 """
-"""The messages that mention another entity of one of these names."""
+"""The episodes that mention another entity which has one of the alias ``$keys``."""
 
 LAST_EPISODE = part.last_id("Episode")
 
