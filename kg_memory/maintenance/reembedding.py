@@ -1,4 +1,4 @@
-"""Re-embed a namespace, to move it from one embedding model to another."""
+"""Replace all vectors of a namespace, to move it from one embedding model to another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ LINKS_PER_QUERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """The nodes ``n`` of a label that have a vector: their `text`, and the node ``v`` that the vector is `on`."""
+    """Cypher parts that describe which nodes ``n`` of a *label* have a vector, and where it is stored.
+
+    *text*: the expression for the text to embed. *has*: the condition that a node has a vector. *on*: the clause that
+    binds ``v``, the node with the property ``embedding``.
+    """
 
     label: str
     text: str
@@ -33,7 +37,7 @@ VECTORS = {
     "Meaning": VectorSource("Entity", "n.name", "outdegree(n, 'MEANS') > 0", "WITH n, row MATCH (n)-[:MEANS]->(v)"),
     "Community": VectorSource("Community", "n.name"),
 }
-"""All vectors, by the label of the nodes that hold them."""
+"""All kinds of vectors, by the label of the node that stores the vector."""
 COUNT = "MATCH (n:{source.label}) WHERE {source.has} RETURN count(n) AS total"
 PAGE = """
 MATCH (n:{source.label})
@@ -55,14 +59,15 @@ CALL {
 }
 RETURN size(gone) AS n
 """
-"""Remove some links between similar entities: they were computed from the old vectors."""
+"""Delete up to ``$limit`` links between similar entities: they were computed from the old vectors."""
 
 
 def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
-    """Replace every vector of *namespace* by one of *driver*'s model, and return how many there are.
+    """Replace every vector of *namespace* by a vector of the driver's embedding model, and return their number.
 
-    *progress* gets (done, total). Meanwhile no model can open the graph; run an interrupted re-embedding again.
-    Errors: `InputError` when the namespace is empty; `SchemaError` for a graph of another version.
+    *progress* is called after each batch with the number of vectors done and the total. Until it has finished, the
+    namespace cannot be opened; if it is interrupted, run it again.
+    Errors: `InputError` if the namespace is empty; `SchemaError` for a graph of another version.
     """
     database, key = driver.store.database, graph_key(namespace)
     meta = database.query(key, schema.READ_META, {}, write=False)
@@ -93,7 +98,10 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
 
 
 def _replace_vectors(driver: FalkorDriver, key: str, source: VectorSource) -> Iterator[int]:
-    """Replace the vectors of *source* a batch at a time, and yield the size of each batch."""
+    """Replace the vectors of one kind of node in batches of `BATCH`, and yield the size of each batch.
+
+    *key*: the database key of the graph.
+    """
     database, after = driver.store.database, ""
     while page := database.query(key, PAGE.format(source=source), {"after": after, "limit": BATCH}, write=False):
         vectors = driver.embedder.embeddings.embed_documents([hide_payloads(row["text"], row["kind"]) for row in page])

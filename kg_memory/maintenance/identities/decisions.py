@@ -1,7 +1,7 @@
-"""Merge entities, split them, decide doubts about who is who, and undo all of that.
+"""Merge and split entities, decide doubts (possible merges that wait for a person), and undo these decisions.
 
-A decision is kept with its author, time and reason. What it moves is moved in one atomic query, by its sources, and
-readings that are under way begin again, so that later episodes respect it.
+Each decision is stored as an ``Identity`` node with author, time and reason. Its changes are written in one atomic
+query. Episodes that are being read at that time are read again, so that they use the new entities.
 """
 
 from __future__ import annotations
@@ -34,17 +34,24 @@ from kg_memory.text.identity import alias_key, entity_id, identity_id, replace_u
 from kg_memory.validation import validate_author, validate_count, validate_name
 
 ATTEMPTS = 50
-"""The most tries to write while others write about the same entities."""
+"""The number of tries to write a decision while other writers change the same entities."""
 MOST_KNOWN = 5
-"""The most sentences that are shown about each of the two that a doubt is about."""
+"""The number of fact sentences that are shown for each of the two entities of a doubt."""
 NAME_HINT = "the name or the id of an entity that `entities` lists"
 KINDS = ("merge", "split", "doubt")
 Plan = Callable[[int], Flow[Move]]
-"""Returns what a decision changes, at that time; it is planned again where anything changed before it was written."""
+"""A function from a time (microseconds since the epoch) to the changes of a decision.
+
+It is called again if other writers changed the entities before the changes were written.
+"""
 
 
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
-    """Merge *others* into the entity *into*, and return a decision for each. Errors: `InputError`."""
+    """Merge the entities *others* into the entity *into*, and return one decision for each merged entity.
+
+    Entities are given by id, name or alias. *by* and *reason* are stored with the decisions.
+    Errors: `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
+    """
     validate_author(by, reason)
     target = yield from find_entity("into", into)
     if not others:
@@ -67,7 +74,11 @@ def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str
 def split(
     entity: str, request: SplitRequest, by: str, reason: str, policy: ConflictPolicy, namespace: str
 ) -> Flow[IdentityDecision]:
-    """Split from *entity* what *request* names, and return the decision. Errors: `InputError`."""
+    """Move the facts and episodes of *request* from *entity* to a new entity, and return the decision.
+
+    *entity*: an id, name or alias. *by* and *reason* are stored with the decision.
+    Errors: `NotFound` for an unknown entity; `InputError` if nothing or everything would be moved.
+    """
     validate_author(by, reason)
     source = yield from find_entity("entity", entity)
 
@@ -81,7 +92,11 @@ def split(
 
 
 def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Flow[IdentityDecision]:
-    """Merge the two that a doubt is about, or keep them apart. Errors: `InputError`."""
+    """Decide a doubt whether two entities are one, and return the decision.
+
+    *doubt*: the id of a waiting doubt. *choice*: ``"accept"`` merges the entities, ``"reject"`` keeps them apart.
+    Errors: `NotFound` for an unknown id; `InputError` for an invalid choice, or if the doubt was decided already.
+    """
     validate_author(by, reason)
     if choice not in ("accept", "reject"):
         raise InputError(f"choice must be accept or reject, got {choice!r}; accept merges, reject keeps apart")
@@ -102,7 +117,12 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
 
 
 def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[IdentityDecision]:
-    """Undo a merge, a split or the decision of a doubt, which waits again then. Errors: `InputError`."""
+    """Undo a merge, a split or the decision of a doubt, and return the decision as it is then.
+
+    *decision*: its id. An undone doubt waits for a decision again. Facts and episodes move back as far as they still
+    exist; later ones stay where they are. Errors: `NotFound` for an unknown id; `InputError` if the decision was
+    undone already, or cannot be undone because an entity was merged or forgotten since.
+    """
     validate_author(by, reason)
     row = yield from read_identity(decision)
     identity = row["identity"]
@@ -131,7 +151,11 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
 def list_identities(
     states: Sequence[str], limit: int, skip: int = 0, kinds: Sequence[str] = KINDS
 ) -> Flow[list[IdentityDecision]]:
-    """Return the decisions and doubts in one of *states*, the latest first."""
+    """Return the stored decisions and doubts in one of *states* and of one of *kinds*, the latest first.
+
+    *states*: of ``"done"``, ``"undone"``, ``"apart"`` and ``"waiting"``. Those whose entities no longer exist are left
+    out. *limit* and *skip*: how many to read, after how many.
+    """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from read(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
     whole = [row for row in stored if "one" in _ends(row)]
@@ -143,7 +167,10 @@ def list_identities(
 
 
 def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
-    """Return the decision of a row of `queries.IDENTITIES`."""
+    """Convert a result row of `queries.IDENTITIES` to an `IdentityDecision`.
+
+    *sentences*: the latest fact sentences of each entity by id, shown with a doubt.
+    """
     ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
     known = {name: value for name, value in row["identity"].items() if value is not None}
     known |= {name: instant(known[name]) for name in ("created_at", "at", "undone_at") if name in known}
@@ -155,7 +182,11 @@ def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -
 
 
 def find_entity(argument: str, name: object) -> Flow[str]:
-    """Return the id of the entity called *name*, or with that id. Errors: `InputError`, also where several are."""
+    """Return the id of the entity with the id, name or alias *name*.
+
+    *argument*: the name of the caller's parameter, for the error message.
+    Errors: `NotFound` for an unknown name; `InputError` if several entities have it.
+    """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     named = yield from read(queries.NAMED_OR_ID, name=text, alias=alias_key(text))
     ids = list(dict.fromkeys(row["entity"]["id"] for row in named))
@@ -169,7 +200,10 @@ def find_entity(argument: str, name: object) -> Flow[str]:
 
 
 def read_identity(decision: object) -> Flow[Row]:
-    """Return the decision with that id, with what it is about and moved. Errors: `InputError`."""
+    """Return the row of the decision or doubt with the id *decision*: its fields, its entities and the nodes it moved.
+
+    Errors: `NotFound` if there is none, or if its first entity no longer exists.
+    """
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:
         stored = yield from read(queries.IDENTITY, id=replace_unstorable(decision))
@@ -179,7 +213,11 @@ def read_identity(decision: object) -> Flow[Row]:
 
 
 def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
-    """Write what *plan* returns, planned anew while others change what it is based on, and return the decision."""
+    """Call *plan*, write the changes that it returns, refresh summaries, and return the stored decision.
+
+    If other writers changed the entities in between, plan again.
+    Errors: `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    """
     for _ in range(ATTEMPTS):
         time = yield from now()
         move = yield from plan(time)
@@ -196,13 +234,13 @@ def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str,
 
 
 def _author(by: str, reason: str, time: int, prefix: str = "") -> dict[str, object]:
-    """Return who decides, when and why, in columns with a *prefix*."""
+    """Return the columns ``by``, ``at`` and ``reason`` of a decision, with *prefix* before their names."""
     author = {"by": replace_unstorable(by), "at": time, "reason": replace_unstorable(reason)}
     return {f"{prefix}{name}": value for name, value in author.items()}
 
 
 def _ends(row: Row) -> dict[str, str]:
-    """Return the ids of the entities that an identity is about, ``one`` before ``other``."""
+    """Return the entities of a decision as ``{"one": id, "other": id}``; entities that no longer exist are left out."""
     ends = {about["role"]: about["entity"]["id"] for about in row["about"]}
     return {role: ends[role] for role in ("one", "other") if role in ends}
 
@@ -224,7 +262,11 @@ def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: in
 
 
 def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str) -> Flow[None]:
-    """Add to *move* that what a merge moved, and is there still, becomes that of the merged entity again."""
+    """Add the undoing of a merge to *move*: recreate the merged entity, and give back its facts, episodes and names.
+
+    *whole*: the entity into which it was merged. *moved*: rows of the nodes that the merge moved; nodes that are no
+    longer linked to *whole* are left as they are. Errors: `InputError` if the merged entity exists again.
+    """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
     if (yield from read_wholes(id_)):
@@ -259,7 +301,10 @@ def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Keep the two of a doubt apart, or let it wait again. Errors: `InputError` where others were first."""
+    """Set the state of a doubt to ``"apart"`` (the entities differ) or back to ``"waiting"``; return the decision.
+
+    Errors: `InputError` if its state changed meanwhile, or one of the entities no longer exists.
+    """
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}
     fields |= _author(by, reason, time, "" if state == "apart" else "undone_")

@@ -1,4 +1,4 @@
-"""Parameters of `falkor.queries.identities.MOVE`: entities, all that hangs on them, and the part that changes hands."""
+"""Build the parameters of the query `identities.MOVE`: it moves facts, mentions and names between entities."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key
 
 Parameters = dict[str, Any]
-"""A row of the parameters of a query."""
+"""One row of a list parameter of a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """An entity with the ids of what hangs on it; `mentions` are episodes with their times."""
+    """An entity with the ids of all nodes that are linked to it.
+
+    `mentions`: its episodes, by id, with their times in microseconds. `subjects` and `objects`: ids of the facts of
+    which it is the subject or an object. `aliases`: keys of its names. `apart`: ids of entities known to be different.
+    `revision`: a counter that every change of the entity raises.
+    """
 
     entity: Row
     revision: int
@@ -35,41 +40,47 @@ class Whole:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Return the entity of a row of `queries.WHOLE`."""
+        """Build a `Whole` from a result row of `queries.WHOLE`."""
         mentions = {mention["id"]: mention["at"] for mention in row["mentions"]}
         parts = (frozenset(row[name]) for name in ("subjects", "objects", "aliases", "apart"))
         return cls(row["entity"], row["revision"], mentions, *parts)
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id of the entity."""
         return str(self.entity["id"])
 
     @property
     def names(self) -> list[str]:
-        """Its name, and its other names."""
+        """The name of the entity, followed by its aliases."""
         return [self.entity["name"], *self.entity["aliases"]]
 
     @property
     def facts(self) -> frozenset[str]:
-        """The ids of the facts about it."""
+        """The ids of the facts of which the entity is the subject or an object."""
         return self.subjects | self.objects
 
     def expect(self) -> Parameters:
-        """Return what must be so still when it is written."""
+        """Return the values that must be unchanged in the database when a decision is written, else nothing is written.
+
+        They are the names, the revision and the number of mentions.
+        """
         names = {"name": self.entity["name"], "aliases": list(self.entity["aliases"])}
         return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
 
 
 def read_wholes(*ids: str) -> Flow[list[Whole]]:
-    """Return the entities with those ids, those that there are, in that order."""
+    """Read entities with all that is linked to them, in the order of *ids*; unknown ids are left out."""
     rows = yield from read(queries.WHOLE, ids=list(ids))
     wholes = {row["entity"]["id"]: Whole.from_row(row) for row in rows}
     return [wholes[id_] for id_ in ids if id_ in wholes]
 
 
 def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
-    """Return what is set of an entity: its *names*, the first of which is shown, their words, and when it was seen."""
+    """Return the query row that sets the names of the entity *id_*, their words in the index, and when it was seen.
+
+    *names*: its display name, then its aliases. *times*: the times of the episodes that mention it, in microseconds.
+    """
     counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
     seen = sorted(times)
     first, last = (seen[0], seen[-1]) if seen else (None, None)
@@ -78,9 +89,10 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
 
 def evidence_of(statements: Sequence[Row]) -> Parameters:
-    """Return how sure a fact is, when it was stated last, and whose words it has, by its *statements*.
+    """Return the fields of a fact that follow from its *statements*: confidence, latest statement, source of wording.
 
-    The words are those of the first statement; of one that only ends the fact, if no other has any.
+    ``told_by`` is the id of the episode of the first statement, whose wording the fact has; statements that only end
+    the fact count only if there are no others. ``said_at`` is the time of the latest statement, in microseconds.
     """
     ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)
@@ -93,14 +105,18 @@ def _only_ends(statement: Row) -> bool:
 
 
 LINKS = (("subjects", "Fact", "subject"), ("objects", "Fact", "object"), ("mentions", "Episode", "mention"))
-"""The kinds of links, the labels of what they lead to, and the roles under which they are kept."""
+"""The kinds of links of an entity: field of `Whole`, label of the linked node, and role in the stored decision."""
 WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "aliases") for way in ("out", "in"))
-"""The lists of links that are taken from an entity, and of those that are given to one."""
+"""The list parameters of the query: links to remove from an entity (``_out``) and to add to one (``_in``)."""
 
 
 @dataclass(slots=True)
 class Move:
-    """The changes that one decision makes; `identity` is what is kept of it, and `before` its state until then."""
+    """The changes that one merge, split or undo makes: the parameters of `queries.MOVE`.
+
+    `identity`: the properties of the stored decision. `before`: its state in the database until now, None for a new
+    decision. `expected`: the entities as they were read. `now`: microseconds since the epoch.
+    """
 
     identity: Parameters
     expected: list[Whole]
@@ -122,27 +138,37 @@ class Move:
     revision: Revision = field(default_factory=Revision)
 
     def create(self, row: Parameters, key: str, type_: str, vector: Vector, created_at: int) -> None:
-        """Add an entity: *row* is that of `entity_row`."""
+        """Add a new entity with the names and times of *row*, a result of `entity_row`, and the name's *vector*."""
         properties = {name: value for name, value in row.items() if name != "terms" and value is not None}
         properties |= {"key": key, "type": type_, "summary": "", "created_at": created_at}
         self.created.append({"properties": properties, "embedding": vector})
         self.entities.append(row)
 
     def take(self, kind: str, id_: str, entity: str) -> None:
-        """Take a link of that *kind* from *entity*."""
+        """Remove a link from *entity* to the node *id_*.
+
+        *kind*: ``"subjects"``, ``"objects"``, ``"mentions"`` or ``"aliases"``.
+        """
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def give(self, kind: str, id_: str, entity: str) -> None:
-        """Give a link of that *kind* to *entity*."""
+        """Add a link from *entity* to the node *id_*.
+
+        *kind*: ``"subjects"``, ``"objects"``, ``"mentions"`` or ``"aliases"``.
+        """
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Keep what is moved, for an undo."""
+        """Store with the decision that it moved the node *id_* with this *label*, so that an undo can move it back.
+
+        *role*: the kind of link, such as ``"subject"`` or ``"mention"``. *fields*: more columns, such as ``kept=True``
+        if the old link remains too.
+        """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
 
     def write(self) -> Flow[bool]:
-        """Write all of it; return whether that could be done, as nothing had changed meanwhile."""
+        """Write all changes in one atomic query; return false, with nothing written, if an entity changed meanwhile."""
         parameters = {each.name: getattr(self, each.name) for each in fields(self)}
         parameters |= {**parameters.pop("links"), **parameters.pop("revision").to_parameters()}
         rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(Whole.expect, self.expected))})
@@ -150,7 +176,10 @@ class Move:
 
 
 def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = ()) -> None:
-    """Let *target* have all that hangs on *source*, which goes, *without* some of its names."""
+    """Add to *move* that all links of *source* go to *target*, and that *source* is deleted.
+
+    *without*: names of *source* that *target* does not get.
+    """
     dropped = set(map(alias_key, without))
     for kind, label, role in (*LINKS, ("aliases", "Alias", "alias")):
         own = getattr(target, kind)
@@ -167,6 +196,6 @@ def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = 
 
 
 def names_with(names: Iterable[str], keys: Iterable[str]) -> list[str]:
-    """Return those of *names* whose keys are among *keys*."""
+    """Return the *names* whose alias key (the normalised form of a name) is among *keys*."""
     among = frozenset(keys)
     return [name for name in names if alias_key(name) in among]

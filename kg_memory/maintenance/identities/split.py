@@ -1,4 +1,4 @@
-"""Plan a split: some facts of an entity, by their sources, become those of another; and its undo."""
+"""Plan the split of an entity, which moves some of its facts and episodes to a new entity, and the undo of a split."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """The facts and episodes that are about somebody else, and the name of that one."""
+    """A request to split an entity: the ids of the facts and episodes that are about another entity.
+
+    *name* and *type* are those of the new entity; ``None`` means the same as the old one's.
+    """
 
     facts: tuple[str, ...]
     episodes: tuple[str, ...]
@@ -37,7 +40,12 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """The facts that move whole, the episodes whose statements of others move, and the episodes that stay or move."""
+    """The result of dividing the facts and episodes of an entity that is split.
+
+    `whole`: ids of facts that move to the new entity. `parts`: facts of which only the statements of some episodes
+    move, with the ids of these episodes. `moving` and `staying`: ids of episodes that mention the new and the old
+    entity; an episode can be in both.
+    """
 
     whole: frozenset[str]
     parts: Mapping[str, frozenset[str]]
@@ -46,13 +54,16 @@ class Division:
 
 
 def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
-    """Return facts with their ends, statements and verdicts, by their ids."""
+    """Return facts by id, each with its subject, objects, statements and verdicts."""
     rows = yield from read(queries.FACTS, ids=sorted(ids))
     return {row["fact"]["id"]: row for row in rows}
 
 
 def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: ConflictPolicy, namespace: str) -> Flow[None]:
-    """Add to *move* all that becomes another entity's. Errors: `InputError`."""
+    """Add to *move* the new entity, and everything that goes from the entity *whole* to it.
+
+    Errors: `InputError` if *request* names facts or episodes of others, or if nothing or everything would move.
+    """
     rows = yield from read_facts(whole.facts)
     division = divide(whole, rows, request)
     key = entity_key(request.name or whole.names[0], request.type or whole.entity["type"], move.identity["id"])
@@ -84,13 +95,18 @@ def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: Conflict
     for alias in sorted(set(map(alias_key, own))):
         move.give("aliases", alias, id_)
     if alias_key(own[0]) not in whole.aliases:
-        move.identity["former_name"] = alias_key(own[0])  # nobody used it yet
+        move.identity["former_name"] = alias_key(own[0])  # a name given by this split: an undo may remove it
     move.about = [{"role": "one", "id": whole.id}, {"role": "other", "id": id_}]
     move.apart.append({"one": whole.id, "other": id_})
 
 
 def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
-    """Return what moves. Errors: `InputError` where nothing does, or nothing would stay."""
+    """Return which facts, statements and episodes of the entity *whole* the split moves.
+
+    *rows*: all facts about the entity by id, from `read_facts`. A fact stated by the requested episodes only moves as
+    a whole; of a fact stated by others too, only the statements of the requested episodes move.
+    Errors: `InputError` for ids that do not belong to the entity, or if nothing or everything would move.
+    """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
         raise InputError(f"facts must be about {whole.names[0]!r}, got {unknown[0]!r}; facts.about has their ids")
@@ -118,7 +134,10 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
 
 
 def _share_names(whole: Whole, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
-    """Return the names that stay, and those of the new entity: each goes where its episodes go."""
+    """Return two lists of names: those that the old entity keeps, and those of the new entity, display name first.
+
+    A name goes to the entity whose episodes contain it, or to both.
+    """
     episodes = sorted(division.moving | division.staying)
     rows = yield from read(queries.NAMES_IN_USE, episodes=episodes, names=whole.names)
     used = {(row["name"], row["episode"]) for row in rows}
@@ -138,7 +157,11 @@ def _copy_facts(
     ends: tuple[Whole, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Let facts that only some episodes state of the new entity be stated of both, by their own episodes each."""
+    """Add to *move* a copy of each fact in *parts* about the new entity, stated by the episodes that move.
+
+    The original keeps the statements of the other episodes. *parts*: the moving episodes by fact id. *rows*: facts by
+    id. *ends*: the old entity, then key and id of the new one. *history* is changed accordingly.
+    """
     whole, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
     for (fact, episodes), vector in zip(sorted(parts.items()), vectors, strict=True):
@@ -163,7 +186,7 @@ def _copy_facts(
 
 
 def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> tuple[list[Row], list[Row]]:
-    """Return the *statements* of those episodes, and the rest."""
+    """Return two lists: the *statements* that *episodes* make, and all others."""
     stating, rest = list[Row](), list[Row]()
     for statement in statements:
         (stating if statement["id"] in episodes else rest).append(statement)
@@ -171,7 +194,7 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 
 
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
-    """Let what *episodes* state of *origin* be stated of *fact*."""
+    """Change *history* so that the statements that *episodes* make of the fact *origin* are of *fact* instead."""
     for statement in list(history.statements[origin].values()):
         if statement.id in episodes:
             history.add_statement(replace(statement, fact=fact))
@@ -181,7 +204,11 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Let verdicts about two facts that have no end in common any more have no effect."""
+    """Add to *move* the ruling ``"both"`` for verdicts between facts that no longer share an entity after the split.
+
+    Such facts cannot contradict each other. The old rulings are stored for an undo. *moved*: ids of moved facts.
+    *entity*: the id of the entity that is split.
+    """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
         for verdict in rows[fact]["verdicts"]:
@@ -195,7 +222,7 @@ def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str],
 
 
 def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
-    """Change the ruling of a verdict in *history*."""
+    """Set the *ruling* and the *refused* fact of the verdict with the id *verdict* in *history*, if it is there."""
     if verdict in history.verdicts:
         changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]
         history.set_verdict(verdict, changed, history.edits.get(verdict))
@@ -204,7 +231,10 @@ def set_ruling(history: History, verdict: str, ruling: str, refused: str | None)
 def plan_unsplit(
     move: Move, wholes: tuple[Whole, Whole], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
-    """Add to *move* that the entity which was split off becomes a part of the first one again."""
+    """Add the undoing of a split to *move*: merge the new entity back into the old one, and copied facts too.
+
+    *wholes*: the old and the new entity. *moved*: rows of the nodes that the split moved.
+    """
     first, second = wholes
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
     verdicts = [row for row in moved if row["role"] == "verdict"]
@@ -233,7 +263,7 @@ def plan_unsplit(
 
 
 def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return the name that the split gave to *second*, if no message has it."""
+    """Return the name that the split gave to the entity *second*, as a list, empty if an episode uses the name."""
     named = names_with(second.names, [move.identity["former_name"] or ""])
     used = yield from read(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
     return [] if used else named

@@ -1,7 +1,7 @@
-"""Decide verdicts, undo decisions, retract facts, and replace them by others.
+"""Decide verdicts (relations of two facts, found by a reading), undo decisions, retract facts, and replace facts.
 
-A decision changes no fact and no statement. It changes the ruling of the verdict, and the beliefs that follow are
-closed and recorded like any others. Each decision is kept, with who made it, when and why.
+A decision leaves facts and statements as they are. It changes the ruling of the verdict, and the beliefs that follow
+from the ruling are closed and recorded as usual. Each decision is stored with its author, time and reason.
 """
 
 from __future__ import annotations
@@ -47,19 +47,21 @@ from kg_memory.validation import validate_author
 
 Choice = Literal["accept", "reject", "edit"]
 ATTEMPTS = 50
-"""The most tries to write while others write about the same entities."""
+"""The number of tries to write a decision while other writers change facts about the same entities."""
 RETRACTED, REPLACED = "a person retracted it", "a person replaced one by the other"
 OPEN = "open"
-"""The end of what has not ended, for an edit that takes an end back."""
+"""The value of ``invalid_at`` in an edit that says the fact has not ended."""
 EDITABLE = ("verdict", "valid_at", "invalid_at")
 _Date = tuple[int, Precision]
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """A decision to make, and for an edit another *verdict*, or other dates of the pending fact.
+    """A person's decision about a verdict.
 
-    *invalid_at* may be `OPEN`. *seen* is the ruling of the verdict when the person looked at it.
+    *choice*: accept the pending fact, reject it, or edit. *verdict*, *valid_at* and *invalid_at* belong to an edit: the
+    right relation of the two facts, and the right dates of the pending fact; `OPEN` as *invalid_at* means that it has
+    not ended. *seen*: the ruling that the person saw; if it has changed since, the decision is refused.
     """
 
     choice: Choice
@@ -71,7 +73,10 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Check what does not depend on the verdict. Errors: `InputError`."""
+        """Check all values that can be checked without the stored verdict.
+
+        Errors: `InputError` for an invalid choice, author, verdict or date, or edits that do not fit the choice.
+        """
         if self.choice not in get_args(Choice):
             raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
         validate_author(self.by, self.reason)
@@ -86,7 +91,10 @@ class DecisionRequest:
         self.dates(0)
 
     def kind(self, default: VerdictKind) -> VerdictKind:
-        """Return the verdict, or *default* where it is left out. Errors: `InputError`."""
+        """Return the edited kind of verdict, or *default*, the stored kind, if it is not edited.
+
+        Errors: `InputError` for an unknown kind, or an edit of an ``"admission"``, which is about one fact.
+        """
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
             if self.verdict is not None:
@@ -97,7 +105,11 @@ class DecisionRequest:
         return kind
 
     def dates(self, time: int) -> tuple[_Date | None, _Date | None]:
-        """Return the start and the end with how exact each is; *time* is now. Errors: `InputError`."""
+        """Return the edited start and end as ``(microseconds, precision)``, each ``None`` if it is not edited.
+
+        *time*: now in microseconds, against which a date such as "yesterday" is resolved. Errors: `InputError` for a
+        date that cannot be parsed.
+        """
         end = self.invalid_at
         if isinstance(end, str) and end.strip().lower() == OPEN:
             return _parse_date("valid_at", self.valid_at, time), (OPEN_END, "instant")
@@ -112,12 +124,15 @@ def _parse_date(name: str, value: date | str | None, time: int) -> _Date | None:
 
 
 NextState = Callable[[StoredVerdict, History, int], VerdictState]
-"""The state of a verdict after a decision, by the history of its facts and the time."""
+"""A function from a verdict, the history of its facts and the time in microseconds to the verdict's new state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A decision as it is kept: what, by whom and why; *before* is what an undo brings back, if not what is so now."""
+    """The record of a decision: its kind, author and reason.
+
+    *before*: the state of the verdict that an undo restores; ``None`` means the state when the decision is written.
+    """
 
     decision: Choice | Literal["undo"]
     by: str
@@ -126,10 +141,11 @@ class Note:
 
 
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Decide the verdict with that id, and return it as it is then.
+    """Decide the verdict with the id *review*, and return it with its new ruling.
 
-    To accept lets it take effect, to reject refuses the pending fact, to edit gives another verdict, or other dates to
-    the pending fact, and accepts it. Errors: `InputError`, also where the ruling is no longer the one that was seen.
+    Accepting lets the verdict take effect. Rejecting refuses the pending fact. Editing changes the kind of verdict or
+    the dates of the pending fact, then accepts. Errors: `NotFound` for an unknown id; `InputError` for an invalid
+    request, a retraction, or a ruling that is no longer ``request.seen``.
     """
     request.validate()
 
@@ -149,9 +165,9 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
 
 
 def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Undo the last decision about a verdict that is not undone yet, and return it as it is then.
+    """Undo the latest decision about the verdict with the id *review*, and return the verdict with its former ruling.
 
-    Errors: `InputError` when there is none.
+    Repeated calls undo earlier decisions. Errors: `NotFound` for an unknown id; `InputError` if no decision is left.
     """
     validate_author(by, reason)
 
@@ -171,12 +187,12 @@ def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: s
 
 
 def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
-    """Return *state* where a person rejected *fact* at that time."""
+    """Return *state* with the ruling that a person rejected *fact*, by its id, at *time* (microseconds)."""
     return replace(state, ruling="refused", refused=fact, refused_at=time)
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return *state* with another *ruling*, by which neither fact is rejected."""
+    """Return *state* with *ruling*, and without a rejected fact."""
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 
 
@@ -189,7 +205,10 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
-    """Return *state* with other *dates* of *fact*; a date that is left out stays as it was edited before."""
+    """Return *state* with the edited start and end *dates* of *fact*; a date that is ``None`` is left unchanged.
+
+    Errors: `InputError` if the end is not after the start.
+    """
     start, end = dates
     if start is None and end is None:
         return state
@@ -216,9 +235,11 @@ def record(
     *,
     new: bool = False,
 ) -> Flow[Review]:
-    """Write a decision and the beliefs that follow from it, and return the verdict as it is then.
+    """Write a decision about a verdict and the beliefs that follow from it, and return the verdict as a review.
 
-    A *new* verdict is written with it. It is computed again where facts about the same entities were changed meanwhile.
+    *next_state* computes the verdict's new state. *new*: the verdict itself is not stored yet and is written too. If
+    other writers changed facts about the same entities in between, everything is computed again.
+    Errors: `InputError` if the verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
     """
     for _ in range(ATTEMPTS):
         based_on = yield from read(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
@@ -258,13 +279,14 @@ def record(
     raise DatabaseUnavailable(f"gave up deciding after {ATTEMPTS} write conflicts; retry later")
 
 
-# Retractions and replacements: a verdict about the fact alone, and one about the old fact and the new one
+# Retractions (verdicts about one fact) and replacements (verdicts about an old and a new fact)
 
 
 def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Believe the fact with that id no more, and return the verdict that says so.
+    """Stop believing the fact with the id *fact*, and return the verdict that records the retraction.
 
-    Nothing is decided where it is retracted already, and was not stated since. Errors: `InputError`.
+    If the fact is retracted already and was not stated since, return the existing verdict.
+    Errors: `NotFound` for an unknown id; `InputError` for an invalid author.
     """
     validate_author(by, reason)
     history = yield from require_fact(fact)
@@ -282,10 +304,10 @@ def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: 
 def replace_fact(
     fact: str, episode: str, author: tuple[str, str], policy: ConflictPolicy, namespace: str
 ) -> Flow[Review]:
-    """Let what *episode* states end the fact with that id, and return the verdict about the two.
+    """Replace the fact with the id *fact* by the fact that *episode* states, and return the verdict between them.
 
-    *author* is who decides, and why. Where the new fact does not begin later, the old one was wrong, and is refused.
-    Errors: `InputError` where the episode states no other fact.
+    The old fact ends when the new one begins. If the new one does not begin later, the old one was wrong, and is not
+    believed any more. *author*: who decides, and the reason. Errors: `InputError` if the episode states no other fact.
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
@@ -303,13 +325,17 @@ def replace_fact(
 
 
 def _takes_place(truth: Truth, former: Truth) -> bool:
-    """Return whether a fact holds from when the *former* one has ended."""
+    """Return whether a fact with the periods *truth* begins only when all periods of the *former* fact have ended."""
     begin = max((period.known_from for period in truth.periods), default=None)
     return begin is not None and all(period.invalid_at <= begin for period in former.periods)
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return the fact of *episode* nearest to *fact*, by its subject and predicate, and when the episode was saved."""
+    """Return the id of the fact that *episode* states in place of *fact*, and when the episode was saved.
+
+    Of several facts, one with the same subject, then with the same predicate, is preferred.
+    Errors: `InputError` if the episode states no fact, or only *fact* itself.
+    """
     stated: Sequence[Row] = yield from read(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
     if not others:
@@ -323,7 +349,10 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return the verdict about two facts, and whether it is a new one, which has no effect yet."""
+    """Return the verdict about the facts *one* and *existing*, and whether it is new.
+
+    A new verdict of this *kind* has the ruling ``"both"`` (no effect), and is not written yet.
+    """
     id_ = verdict_id(namespace, one, existing)
     stored = yield from find_verdict(id_)
     if stored is not None:

@@ -1,7 +1,7 @@
-"""The review graph: an interrupt asks a person about each verdict that waits, and the answer decides it.
+"""The review graph: it interrupts to ask a person about waiting verdicts, and applies the person's decisions.
 
-The payload and the answer are those of LangChain's human-in-the-loop middleware, so its user interfaces, and Studio,
-show and answer it. It needs a checkpointer, which the LangGraph server brings along.
+The interrupt and the answer have the format of LangChain's human-in-the-loop middleware, so its user interfaces and
+LangGraph Studio can show and answer them. The graph needs a checkpointer; the LangGraph server provides one.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 Json = dict[str, Any]
-"""A JSON object of the state or the interrupt, which checkpoints keep."""
+"""A JSON object, as checkpoints can store it."""
 ACTION = "accept_fact"
-"""The name of what a person approves, edits or rejects."""
+"""The name of the action in the interrupt, which a person approves, edits or rejects."""
 AT_ONCE = 10
 USER = "user"
 CHOICES: Mapping[str, Choice] = {"approve": "accept", "edit": "edit", "reject": "reject"}
 
 
 class ReviewInput(TypedDict, total=False):
-    """The input: a namespace, the most verdicts to ask about at once, and who decides."""
+    """The input of the review graph: the namespace, how many verdicts to ask about, and who decides."""
 
     namespace: Annotated[str, describe_key("Whose memory is reviewed.", DEFAULT_NAMESPACE)]
     limit: Annotated[int, describe_key("How many verdicts are asked about at once.", AT_ONCE, minimum=1)]
@@ -43,7 +43,7 @@ class ReviewInput(TypedDict, total=False):
 
 
 class ReviewState(ReviewInput, total=False):
-    """The input, and what each step adds: the verdicts that wait, the decisions, and what became of each."""
+    """The state of the review graph: its input, the waiting verdicts, the decisions, and the results of these."""
 
     waiting: list[Json]
     decisions: list[Json]
@@ -51,14 +51,20 @@ class ReviewState(ReviewInput, total=False):
 
 
 def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 - steps have one shape
-    """Read what waits for review."""
+    """Read up to ``limit`` verdicts that wait for a person, and return them in ``waiting``.
+
+    Errors: `InputError` for an invalid namespace or limit.
+    """
     validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     reviews = yield from list_reviews(state.get("limit") or AT_ONCE)
     return {"waiting": [review.model_dump(mode="json") for review in reviews], "decisions": [], "decided": []}
 
 
 def ask(state: ReviewState) -> Json:
-    """Stop until a person has decided; an answer that is invalid is asked for again."""
+    """Interrupt the graph until a person has decided about all waiting verdicts, and return the decisions.
+
+    An invalid answer interrupts again, with a ``problem`` that says why.
+    """
     reviews = [Review.model_validate(review) for review in state["waiting"]]
     question, problem = build_request(reviews), None
     while True:
@@ -70,7 +76,10 @@ def ask(state: ReviewState) -> Json:
 
 
 def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
-    """Carry out the decisions, one after the other; one that fails is reported, and does not keep others waiting."""
+    """Apply the decisions one after the other, and return the result of each in ``decided``.
+
+    A decision that fails, such as about a verdict that was decided meanwhile, gets a ``problem``; the rest goes on.
+    """
     by, namespace = state.get("by") or USER, validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     policy = ConflictPolicy.from_settings(settings)
     decided: list[Json] = []
@@ -87,7 +96,7 @@ def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
 
 
 def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, None, ReviewInput, ReviewState]:
-    """Return the graph, to be compiled with a checkpointer; its nodes run sync and async."""
+    """Return the review graph, not yet compiled; compile it with a checkpointer. Its nodes run sync and async."""
     graph = StateGraph(ReviewState, input_schema=ReviewInput)
     graph.add_node("load", make_node(load, driver, settings))
     graph.add_node("ask", ask)
@@ -100,7 +109,7 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, No
 
 
 def build_request(reviews: Sequence[Review]) -> Json:
-    """Return the payload of the interrupt: one action for each verdict (``HITLRequest`` of LangChain)."""
+    """Return the payload of the interrupt, a ``HITLRequest`` of LangChain with one action for each review."""
     actions = [{"name": ACTION, "args": _arguments(review), "description": describe(review)} for review in reviews]
     return {
         "action_requests": actions,
@@ -109,7 +118,7 @@ def build_request(reviews: Sequence[Review]) -> Json:
 
 
 def describe(review: Review) -> str:
-    """Return a verdict in sentences for a person."""
+    """Return a text that asks a person to decide *review*, with the two facts, the reason and the source's quote."""
     effect = "take the place of" if review.kind == "supersedes" else "refute"
     kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"
     edits = f'another verdict ({kinds}) or other dates (invalid_at "{OPEN}": it has not ended)'
@@ -125,9 +134,10 @@ def describe(review: Review) -> str:
 
 
 def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
-    """Return the decisions of a resumed interrupt, one for each verdict (``HITLResponse`` of LangChain).
+    """Parse the person's *answer* to the interrupt into one decision for each of *reviews*.
 
-    Errors: `InputError` for an answer that is invalid.
+    *answer*: a ``HITLResponse`` of LangChain, or its list of decisions. Each decision becomes
+    ``{"choice", "reason", "edit"}``. Errors: `InputError` for an invalid answer.
     """
     decisions = answer.get("decisions") if isinstance(answer, Mapping) and "decisions" in answer else answer
     decisions = [decisions] if isinstance(decisions, Mapping) else decisions
@@ -137,7 +147,10 @@ def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
 
 
 def _parse_decision(decision: Any, arguments: Mapping[str, object]) -> Json:
-    """Return one decision; an edit that leaves all *arguments* as they were accepts."""
+    """Parse one decision of LangChain's format; an edit that changes none of *arguments* becomes "accept".
+
+    *arguments*: the arguments of the action as they were shown.
+    """
     choice = CHOICES.get(str(decision.get("type"))) if isinstance(decision, Mapping) else None
     if choice is None:
         raise InputError(f"the type of a decision must be one of {', '.join(CHOICES)}, got {decision!r}")

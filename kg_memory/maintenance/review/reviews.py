@@ -1,4 +1,4 @@
-"""List verdicts as reviews: those that wait for a person, those that were decided, and conflicts (D15, D20)."""
+"""List verdicts as reviews: verdicts that wait for a person, decided verdicts, and conflicts."""
 
 from __future__ import annotations
 
@@ -22,16 +22,20 @@ from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import validate_count
 
 _LEAST_PAGE, _MOST_PAGE = 100, 500
-"""The least and the most waiting verdicts that are read at once."""
+"""The smallest and the largest number of waiting verdicts that one query reads."""
 _KINDS = [*CONTRADICTIONS, "admission"]
-"""The kinds of verdicts that wait for a person."""
+"""The kinds of verdicts that can wait for a person."""
 _STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "ruling")
-"""The columns with which a new verdict is written."""
+"""The columns of a verdict that are set when it is created."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictState:
-    """The part of a verdict that decisions change: its ruling, and the dates of the fact that a person `edited`."""
+    """The part of a verdict that decisions change.
+
+    `refused`: the id of the fact that a person rejected, at the time `refused_at`. `edited`: the id of the fact whose
+    dates a person changed, to start at `edited_from` and end at `edited_until`. Times are microseconds since the epoch.
+    """
 
     ruling: Ruling
     refused: str | None = None
@@ -44,52 +48,53 @@ class VerdictState:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Return the state of a verdict from its row."""
+        """Build the state from the *row* of a verdict; missing columns keep their defaults."""
         return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row})
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """The row of a verdict, and the rows of the decisions about it, earliest first."""
+    """A verdict as it is stored: its row, and the rows of the decisions about it, earliest first."""
 
     row: Row
     decisions: tuple[Row, ...] = ()
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Return the verdict of a row with `verdict` and `decisions`."""
+        """Build a `StoredVerdict` from a result row with the columns ``verdict`` and ``decisions``."""
         return cls(row["verdict"], tuple(row["decisions"]))
 
     def to_row(self) -> Row:
-        """Return it as it is stored, without what decisions change."""
+        """Return the columns with which a new verdict is created."""
         return {name: self.row[name] for name in _STORED}
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id of the verdict."""
         return str(self.row["id"])
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict as rules take it."""
+        """The verdict as a `Verdict`, the form that the conflict policy works with."""
         return to_verdict(self.row)
 
     @property
     def state(self) -> VerdictState:
-        """The part that decisions change."""
+        """The part of the verdict that decisions change."""
         return VerdictState.from_row(self.row)
 
     @property
     def facts(self) -> tuple[str, str]:
-        """The ids of the two facts."""
+        """The ids of the new and the existing fact."""
         return self.row["new"], self.row["known"]
 
 
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
     """Return the verdicts that a person can decide now, earliest first.
 
-    A verdict between two facts that both wait comes later, once the one stated before waits no more. With *decided*,
-    return those that persons decided instead, the latest decision first.
+    A verdict between two facts that both wait for review is left out until the earlier fact is decided. *decided*:
+    return the verdicts that people decided instead, latest decision first. *limit* and *skip*: how many to return,
+    after how many.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
@@ -99,13 +104,19 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
 
 
 def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return the facts that cannot both be true, settled by the strategy or waiting, earliest first (D15)."""
+    """Return the verdicts that two facts cannot both be true, earliest first.
+
+    Both those that the conflict strategy settled and those that wait for a person are returned.
+    """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     return (yield from _read_reviews(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page))
 
 
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return all verdicts about *fact*, or about any, the latest first: also those that took effect by themselves."""
+    """Return all verdicts about the fact with the id *fact*, latest first, also those that needed no person.
+
+    ``None`` means verdicts about any fact. Errors: `NotFound` for an unknown id.
+    """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
         return (yield from _read_reviews(queries.VERDICTS, rulings=list(get_args(Ruling)), **page))
@@ -121,19 +132,22 @@ def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
 
 
 def validate_fact(fact: object) -> str:
-    """Return the id of a fact. Errors: `InputError` where it is none."""
+    """Return *fact* as an id of a fact. Errors: `InputError` if it is not a non-empty string."""
     if not isinstance(fact, str) or not fact:
         raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) has facts with theirs")
     return replace_unstorable(fact)
 
 
 def missing_fact(fact: str) -> NotFound:
-    """Return the error that no fact has the id *fact*."""
+    """Return a `NotFound` error for the id *fact*, with a hint where to list the ids of facts."""
     return NotFound(f"namespace has no fact {fact!r}; memory.facts.list() and `kg-memory facts --ids` show the ids")
 
 
 def require_fact(fact: str) -> Flow[History]:
-    """Return the history of the fact with that id. Errors: `InputError` where there is none."""
+    """Return the history (statements, beliefs, verdicts) of the fact with the id *fact*.
+
+    Errors: `NotFound` if there is none; `InputError` if *fact* is not a string.
+    """
     history = yield from read_history([validate_fact(fact)])
     if fact not in history.sentences:
         raise missing_fact(fact)
@@ -141,7 +155,7 @@ def require_fact(fact: str) -> Flow[History]:
 
 
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
-    """Return the verdicts whose pending fact waits because of one that does not wait itself."""
+    """Return the waiting verdicts that a person can decide now: the fact they compare with does not wait itself."""
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
     pending: list[StoredVerdict] = []
     start = 0
@@ -158,7 +172,7 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 
 
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
-    """Return those of *verdicts* whose later fact waits, and whose other fact neither waits nor was refused."""
+    """Return the *verdicts* whose later fact waits for review, and whose earlier fact neither waits nor was refused."""
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
     waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
     aside = waiting.union(verdict.refused for verdict in all_verdicts if verdict.refused)
@@ -171,7 +185,7 @@ def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list
 
 
 def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
-    """Return *verdicts* as reviews, with their facts."""
+    """Return *verdicts* as reviews, each with its two facts and their dates and sources."""
     if not verdicts:
         return []
     ids = sorted({fact for stored in verdicts for fact in stored.facts})
@@ -180,7 +194,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
     for row in (yield from read(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES, believed_at=OPEN_END)):
         belief = row["belief"] or _last_statement(row["fact"]["id"], history, verdicts)
         fact = rows.to_fact({**row, "belief": belief})
-        # The beliefs come in the order in which they were recorded: the last one counts, or one that is held still.
+        # Rows come in the order in which beliefs were recorded. Use the last belief, or one that has not expired.
         earlier = facts.get(fact.id)
         if earlier is None or earlier.expired_at is not None or fact.expired_at is None:
             facts[fact.id] = fact
@@ -189,7 +203,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return the times of a fact that was never believed, as a belief: those of its last statement."""
+    """Return a row like that of a belief for a fact that was never believed, with the dates of its last statement."""
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
     dates = pick(last, "valid_at", "invalid_at", "precision", "end_precision", "trust")
@@ -212,7 +226,7 @@ def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -
 
 
 def read_verdict(review: object) -> Flow[StoredVerdict]:
-    """Return the verdict with that id. Errors: `InputError` where there is none."""
+    """Return the stored verdict with the id *review*. Errors: `NotFound` if there is none."""
     stored = (yield from find_verdict(replace_unstorable(review))) if isinstance(review, str) and review else None
     if stored is None:
         raise NotFound(f"there is no review {review!r} in this namespace: memory.reviews.list() has those that wait")
@@ -220,6 +234,6 @@ def read_verdict(review: object) -> Flow[StoredVerdict]:
 
 
 def find_verdict(review: str) -> Flow[StoredVerdict | None]:
-    """Return the verdict with that id, if there is one."""
+    """Return the stored verdict with the id *review*, or ``None``."""
     stored = yield from read(queries.VERDICT, id=review)
     return StoredVerdict.from_row(stored[0]) if stored else None

@@ -1,6 +1,7 @@
-"""Queries of export and import: reads by pages of internal ids, and writes that return the `line` of each row written.
+"""Queries of export and import: they read by ranges of internal ids, and write rows of an export file.
 
-Internal ids follow the order in which nodes were created; a graph created again in that order answers in it too.
+Writing queries return the line number of each row that was written. Internal ids follow the order of creation, so an
+imported graph is exported in the same order again.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def count_nodes(label: str) -> str:
 
 
 def count_relations(type_: str) -> str:
-    """Return the query that counts the relations of one type."""
+    """Return the query that counts the relations of the type *type_*."""
     return f"MATCH ()-[r:`{type_}`]->() RETURN count(r) AS count"
 
 
@@ -99,7 +100,7 @@ ORDER BY id(n), id(m), id(r)
 
 
 READ = {label: _read_nodes(label) for label in NODES} | {type_: _read_relations(type_) for type_ in RELATIONS}
-"""The query that reads a page of each label of nodes, and of each type of relations."""
+"""For each node label and relation type, the query that reads one page of its records."""
 
 
 _RETURN_LINE = "RETURN row.line AS line"
@@ -168,7 +169,7 @@ SET r = row.properties
 
 
 WRITE = {label: _write_nodes(label) for label in NODES} | {type_: _write_relations(type_) for type_ in RELATIONS}
-"""The query that writes nodes of each label, and relations of each type."""
+"""For each node label and relation type, the query that writes a batch of its records."""
 
 TERMS = """
 UNWIND $terms AS term
@@ -187,4 +188,4 @@ CREATE (t)-[:IN_{label.upper()} {{f: CASE WHEN word.f <> 1 THEN word.f END}}]->(
 
 
 WRITE_WORDS = {label: _write_words(label) for label in INDEXED}
-"""The query that writes the words of nodes of each label that has any."""
+"""For each label in the word index, the query that writes the words of a batch of nodes."""

@@ -1,4 +1,4 @@
-"""Export a namespace, or the items of a store, as it is at one moment, into a file of lines."""
+"""Export a consistent snapshot of a namespace, or of the items of a `KGStore`, to a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -32,19 +32,22 @@ from kg_memory.maintenance.transfer.records import (
 from kg_memory.models.operations import ExportResult
 
 PAGE = 2_000
-"""The range of internal ids in one query: a longer answer would hold up others."""
+"""The range of internal ids that one query reads: larger ranges would block other clients."""
 PAGE_WITH_VECTORS = 500
 META_FIELDS = ("id", "version", "dimension", "model", "words", "paused")
 PREFIXES = {"memory": KEY_PREFIX, "items": ITEMS.prefix}
-"""The prefix of the keys of each kind of graph."""
+"""The prefix of the graph's database key, for each kind of export."""
 
 Progress = Callable[[int, int], None]
-"""A callback with (done, total)."""
+"""A callback that gets the records (export) or bytes (import) done so far, and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """The contents of an export: a namespace, or the items of a store, with or without vectors."""
+    """What to export: a namespace (``holds="memory"``), or the items of the store that *namespace* names.
+
+    *embeddings*: whether vectors are included.
+    """
 
     namespace: str
     embeddings: bool
@@ -54,10 +57,12 @@ class ExportOptions:
 def export(
     database: Database, options: ExportOptions, target: Target, progress: Progress | None = None
 ) -> ExportResult:
-    """Write the namespace into *target*, and return what it holds.
+    """Write a namespace or a store to *target*, and return the number of records and a checksum.
 
-    Others may write meanwhile, and nobody waits: if somebody wrote, the export starts again from a copy of the graph.
-    Errors: `InputError` if the namespace is empty, or *target* cannot be written.
+    *progress* is called with the records written and the total. The export is a snapshot of one moment and blocks no
+    writer: if the graph is changed during the export, the export starts again from a copy of the graph.
+    Errors: `InputError` if the namespace is empty, or *target* cannot be written; `EmbeddingMismatch` if vectors are
+    wanted while the namespace is being re-embedded; `SchemaError` for a graph of a newer version.
     """
     with rewritable(target) as file:
 
@@ -99,9 +104,9 @@ def _make_header(meta: Row, options: ExportOptions) -> Header:
 
 
 def _count_records(database: Database, key: str, holds: str) -> int:
-    """Return the number of records of a graph.
+    """Return the number of records in an export of the graph *key*. *holds*: ``"memory"`` or ``"items"``.
 
-    Errors: `SchemaError` if there is a label or a type that no record covers.
+    Errors: `SchemaError` if the graph has a node label or a relation type that this version cannot export.
     """
     total = 0
     for names, count, inside in (
@@ -119,7 +124,7 @@ def _count_records(database: Database, key: str, holds: str) -> int:
 
 
 def _read_records(database: Database, key: str, options: ExportOptions) -> Iterator[Record]:
-    """Yield all that the graph holds, in the order of `RECORDS`."""
+    """Yield all nodes and relations of the graph *key* as records, in the order of `RECORDS`."""
     last = database.query(key, cypher.LAST, {}, write=False)[0]["last"]
     for name in RECORDS[options.holds]:
         has_vectors = "$embeddings" in cypher.READ[name]
@@ -146,5 +151,5 @@ def _to_record(name: str, row: Row) -> Record:
 
 
 def pack_vector(vector: Sequence[float]) -> str:
-    """Return *vector* as base64 of little-endian single precision numbers."""
+    """Encode *vector* as base64 of little-endian single-precision floats."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

@@ -1,4 +1,7 @@
-"""Files of lines: written whole or not at all, read a line at a time, and complete if they end in the last line."""
+"""Read and write export files: JSON lines, optionally gzipped, with a header first and counts and checksum last.
+
+A file is written completely or not at all, and read one line at a time.
+"""
 
 from __future__ import annotations
 
@@ -28,19 +31,22 @@ if os.name != "nt":
     import fcntl
 
 Target = str | Path | IO[bytes]
-"""The name of a file, ``-`` for standard output or input, or an open file."""
+"""A file name, ``-`` for standard output or input, or an open binary file."""
 STANDARD = "-"
 GZIP_SUFFIX = ".gz"
 MAGIC = b"\x1f\x8b"
 LONGEST_LINE = 16 * 2**20
 IN_MEMORY = 64 * 2**20
-"""Bytes of an export to a pipe that are buffered in memory; more go to a temporary file."""
+"""Bytes of an export to a pipe that are buffered in memory; a longer export is buffered in a temporary file."""
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 M = TypeVar("M", bound=BaseModel)
 
 
 class LineWriter:
-    """Writes lines, with their counts and checksum."""
+    """Writes the lines of an export to *stream*, and counts records and bytes.
+
+    `counts`: the records written by kind. `bytes`: their size before compression. `sha256`: the checksum, set by `end`.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -57,7 +63,7 @@ class LineWriter:
         self._write(record)
 
     def end(self) -> None:
-        """Write the last line."""
+        """Write the last line: the number of records of each kind, and the SHA-256 of all lines before."""
         self.sha256 = self._sum.hexdigest()
         self._write(End(record="end", counts=dict(self.counts), sha256=self.sha256))
 
@@ -70,9 +76,10 @@ class LineWriter:
 
 @contextmanager
 def rewritable(target: Target) -> Iterator[IO[bytes]]:
-    """Yield a file that can be written again from its beginning, and replaces *target* at the end.
+    """Yield a temporary file that replaces *target* when the block ends without an error.
 
-    If the export fails or the process dies, *target* stays as it was. Errors: `InputError` if it cannot be written.
+    It is seekable, so that an export can start again. If the export fails or the process dies, *target* is unchanged.
+    Errors: `InputError` if *target* cannot be written, or the disk is full.
     """
     try:
         with _open_target(target) as file:
@@ -98,16 +105,16 @@ def _open_target(target: Target) -> Iterator[IO[bytes]]:
 
 
 def _open_stream(target: Target, path: Path | None) -> AbstractContextManager[IO[bytes]]:
-    """Return the open file *target*, or the device at *path*, or the standard output."""
+    """Return a context manager for the output: the device at *path*, the open file *target*, or standard output."""
     if path is not None:
         return _open(path, "wb")
     return nullcontext(_standard("stdout") if isinstance(target, str | Path) else target)
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:
-    """Open a file, readable only by its owner if it is new: memories are private.
+    """Open *path* for writing with *mode*; a new file is readable by its owner only, as memories are private.
 
-    Errors: `InputError` if it cannot be written.
+    Errors: `InputError` if *path* cannot be written.
     """
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), mode)
@@ -119,7 +126,11 @@ def _open(path: Path, mode: str) -> IO[bytes]:
 
 @contextmanager
 def _write_part(path: Path) -> Iterator[IO[bytes]]:
-    """Yield ``FILE.part``, which a process that dies leaves behind, and the next export to *path* overwrites."""
+    """Yield the file ``PATH.part``, and rename it to *path* when the block ends without an error.
+
+    A killed process leaves the file behind, and the next export to *path* overwrites it. Errors: `InputError` if
+    another process is writing the same file.
+    """
     part = path.with_name(f"{path.name}.part")
     with _open(part, "ab") as file:
         _lock(file, path)
@@ -144,7 +155,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
 
 @contextmanager
 def compress(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
-    """Empty *file* and yield it; what is written is compressed if *target* is named ``.gz``."""
+    """Empty *file*, and yield a stream that writes to it, compressed if the name of *target* ends in ``.gz``."""
     file.seek(0)
     file.truncate()
     if not str(target).endswith(GZIP_SUFFIX):
@@ -156,9 +167,9 @@ def compress(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def open_lines(source: Target) -> Iterator[LineReader]:
-    """Yield a reader of the lines of *source*.
+    """Yield a reader for the export *source*: a file name, ``-`` for standard input, or an open binary file.
 
-    Errors: `InputError` if it cannot be read.
+    Errors: `InputError` if the file cannot be read.
     """
     if not isinstance(source, str | Path):
         yield LineReader(source, "the file")
@@ -174,7 +185,10 @@ def open_lines(source: Target) -> Iterator[LineReader]:
 
 
 class LineReader:
-    """Reads a file of lines, compressed or not; `name` is its name in errors, `size` its bytes, 0 if unknown."""
+    """Reads an export line by line, and checks it; gzip is recognised by the first bytes.
+
+    *name*: the name of the file in error messages. *size*: its size in bytes, 0 if unknown.
+    """
 
     def __init__(self, file: IO[bytes], name: str, size: int = 0) -> None:
         self._raw = file
@@ -188,13 +202,13 @@ class LineReader:
 
     @property
     def place(self) -> int:
-        """The number of bytes read so far."""
+        """The number of bytes read from the file so far, before decompression; 0 if its size is unknown."""
         return self._raw.tell() if self.size else 0
 
     def header(self) -> Header:
-        """Return the first line.
+        """Read and return the header, the first line. Call it before `records`.
 
-        Errors: `InputError` if the file is not an export, or one of a later version.
+        Errors: `InputError` if the file is not an export of kg-memory, or has a newer format.
         """
         data = self._read_line()
         if not data[:40].replace(b" ", b"").startswith(b'{"record":"kg-memory"'):
@@ -208,9 +222,10 @@ class LineReader:
         return header
 
     def records(self, allowed: Collection[str]) -> Iterator[tuple[int, Record]]:
-        """Yield each record, of one of the *allowed* labels and types, with the number of its line.
+        """Yield ``(line number, record)`` for each record, then check the counts and the checksum in the last line.
 
-        Errors: `InputError` for an invalid line, or if the file is incomplete or was changed.
+        *allowed*: the node labels and relation types that the file may have.
+        Errors: `InputError` for an invalid line, and for a file that is incomplete or was changed.
         """
         counts: Counter[str] = Counter()
         while "record" not in (line := self._parse(data := self._read_line())):
@@ -226,7 +241,7 @@ class LineReader:
             raise InputError(f"{self.name} was changed since it was written (its checksum differs); export it again")
 
     def error(self, number: int, problem: str) -> InputError:
-        """Return the error for a line with a *problem*."""
+        """Return an error that names the file, the line *number* and the *problem*."""
         return InputError(f"{self.name}:{number}: {problem}")
 
     def _read_line(self) -> bytes:
@@ -260,12 +275,12 @@ class LineReader:
 
 
 def count_as(record: Record) -> str:
-    """Return the name under which *record* is counted."""
+    """Return the kind under which *record* is counted: its label in lower case, or ``"relation"``."""
     return record.label.lower() if isinstance(record, Node) else "relation"
 
 
 def _standard(name: str) -> IO[bytes]:
-    import sys  # noqa: PLC0415 - looked up late: programs replace it
+    import sys  # noqa: PLC0415 - looked up late, as programs replace sys.stdout
 
     stream: IO[bytes] = getattr(sys, name).buffer
     return stream

@@ -1,4 +1,4 @@
-"""Import an export into a graph that replaces the namespace once complete."""
+"""Import an export file into a new graph, which replaces the namespace when it is complete."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ from kg_memory.validation import validate_namespace
 
 BATCH = 500
 LARGE_BATCH = 2_000_000
-"""The characters of texts after which a batch ends before it has so many lines."""
+"""The characters of text after which a batch ends, even if it has fewer than `BATCH` records."""
 NumberedRecord = tuple[int, Record]
 MakeError = Callable[[int, str], InputError]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """The target of an import: a namespace, by default the export's own, and whether to replace its contents.
+    """The options of an import.
 
-    Without *embeddings* the vectors of the export are ignored, and computed again. An episode may have *max_content*
-    characters. With *memory_only* an export of a `KGStore` is refused.
+    *namespace*: the target; None means the namespace in the export. *replace*: delete its present content.
+    *embeddings*: use the vectors of the file; if false, they are computed again. *max_content*: the most characters
+    that an episode may have; None means any number. *memory_only*: refuse an export of a `KGStore`.
     """
 
     namespace: str | None = None
@@ -58,10 +59,11 @@ class ImportOptions:
 def import_export(
     driver: FalkorDriver, source: Target, options: ImportOptions, progress: Progress | None = None
 ) -> ImportResult:
-    """Import the export *source*, and return what it held; *progress* gets (bytes read, bytes).
+    """Import the export *source* into a namespace, and return the number of records of each kind.
 
-    Errors: `InputError` for an invalid file, and for a namespace that is not empty and not to be replaced;
-    `EmbeddingMismatch`, `SchemaError`.
+    The namespace is replaced at once at the end; if the import fails, it is unchanged. *progress* is called with the
+    bytes read and the size of the file. Errors: `InputError` for an invalid file, or a namespace that is not empty if
+    ``replace`` is false; `EmbeddingMismatch` for vectors of another model; `SchemaError` for another version.
     """
     with open_lines(source) as reader:
         header = reader.header()
@@ -86,9 +88,10 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield a shadow graph that replaces *key*, the graph of *target*, at the end, and whether that has contents.
+    """Yield a new graph that replaces the graph *key* when the block ends, and whether *key* has content now.
 
-    Errors: `InputError` if it has contents that are not to be replaced, or was written meanwhile.
+    *target*: the namespace, for error messages. Errors: `InputError` if *replace* is false and the namespace has
+    content, or is written to by others during the import.
     """
     database = driver.store.database
     with shadow_graph(database, key) as shadow:
@@ -137,7 +140,10 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Prepare the graph of a store's items; their texts are unknown here, so their vectors are not computed."""
+    """Create the schema of a store's graph, and return the writer of its items.
+
+    Missing vectors are not computed: only the store knows which fields of an item it embeds.
+    """
     if header.model is not None and options.embeddings:
         vector_model = header.dimension, header.model
     else:
@@ -149,7 +155,7 @@ def _prepare_store(
 
 
 def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> None:
-    """Give the graph the counters of the export."""
+    """Write the versions and counters of the export's header to the imported graph, and check its schema."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
     driver.store.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
     schema.check(driver.store.database, shadow.key, None, driver.embedder.name)
@@ -157,16 +163,20 @@ def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> No
 
 @dataclass(frozen=True, slots=True)
 class VectorReader:
-    """Reads the vectors of lines, of *dimension*, or computes them with *embed*: all of them to *ignore* the file's."""
+    """Decodes the vectors in an export, or computes them.
+
+    *embed*: a function that computes vectors of texts. *dimension*: the length of each vector. *ignore*: compute all
+    vectors, also those in the file.
+    """
 
     embed: Callable[[list[str]], list[Vector]]
     dimension: int
     ignore: bool
 
     def unpack(self, packed: str) -> EncodedVector:
-        """Return the vector that was packed as base64.
+        """Decode the base64 text *packed* to a vector.
 
-        Errors: `ValueError` for invalid and zero vectors: a search would always return the latter first.
+        Errors: `ValueError` for invalid data, and for a zero vector, which every search would return first.
         """
         try:
             data = base64.b64decode(packed, validate=True)
@@ -179,7 +189,7 @@ class VectorReader:
 
 
 class _ExactVector(EncodedVector):
-    """A vector that is sent with all digits of its single precision."""
+    """A vector that is sent to the database with 9 significant digits, so single precision is kept exactly."""
 
     @cached_property
     def text(self) -> str:
@@ -187,7 +197,11 @@ class _ExactVector(EncodedVector):
 
 
 class GraphWriter:
-    """Writes lines into the graph *key*, which nobody reads yet."""
+    """Writes records of an export into the new graph *key*.
+
+    `counts`: the records written by kind. `embedded`: the number of vectors that were computed. *renaming* replaces
+    ids. *max_content*: the most characters of an episode, None for no limit.
+    """
 
     def __init__(
         self, database: Database, key: str, vectors: VectorReader, renaming: Renaming, max_content: int | None = None
@@ -201,7 +215,10 @@ class GraphWriter:
         self.embedded = 0
 
     def write(self, records: Iterable[NumberedRecord], make_error: MakeError) -> Iterator[int]:
-        """Write *records* in batches, and yield how many are written; *make_error* makes the error of a line."""
+        """Write *records*, pairs of line number and record, in batches, and yield the number written after each batch.
+
+        *make_error*: makes the error to raise from a line number and a problem.
+        """
         for name, group in groupby(records, key=lambda numbered: numbered[1].name):
             for batch in _batches(group):
                 self._write_batch(name, batch, make_error)
@@ -243,7 +260,10 @@ class GraphWriter:
         return row
 
     def _index(self, node: Node, properties: Row) -> Row:
-        """Return the words and the vector of *node*, or the text of which the vector is to be made."""
+        """Return a dict of the node's words and vector; if the vector must be computed, it has the text instead.
+
+        If the file has no word counts, they are made from *properties*, whose ``n`` (number of words) is then set.
+        """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:
             words = _count_words(node.label, properties)
@@ -255,7 +275,7 @@ class GraphWriter:
         return {"words": words, "embedding": vector, "text": text}
 
     def _embed_texts(self, rows: list[Row]) -> None:
-        """Compute the vectors that the file does not have."""
+        """Compute the missing vectors of *rows*, and replace their ``text`` by an ``embedding``."""
         texts = [row.pop("text") for row in rows]
         missing = [row for row, text in zip(rows, texts, strict=True) if text is not None]
         if missing:
@@ -279,7 +299,10 @@ class GraphWriter:
 
 
 def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]]:
-    """Yield records in batches without duplicates: a query does not see what it writes itself."""
+    """Yield *records* in batches of at most `BATCH`, with no key twice in a batch.
+
+    A query does not see nodes that it has created itself, so it would not notice such a duplicate.
+    """
     batch: list[NumberedRecord] = []
     characters = 0
     batch_keys: set[Any] = set()
@@ -296,7 +319,7 @@ def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]
 
 
 def _keys(record: Record) -> set[Any]:
-    """Return the values that no other node may have, too."""
+    """Return the key values of *record* that must be unique among nodes; a relation has none."""
     if not isinstance(record, Node):
         return set()
     keys = {record.properties[key_of(record.label)]}
@@ -304,7 +327,10 @@ def _keys(record: Record) -> set[Any]:
 
 
 def _count_words(label: str, properties: Row) -> dict[str, int]:
-    """Return the words of a node as ingestion counts them; those of an episode without its neighbours'."""
+    """Return the word counts of a node with *label* and *properties*, as ingestion makes them.
+
+    Words that an episode shares with its neighbours in the thread are left out.
+    """
     if label == "Episode":
         _, postings = index_words({"speaker": None, **properties}, (), ())
         return {posting["term"]: posting["in"][0]["f"] for posting in postings}
@@ -320,4 +346,4 @@ TEXTS: Mapping[str, Callable[[Row], str]] = {
     "Fact": itemgetter("sentence"),
     "Episode": lambda properties: line({"speaker": None, **properties}),
 }
-"""The text that the vector of each label of node is of."""
+"""For each node label, the function from its properties to the text that its vector is made of."""

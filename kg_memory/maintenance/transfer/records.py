@@ -1,8 +1,8 @@
-"""The records of an export: nodes and relations, and the values that their properties may have.
+"""The records of an export file (nodes and relations of the graph), and the validation of their properties.
 
 Each line of an export is one node, ``{"label": "Entity", "properties": {...}}``, or one relation, ``{"type": "NAMES",
 "from": ..., "to": ...}``, which refers to nodes of earlier lines by their keys. Times are microseconds since the epoch.
-Properties that are not in the tables may have any plain value: later versions have more.
+Properties that are not in the tables below may have any scalar value or list of scalars, for newer versions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 FORMAT = 1
 LONGEST_KEY = 1000
 FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The first and the last time of the calendar."""
+"""The first and the last instant of the years 1 to 9999, in microseconds since the epoch."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -38,7 +38,10 @@ def _validate_text(text: str) -> str:
 
 
 def _validate_key(text: str) -> str:
-    """Return *text* if the database's indices can find it: they miss empty, padded and very long texts."""
+    """Return *text* if it can be a key; raise `ValueError` for an empty, padded or too long text.
+
+    The database's indices do not find such texts.
+    """
     if not text or text != text.strip() or len(text.encode()) > LONGEST_KEY:
         raise ValueError(f"a key must have 1 to {LONGEST_KEY} bytes and no spaces around it; choose another")
     return _validate_text(text)
@@ -57,7 +60,7 @@ def _validate_json(text: str) -> str:
 
 
 def _check_time(*open_ends: int) -> AfterValidator:
-    """Return the check of a time in the years 1 to 9999, or one of *open_ends*."""
+    """Return a pydantic validator that accepts times in the years 1 to 9999, and the values *open_ends*."""
 
     def validate(value: int) -> int:
         if not FIRST <= value <= LAST and value not in open_ends:
@@ -70,7 +73,7 @@ def _check_time(*open_ends: int) -> AfterValidator:
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Number = Annotated[int, Field(ge=0, lt=2**31)]
 _Count = _Number | Annotated[float, Field(ge=0, lt=2**31)]
-"""A number of words; the database turns some into floats."""
+"""A number of words; the database returns some as floats."""
 _Positive = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 _Text = Annotated[str, AfterValidator(_validate_text)]
 _Key = Annotated[str, AfterValidator(_validate_key)]
@@ -112,21 +115,28 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
     **_of_type(Literal["new", "known"], "holds"),
     **_of_type(Annotated[list[_Text], AfterValidator(_validate_labels)], "labels"),
 }
-"""The types of properties by their names, in all nodes and relations whose `Shape` gives no other one."""
+"""The types of properties by name. The `Shape` of a node label or relation type may override them."""
 
-# The nodes and relations
+# Nodes and relations
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The properties of a node or relation: those *required*, and the defaults and the special types of others."""
+    """The properties that a node label or relation type may have.
+
+    *required*: names of required properties, separated by spaces. *defaults*: values of properties that are missing.
+    *types*: types that differ from the common ones.
+    """
 
     required: str = ""
     defaults: Row = field(default_factory=dict)
     types: Mapping[str, TypeAdapter[Any]] = field(default_factory=dict)
 
     def validate(self, properties: Row) -> Row:
-        """Return *properties* with the defaults of those that they lack. Errors: `ValueError`."""
+        """Check *properties*, and return them with defaults for missing ones.
+
+        Errors: `ValueError` for a missing required property, an invalid name or a value of the wrong type.
+        """
         given = {name: value for name, value in properties.items() if value is not None}
         for name in self.required.split():
             if name not in given:
@@ -145,7 +155,7 @@ class Shape:
 
 
 def describe(error: ValidationError) -> str:
-    """Return where the first problem of *error* is, and what it is."""
+    """Return the first problem of a pydantic *error* as ``"field: message"``."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place, problem = ".".join(map(str, first["loc"][:2])), first["msg"].removeprefix("Value error, ")
     return f"{place}: {problem}" if place else problem
@@ -189,20 +199,21 @@ NODES: Mapping[str, Shape] = {
     "Namespace": Shape("id path prefixes"),
     "Item": Shape("id key value created_at updated_at", {"marks": []}, _of_type(_Text, "key")),
 }
-"""The labels of nodes, in the order of an export."""
+"""The properties of each node label, in the order of an export."""
 INDEXED = ("Entity", "Episode", "Fact", "Community")
-"""The labels of nodes with words and a vector."""
+"""The labels of nodes that have words in the word index and a vector."""
 INSIDE = frozenset({"Meta", "Meaning", "Term", "Vector"})
-"""The labels of nodes that are exported as a part of others, or in the header."""
+"""The labels of nodes without lines of their own: they are exported within other nodes, or in the header."""
 INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_{label.upper()}" for label in INDEXED)})
-"""The types of relations that are exported as a part of nodes."""
+"""The types of relations without lines of their own: they are exported within nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The labels of the nodes that a type of relation joins, and the shape of its properties.
+    """The node labels that a relation type connects, and its properties.
 
-    It is read in pages of its sources; *by_target* of its targets, as one source may have any number of targets.
+    Relations are read in pages of source nodes, or of target nodes if *by_target*: for types of which one source may
+    have very many relations.
     """
 
     source: str
@@ -229,29 +240,29 @@ RELATIONS: Mapping[str, Ends] = {
     "SIMILAR_TO": Ends("Entity", ("Entity",)),
     "IN": Ends("Item", ("Namespace",)),
 }
-"""The types of relations, in the order of an export. Those of a fact to its subject and its objects are in its line."""
+"""The relation types, in the order of an export. The subject and objects of a fact are in the fact's own line."""
 _OF_STORES = ("Namespace", "Item", "IN")
 RECORDS: Mapping[str, tuple[str, ...]] = {
     "memory": tuple(name for name in (*NODES, *RELATIONS) if name not in _OF_STORES),
     "items": _OF_STORES,
 }
-"""The labels and types of each kind of export, in its order."""
+"""The node labels and relation types of each kind of export, in file order."""
 
 
 def key_of(label: str) -> str:
-    """Return the name of the property by which nodes of *label* are found."""
+    """Return the name of the property that identifies nodes of *label*: ``id``, or ``key``, ``name`` or ``day``."""
     return schema.RANGE.get(label, ("id",))[0]
 
 
-# The lines
+# Lines
 
 
 class Node(BaseModel):
-    """A node, with what the graph keeps of it beside its properties.
+    """A line of an export that describes one node of the graph.
 
-    `ends` are the ids of the subject and the objects of a fact. `words` are the counts of the word index; without them
-    they are computed from the text. `embedding` is the vector as base64 of little-endian single precision numbers, or
-    true to compute it from the text. `embeddings` are the vectors of the item of a store.
+    `ends`: the ids of a fact's subject and objects. `words`: the node's counts in the word index; None means that an
+    import counts them from the text. `embedding`: the vector as base64 of little-endian single-precision floats, true
+    to compute it from the text, or None for no vector. `embeddings`: the vectors of a store's item.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
@@ -265,12 +276,12 @@ class Node(BaseModel):
 
     @property
     def name(self) -> str:
-        """The label."""
+        """The label of the node."""
         return self.label
 
 
 class Relation(BaseModel):
-    """A relation between the nodes with the keys *source* and *target*."""
+    """A line of an export that describes one relation, between the nodes with the keys *source* and *target*."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", populate_by_name=True)
 
@@ -281,7 +292,7 @@ class Relation(BaseModel):
 
     @property
     def name(self) -> str:
-        """The type."""
+        """The type of the relation."""
         return self.type
 
 
@@ -289,9 +300,10 @@ Record = Node | Relation
 
 
 class Header(BaseModel):
-    """The first line: the contents, the embedding model, and the counters of the graph in `meta`.
+    """The first line of an export: namespace, versions, embedding model, and in `meta` the counters of the graph.
 
-    An export that `holds` items is of the store named by `namespace`; without vectors it has no model.
+    `holds`: ``"memory"`` for a namespace, ``"items"`` for the `KGStore` whose name is in `namespace`. `schema_` and
+    `words`: versions of the graph and of its word index. `model`: None if a store has no vectors.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -309,7 +321,7 @@ class Header(BaseModel):
 
 
 class End(BaseModel):
-    """The last line: the number of each kind of record, and the SHA-256 of all lines before it."""
+    """The last line of an export: the number of records of each kind, and the SHA-256 of all lines before."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -319,9 +331,9 @@ class End(BaseModel):
 
 
 def to_record(line: Row, allowed: Collection[str]) -> Record:
-    """Return the record of a *line*, which must be of one of the *allowed* labels and types.
+    """Validate a parsed *line* of an export, and return it as a `Node` or `Relation` with default properties filled in.
 
-    Errors: `ValueError`.
+    *allowed*: the node labels and relation types that the file may have. Errors: `ValueError` for an invalid line.
     """
     try:
         record: Record = Node.model_validate(line) if "label" in line else Relation.model_validate(line)

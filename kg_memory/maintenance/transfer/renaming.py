@@ -1,4 +1,4 @@
-"""The ids of an export that is imported into another namespace."""
+"""Derive the ids of records that are imported into another namespace than they were exported from."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kg_memory.maintenance.transfer.records import Node, Record
 from kg_memory.text.identity import entity_id, episode_id, fact_id, verdict_id
 
 REFERENCES = ("id", "new", "known", "refused", "edited", "told_by", "cause", "episode", "origin")
-"""The properties that may hold the id of an entity, an episode, a fact or a verdict."""
+"""The properties that may contain the id of an entity, an episode, a fact or a verdict."""
 _PREMISES = '"rests_on"'
 _UUID = re.compile(r"(?<=\")[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\")")
 
 
 class Renaming:
-    """Derives new ids for records that move to another namespace, so that the same content keeps the same identity.
+    """Replaces the ids in records of the namespace *source* by the ids that the same content has in *target*.
 
-    An id is derived from the namespace and the content. Ids that were not derived so stay. The contents of declared
-    facts have ids of facts, which later lines define: see `renamed_contents`.
+    Most ids are hashes of namespace and content, so content that is added again is recognised. Ids that are no such
+    hashes are kept. Records must come in the order of the export.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -29,7 +29,7 @@ class Renaming:
         self._contents: dict[str, str] = {}
 
     def rename(self, record: Record) -> Record:
-        """Return *record* as it is to be stored."""
+        """Return *record* with its own id, and the ids that it refers to, replaced by those of the new namespace."""
         if self._source == self.target:
             return record
         properties = record.properties
@@ -46,9 +46,10 @@ class Renaming:
         return record.model_copy(update=update)
 
     def renamed_contents(self) -> list[Row]:
-        """Return the contents to write once all lines were read, with the new ids of the facts that they rest on.
+        """Return rows ``{"id", "content"}`` of declared facts whose content refers to other facts, with the new ids.
 
-        All ids have one length, so the characters of statements stay where they are.
+        Call it after all records, because these facts come later in the file than the episodes that declare them. All
+        ids have the same length, so character offsets in the content stay valid.
         """
         return [
             {"id": id_, "content": _UUID.sub(lambda found: self._new(found[0]), content)}
@@ -59,7 +60,7 @@ class Renaming:
         return self._ids.get(id_, id_)
 
     def _derive_ids(self, node: Node) -> list[str]:
-        """Return the ids that *node* has in both namespaces, if they follow from its content."""
+        """Return the ids of *node* in the old and the new namespace, or ``[]`` if they do not depend on content."""
         properties, namespaces = node.properties, (self._source, self.target)
         match node.label:
             case "Entity":
@@ -68,7 +69,7 @@ class Renaming:
             case "Episode":
                 return [episode_id(namespace, _identity_parts(properties)) for namespace in namespaces]
             case "Fact":
-                # A fact about one entity is stored with that entity as its object.
+                # A fact with a subject only is stored with the subject as its object too.
                 subject, *objects = node.ends
                 keys = [self._keys.get(id_, "") for id_ in objects if id_ != subject]
                 content = (self._keys.get(subject, ""), properties["predicate"], keys, properties["sentence"])
