@@ -146,13 +146,13 @@ def test_a_wrong_use_is_exit_code_2_before_anything_is_opened(
         ("facts --on '32 May 2024'", "kg-memory: --on must be a time, got '32 May 2024'"),
         ("ask x --during 2020..2019", "during must end after it begins"),
         ("history ' '", "empty"),
-        ("evolution nothing", "namespace has no fact 'nothing'"),
+        ("evolution nothing", "fact 'nothing' not found in this namespace"),
         ("evolution nothing", "`kg-memory facts --ids`"),
         ('consequences nothing -n "Ann\'s"', 'Searched in the namespace "Ann\'s"'),
         ("verdicts nothing", "`kg-memory facts --ids` shows the ids"),
         ("retry nothing-of-that-id", "no episode 'nothing-of-that-id' is failed"),
         ("forget --fact nothing --yes", "`kg-memory facts --ids`"),
-        ("forget --thread t --yes", "`kg-memory episodes --ids` has each message with its thread"),
+        ("forget --thread t --yes", "`kg-memory episodes --ids` shows the thread of each episode"),
         ("forget --episode e", "nobody is there to be asked: look with --dry-run, and forget with --yes"),
         ("forget --episode e --json", "--yes"),
         ("around Ann --steps 7", "steps must be at most 6"),
@@ -391,7 +391,7 @@ def test_a_fact_a_message_or_some_of_its_characters_are_forgotten(run: Run, move
     assert (done["facts"], done["by"], done["reason"], done["texts"]) == ([oslo["id"]], "Nora", "asked for", {})
     [id_] = [each["id"] for each in result(run, "episodes", *moved)]
     code, _, err = run("forget", "--episode", id_[:7], "--dry-run", *moved)
-    assert (code, "there is no episode" in err) == (1, True)
+    assert (code, "not found in this namespace" in err) == (1, True)
     assert result(run, "forget", "--episode", id_[:8], "--span", "10:16", "--yes", *moved)["kind"] == "span"
     [message] = result(run, "episodes", *moved)
     assert message["content"] == "I live in [forgotten]."

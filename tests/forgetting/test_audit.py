@@ -62,9 +62,9 @@ def resealed(text: str, **changes: Any) -> str:
 
 
 TAMPERING = {
-    "changed": (lambda texts: {"2": texts[1].replace('"by":"user"', '"by":"me"')}, "entry 2 does not have its hash"),
+    "changed": (lambda texts: {"2": texts[1].replace('"by":"user"', '"by":"me"')}, "entry 2 does not match its hash"),
     "changed with its hash": (lambda texts: {"2": resealed(texts[1], by="me")}, "entry 3 does not follow"),
-    "spoilt": (lambda texts: {"3": "{}"}, "entry 3 is no entry"),
+    "spoilt": (lambda texts: {"3": "{}"}, "entry 3 is not a valid entry"),
     "removed": (lambda texts: {"2": None}, "entry 2 is missing"),
     "the first removed": (lambda texts: {"1": None}, "entry 1 is missing"),
     "reordered": (lambda texts: {"2": texts[2], "3": texts[1]}, "entry 2 was entry 3"),

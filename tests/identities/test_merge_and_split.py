@@ -195,16 +195,16 @@ def test_decisions_survive_export_and_import_into_another_namespace(tell, rows, 
     [
         (lambda e, n: e.merge("Ann", namespace=n), "others must be"),
         (lambda e, n: e.merge("Ann", "Ann", namespace=n), "others must be"),
-        (lambda e, n: e.merge("Ann", "Nobody", namespace=n), "which nothing is called"),
+        (lambda e, n: e.merge("Ann", "Nobody", namespace=n), "which no entity is called"),
         (lambda e, n: e.merge("", "Ann", namespace=n), "into must be"),
-        (lambda e, n: e.merge("Ann", "' OR 1=1 //", namespace=n), "which nothing is called"),
+        (lambda e, n: e.merge("Ann", "' OR 1=1 //", namespace=n), "which no entity is called"),
         (lambda e, n: e.merge("Ann", "Oslo", by=" ", namespace=n), "by must be"),
         (lambda e, n: e.split("Ann", namespace=n), "nothing is split off"),
         (lambda e, n: e.split("Ann", facts=["nope"], namespace=n), "facts must be about"),
         (lambda e, n: e.split("Ann", episodes=["nope"], namespace=n), "episodes must mention"),
         (lambda e, n: e.split("Ann", facts="nope", namespace=n), "facts must be a list"),
-        (lambda e, n: e.undo("nope", namespace=n), "there is no decision"),
-        (lambda e, n: e.undo("", namespace=n), "there is no decision"),
+        (lambda e, n: e.undo("nope", namespace=n), "decision 'nope' not found"),
+        (lambda e, n: e.undo("", namespace=n), "decision '' not found"),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(tell, rows, namespace, call, match):
@@ -248,5 +248,5 @@ def test_what_is_forgotten_leaves_no_trace_in_decisions(tell, rows, namespace):
         receipt = tell.memory.privacy.forget(episode=episode.episode, namespace=namespace)
         assert receipt.residue == ()
     assert [entity.aliases for entity in tell.named("Robert Chen")] == [()]
-    with pytest.raises(InputError, match="there is no decision"):
+    with pytest.raises(InputError, match=r"decision .* not found"):
         tell.memory.entities.undo(split.id, namespace=namespace)

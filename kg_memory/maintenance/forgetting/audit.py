@@ -60,7 +60,7 @@ def append(content: Content) -> Flow[AuditEntry]:
         sealed = seal({**content, "number": last + 1, "before": before})
         if (yield from command("HSETNX", LOG, str(last + 1), sealed, at=LOG)):
             return AuditEntry.model_validate_json(sealed)
-    raise DatabaseUnavailable(f"gave up writing to the log after {ATTEMPTS} conflicts; retry later")
+    raise DatabaseUnavailable(f"gave up writing to the audit log after {ATTEMPTS} write conflicts; try again later")
 
 
 def seal(content: Content) -> str:
@@ -114,7 +114,7 @@ def verify(head: str | None = None) -> Flow[AuditReport]:
             before = _hash_of(text)
             has_head = has_head or before == head
     if not has_head:
-        problems.append(f"no entry has the hash {head}: the log was cut off, or it is another one")
+        problems.append(f"no entry has the hash {head}: the latest entries were removed, or this is another log")
     return AuditReport(entries=last, head=before if last else None, problems=tuple(problems), pending=len(pending))
 
 
@@ -123,13 +123,13 @@ def _find_problem(number: int, text: str | None, before: str) -> str:
         return "is missing: it was removed"
     entry = _parse(text)
     if entry is None:
-        return "is no entry: it was changed"
+        return "is not a valid entry: it was changed"
     content = json.loads(text)
     if content.pop("hash") != _hash(content) or _to_text({**content, "hash": entry.hash}) != text:
-        return "does not have its hash: it was changed"
+        return "does not match its hash: it was changed"
     if entry.number != number:
-        return f"was entry {entry.number}: they were reordered"
-    return "" if entry.before == before else "does not follow the one before: that was changed, removed or inserted"
+        return f"was entry {entry.number}: the entries were reordered"
+    return "" if entry.before == before else "does not follow the entry before, which was changed, removed or inserted"
 
 
 def _read_texts(numbers: Iterable[int]) -> Flow[list[str | None]]:

@@ -28,19 +28,20 @@ PAUSE, LONGEST_STREAM, LONGEST = 0.02, 10.0, 600.0
 _REPLICA = re.compile(r"slave\d+")
 BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
 ADVICE = (
-    "the text is still in the append-only file or the snapshots of the server until they are rewritten: forget with "
-    "erase=True, or do BGREWRITEAOF and BGSAVE there"
+    "the deleted text stays in the server's append-only file and snapshots until they are rewritten: forget with "
+    "erase=True, or run BGREWRITEAOF and BGSAVE on the server"
 )
 ADVICE_FOR_REPLICAS = (
-    "the files of its replicas have the text until they are rewritten too: do BGREWRITEAOF and BGSAVE on each"
+    "the deleted text stays in the files of the replicas until they are rewritten too: run BGREWRITEAOF and BGSAVE on "
+    "each replica"
 )
 ADVICE_FOR_STALE_REPLICAS = (
-    "replicas do not have the deletion and may serve what is forgotten: connect them again or stop them for good, and "
-    "forget once more; these are"
+    "some replicas have not received the deletion and may still serve the deleted text: reconnect them or stop them "
+    "for good, then forget again; these are"
 )
 CAUGHT_UP_IN = 5.0
 """Seconds that a replica has to receive the deletion."""
-LOST_REPLICA = "one that was connected before"
+LOST_REPLICA = "a replica that was connected before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ def _wait_until_idle(key: str) -> Flow[Row]:
         if not any(state.get(name) for name in BUSY):
             return state
         if time.monotonic() - since > LONGEST:
-            raise QueryError(f"the server has rewritten its files for {LONGEST:.0f} s: look at its log")
+            raise QueryError(f"the server did not finish rewriting its files within {LONGEST:.0f} s: check its log")
         yield from work(lambda: time.sleep(PAUSE))
 
 

@@ -44,7 +44,7 @@ AT_ONCE = 50
 """The number of episodes in a batch."""
 MOST_RESIDUE = 100
 """The number of findings that a receipt lists."""
-LEFT_OUT = "(left out: it has words of what was forgotten)"
+LEFT_OUT = "(left out: it has words of a forgotten episode)"
 OnProgress = Callable[[int, int], None]
 
 
@@ -253,7 +253,7 @@ def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Fl
 
 
 def _gave_up() -> DatabaseUnavailable:
-    return DatabaseUnavailable(f"gave up forgetting after {ATTEMPTS} write conflicts; retry later")
+    return DatabaseUnavailable(f"gave up forgetting after {ATTEMPTS} write conflicts; try again later")
 
 
 def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:

@@ -28,7 +28,7 @@ IDS_FROM = {
     "episode": "memory.episodes.list() and `kg-memory episodes --ids` show the ids",
     "fact": "memory.facts.list() and `kg-memory facts --ids` show the ids",
     "entity": "memory.entities.list() and `kg-memory entities --ids` show the names and ids",
-    "everything": "memory.data.namespaces() lists them",
+    "everything": "memory.data.namespaces() lists all namespaces",
 }
 PAGE = 500
 """The number of episodes that one query reads when their text is searched for a name."""
@@ -66,12 +66,12 @@ class ForgetRequest:
         """
         kinds = [kind for kind in KINDS if targets.get(kind) is not None and targets.get(kind) is not False]
         if len(kinds) != 1:
-            raise InputError(f"give exactly one of {', '.join(KINDS)} to forget, got {kinds or 'none'}")
+            raise InputError(f"give exactly one of {', '.join(KINDS)}, to say what to forget; got {kinds or 'none'}")
         [kind] = kinds
         target = targets[kind]
         request = cls(kind, replace_unstorable(target) if isinstance(target, str) else "", **options)
         if kind == "everything" and target is not True:
-            raise InputError(f"everything must be True, got {target!r}; give the namespace to forget beside it")
+            raise InputError(f"everything must be True, got {target!r}; name the namespace to forget with namespace=")
         if kind != "everything" and not request.target:
             raise not_found(kind, target)
         validate_author(request.by, request.reason)
@@ -82,18 +82,18 @@ class ForgetRequest:
 
 def not_found(kind: str, target: object) -> InputError:
     """Return a `NotFound` error for a *target* of *kind* that does not exist, with a hint where to list valid ones."""
-    hint = IDS_FROM.get(kind, f"memory.episodes.list() has each message with its {kind}")
+    hint = IDS_FROM.get(kind, f"memory.episodes.list() shows the {kind} of each episode")
     if kind == "everything":
-        return NotFound(f"there is no namespace {target!r}, or all of it is forgotten: {hint}")
-    return NotFound(f"there is no {kind} {target!r} in this namespace, or it is forgotten: {hint}")
+        return NotFound(f"namespace {target!r} not found, or already forgotten: {hint}")
+    return NotFound(f"{kind} {target!r} not found in this namespace, or already forgotten: {hint}")
 
 
 def _validate_span(span: Any, kind: str) -> None:
     if kind != "episode":
-        raise InputError("span needs an episode; give the message that it is of, and nothing else")
+        raise InputError("span needs an episode: give the id of the episode, and no other target")
     is_pair = isinstance(span, tuple | list) and len(span) == 2
     if not is_pair or not all(type(place) is int for place in span) or not 0 <= span[0] < span[1]:
-        raise InputError(f"span must be (start, end), characters of the content from 0 on, got {span!r}")
+        raise InputError(f"span must be (start, end), characters of the content counted from 0, got {span!r}")
 
 
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
@@ -201,7 +201,7 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
     episode = rows[0]["episode"]
     start, end = span
     if episode["content"].startswith(MARK, start):
-        raise InputError("the message has nothing left at this span: it is forgotten")
+        raise InputError("this span of the episode is already forgotten: nothing is left to forget there")
     if end > len(episode["content"]):
         raise InputError(f"span must end within the {len(episode['content'])} characters of the content, got {end}")
     content = episode["content"][:start] + MARK + episode["content"][end:]
@@ -210,7 +210,9 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
     try:
         redacted = validate_episode(state, settings, episode["created_at"])
     except InputError as error:
-        raise InputError(f"without these characters {error}; of a JSON record give a span within one text") from error
+        raise InputError(
+            f"cannot forget this span: without it, {error}; in a JSON record, give a span within one text"
+        ) from error
     if redacted.id != id_ and (yield from read(cypher.WHOLE_EPISODE, id=redacted.id)):
         return {}
     return {id_: {"new_id": redacted.id, "content": redacted.content, "flags": redacted.flags}}

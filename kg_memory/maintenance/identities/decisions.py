@@ -37,7 +37,7 @@ ATTEMPTS = 50
 """The number of tries to write a decision while other writers change the same entities."""
 MOST_KNOWN = 5
 """The number of fact sentences that are shown for each of the two entities of a doubt."""
-NAME_HINT = "the name or the id of an entity that `entities` lists"
+NAME_HINT = "the name or id of an entity, as memory.entities.list() shows it"
 KINDS = ("merge", "split", "doubt")
 Plan = Callable[[int], Flow[Move]]
 """A function from a time (microseconds since the epoch) to the changes of a decision.
@@ -58,7 +58,10 @@ def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str
         raise InputError("others must be the entities to merge, got none; give at least one name or id")
     sources = yield from every(find_entity("others", second) for second in others)
     if target in sources or len(set(sources)) < len(sources):
-        raise InputError("others must be entities beside the one to merge into, each once; entities.list has their ids")
+        raise InputError(
+            "others must be entities other than the one to merge into, each given once; memory.entities.list() shows "
+            "the ids"
+        )
     decisions: list[IdentityDecision] = []
     for source in sources:
 
@@ -103,7 +106,9 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
     row = yield from read_identity(doubt)
     identity = row["identity"]
     if identity["kind"] != "doubt" or identity["state"] != "waiting":
-        raise InputError(f"{doubt!r} must be a doubt that waits, got one that is {identity['state']}; undo it first")
+        raise InputError(
+            f"{doubt!r} must be a waiting doubt, got a decision in the state {identity['state']}; undo it first"
+        )
     if choice == "reject":
         return (yield from _set_apart(identity, "apart", by, reason))
 
@@ -129,7 +134,7 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
     if identity["state"] == "apart":
         return (yield from _set_apart(identity, "waiting", by, reason))
     if identity["state"] != "done":
-        raise InputError(f"{decision!r} must be a decision that holds, got one that is {identity['state']}")
+        raise InputError(f"{decision!r} must be a decision in effect, got one in the state {identity['state']}")
     about = _ends(row)
     state = "waiting" if identity["kind"] == "doubt" else "undone"
 
@@ -139,7 +144,7 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
         move = Move(undone, wholes, time, before="done")
         if identity["kind"] == "split":
             if len(about) < 2:
-                raise InputError(f"{decision!r} cannot be undone: one of the two was merged or forgotten meanwhile")
+                raise InputError(f"{decision!r} cannot be undone: one of its two entities was merged or forgotten")
             yield from plan_unsplit(move, (wholes[0], wholes[1]), row["moved"], policy, namespace)
         else:
             yield from _plan_unmerge(move, wholes[0], row["moved"], namespace)
@@ -193,7 +198,7 @@ def find_entity(argument: str, name: object) -> Flow[str]:
     if text in ids:
         return text
     if not ids:
-        raise NotFound(f"{argument} must be {NAME_HINT}, got {text!r}, which nothing is called")
+        raise NotFound(f"{argument} must be {NAME_HINT}, got {text!r}, which no entity is called")
     if len(ids) > 1:
         raise InputError(f"{text!r} names {len(ids)} entities ({', '.join(sorted(ids))}); give the id of one")
     return str(ids[0])
@@ -208,7 +213,7 @@ def read_identity(decision: object) -> Flow[Row]:
     if isinstance(decision, str) and decision:
         stored = yield from read(queries.IDENTITY, id=replace_unstorable(decision))
     if not stored or "one" not in _ends(stored[0]):
-        raise NotFound(f"there is no decision {decision!r} in this namespace; entities.decisions lists them")
+        raise NotFound(f"decision {decision!r} not found in this namespace; memory.entities.decisions() lists all")
     return stored[0]
 
 
@@ -226,7 +231,7 @@ def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
             row = yield from read_identity(move.identity["id"])
             facts = {moved["id"] for moved in row["moved"] if moved["role"] in ("subject", "object")}
             return to_decision({**row, "facts": len(facts)})
-    raise DatabaseUnavailable(f"gave up after {ATTEMPTS} write conflicts about the same entities; retry later")
+    raise DatabaseUnavailable(f"gave up after {ATTEMPTS} write conflicts about the same entities; try again later")
 
 
 def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str, object]:
@@ -248,7 +253,7 @@ def _ends(row: Row) -> dict[str, str]:
 def _read_all(*ids: str) -> Flow[list[Whole]]:
     wholes = yield from read_wholes(*ids)
     if len(wholes) < len(ids):
-        raise InputError("the entity, or one of the two, was merged or forgotten meanwhile: look at it again")
+        raise InputError("an entity of this decision was merged or forgotten meanwhile: look at the entities again")
     return wholes
 
 
@@ -270,7 +275,9 @@ def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
     if (yield from read_wholes(id_)):
-        raise InputError("the merged entity is there again, made by a later message: merge or split these instead")
+        raise InputError(
+            "the merged entity exists again, made by a later episode: merge or split the present entities instead"
+        )
     keys = {row["id"]: row["kept"] for row in moved if row["role"] == "alias"}
     back = names_with(whole.names, keys) or whole.names[:1]
     first = names_with(back, [identity["former_name"]])[:1]
@@ -311,5 +318,7 @@ def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[Identity
     id_ = identity["id"]
     written = yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)
     if not written:
-        raise InputError(f"{id_!r} was decided by somebody else, or one of the two is gone: look at it again")
+        raise InputError(
+            f"{id_!r} was decided by somebody else meanwhile, or one of its entities is gone: look at it again"
+        )
     return to_decision({**(yield from read_identity(id_)), "facts": 0})

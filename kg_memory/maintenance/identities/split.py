@@ -109,10 +109,14 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
-        raise InputError(f"facts must be about {whole.names[0]!r}, got {unknown[0]!r}; facts.about has their ids")
+        raise InputError(
+            f"facts must be about {whole.names[0]!r}, got {unknown[0]!r}; memory.facts.about(...) shows the ids"
+        )
     strange = sorted(set(request.episodes) - whole.mentions.keys())
     if strange:
-        raise InputError(f"episodes must mention {whole.names[0]!r}, got {strange[0]!r}; entities.card has their ids")
+        raise InputError(
+            f"episodes must mention {whole.names[0]!r}, got {strange[0]!r}; memory.entities.card(...) shows the ids"
+        )
     named = frozenset(request.episodes)
     moved, parts = set(request.facts), dict[str, frozenset[str]]()
     for fact, row in rows.items():
@@ -129,7 +133,9 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
     if not moved and not parts and not named:
         raise InputError("nothing is split off: give facts or episodes")
     if not staying and rows.keys() == moved:
-        raise InputError(f"all of {whole.names[0]!r} would be split off: leave out what is about the first one")
+        raise InputError(
+            f"all of {whole.names[0]!r} would be split off: leave out the facts and episodes that it should keep"
+        )
     return Division(frozenset(moved), parts, frozenset(moving), frozenset(staying))
 
 

@@ -84,7 +84,7 @@ class DecisionRequest:
         if self.choice == "edit" and not names:
             raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
         if self.choice != "edit" and names:
-            raise InputError(f"{', '.join(sorted(names))} can be given only to edit")
+            raise InputError(f"{', '.join(sorted(names))} can be given only with the choice edit")
         if self.seen is not None and self.seen not in get_args(Ruling):
             raise InputError(f"seen must be one of {', '.join(get_args(Ruling))}, got {self.seen!r}")
         self.kind("unrelated")
@@ -98,7 +98,7 @@ class DecisionRequest:
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
             if self.verdict is not None:
-                raise InputError(f"verdict {self.verdict!r} is about two facts, and this is about one; leave it out")
+                raise InputError(f"verdict {self.verdict!r} is about two facts, this review about one; leave it out")
             return default
         if kind not in CONTRADICTIONS + COMPATIBLE:
             raise InputError(f"verdict must be one of {', '.join(CONTRADICTIONS + COMPATIBLE)}, got {kind!r}")
@@ -153,7 +153,7 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
         _check_seen(stored, request.seen)
         kind: VerdictKind = stored.row["kind"]
         if kind == "retracted":
-            raise InputError(f"{stored.id!r} retracts a fact: undo it, or retract the fact again")
+            raise InputError(f"review {stored.id!r} is a retraction: undo it, or retract the fact again")
         pending = fact_in_question(history.verdicts[stored.id], history.statements_by_fact())
         if request.choice == "reject":
             return refuse(stored.state, pending, time)
@@ -200,7 +200,7 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
     ruling = stored.state.ruling
     if seen in (None, ruling):
         return
-    change = f"was decided by {stored.decisions[-1]['by']}" if stored.decisions else "was judged anew"
+    change = f"was decided by {stored.decisions[-1]['by']}" if stored.decisions else "was judged again"
     raise InputError(f"{stored.id!r} {change} meanwhile ({ruling}, not {seen}): look at it again")
 
 
@@ -222,7 +222,7 @@ def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | Non
     valid_at = last.valid_at if state.edited_from is None else state.edited_from
     invalid_at = last.invalid_at if state.edited_until is None else state.edited_until
     if valid_at >= invalid_at:
-        raise InputError("invalid_at is not after valid_at: give a later end")
+        raise InputError("invalid_at must be after valid_at: give a later end")
     return state
 
 
@@ -276,7 +276,7 @@ def record(
             return result
         if (yield from find_verdict(stored.id)) != (None if new else stored):
             raise InputError(f"{stored.id!r} was decided by somebody else meanwhile: look at it again")
-    raise DatabaseUnavailable(f"gave up deciding after {ATTEMPTS} write conflicts; retry later")
+    raise DatabaseUnavailable(f"gave up deciding after {ATTEMPTS} write conflicts; try again later")
 
 
 # Retractions (verdicts about one fact) and replacements (verdicts about an old and a new fact)

@@ -37,9 +37,9 @@ CHOICES: Mapping[str, Choice] = {"approve": "accept", "edit": "edit", "reject": 
 class ReviewInput(TypedDict, total=False):
     """The input of the review graph: the namespace, how many verdicts to ask about, and who decides."""
 
-    namespace: Annotated[str, describe_key("Whose memory is reviewed.", DEFAULT_NAMESPACE)]
-    limit: Annotated[int, describe_key("How many verdicts are asked about at once.", AT_ONCE, minimum=1)]
-    by: Annotated[str, describe_key("Who decides.", USER, examples=["Cy"])]
+    namespace: Annotated[str, describe_key("The namespace whose verdicts are reviewed.", DEFAULT_NAMESPACE)]
+    limit: Annotated[int, describe_key("The number of verdicts to ask about at once.", AT_ONCE, minimum=1)]
+    by: Annotated[str, describe_key("The name of the person who decides.", USER, examples=["Cy"])]
 
 
 class ReviewState(ReviewInput, total=False):

@@ -134,13 +134,15 @@ def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
 def validate_fact(fact: object) -> str:
     """Return *fact* as an id of a fact. Errors: `InputError` if it is not a non-empty string."""
     if not isinstance(fact, str) or not fact:
-        raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) has facts with theirs")
+        raise InputError(f"fact must be the id of a fact, got {fact!r}; memory.facts.about(...) shows the ids")
     return replace_unstorable(fact)
 
 
 def missing_fact(fact: str) -> NotFound:
     """Return a `NotFound` error for the id *fact*, with a hint where to list the ids of facts."""
-    return NotFound(f"namespace has no fact {fact!r}; memory.facts.list() and `kg-memory facts --ids` show the ids")
+    return NotFound(
+        f"fact {fact!r} not found in this namespace; memory.facts.list() and `kg-memory facts --ids` show the ids"
+    )
 
 
 def require_fact(fact: str) -> Flow[History]:
@@ -229,7 +231,7 @@ def read_verdict(review: object) -> Flow[StoredVerdict]:
     """Return the stored verdict with the id *review*. Errors: `NotFound` if there is none."""
     stored = (yield from find_verdict(replace_unstorable(review))) if isinstance(review, str) and review else None
     if stored is None:
-        raise NotFound(f"there is no review {review!r} in this namespace: memory.reviews.list() has those that wait")
+        raise NotFound(f"review {review!r} not found in this namespace; memory.reviews.list() shows waiting reviews")
     return stored
 
 

@@ -81,7 +81,7 @@ def _write_graph(
         noun = "namespace" if options.holds == "memory" else "store"
         raise InputError(f"{noun} {options.namespace!r} is empty or does not exist; check its name")
     if options.embeddings and meta[0]["meta"].get("model") == schema.UNDER_WAY:
-        raise EmbeddingMismatch(f"{options.namespace!r} is being re-embedded; try later, or leave the embeddings out")
+        raise EmbeddingMismatch(f"{options.namespace!r} is being re-embedded; try later, or export without embeddings")
     total = _count_records(database, key, options.holds)
     writer.header(_make_header(meta[0]["meta"], options))
     for record in _read_records(database, key, options):

@@ -68,7 +68,9 @@ def import_export(
     with open_lines(source) as reader:
         header = reader.header()
         if options.memory_only and header.holds != "memory":
-            raise InputError(f"the export must hold a memory, got {header.holds!r}: import a store with the command")
+            raise InputError(
+                f"the export must hold a memory, got {header.holds!r}: import a store with `kg-memory import`"
+            )
         _check_header(driver, header, reader.name, embeddings=options.embeddings)
         target = validate_namespace(header.namespace if options.namespace is None else options.namespace)
         key = graph_key(target, PREFIXES[header.holds])
@@ -182,7 +184,9 @@ class VectorReader:
             data = base64.b64decode(packed, validate=True)
             numbers = struct.unpack(f"<{self.dimension}f", data)
         except (binascii.Error, struct.error):
-            raise ValueError(f"embedding must be base64 of {self.dimension} singles; export it again") from None
+            raise ValueError(
+                f"embedding must be base64 of {self.dimension} single-precision floats; export it again"
+            ) from None
         if not all(map(math.isfinite, numbers)) or not any(numbers):
             raise ValueError("embedding must be finite and not a zero vector; set it to true to compute it again")
         return _ExactVector(numbers)
@@ -238,7 +242,7 @@ class GraphWriter:
         written = {row["line"] for row in self._query(cypher.WRITE[name], rows=rows)}
         for row in rows:
             if row["line"] not in written:
-                raise make_error(row["line"], f"this {name} is there twice, or refers to a node of no earlier line")
+                raise make_error(row["line"], f"this {name} occurs twice, or refers to a node of no earlier line")
         if name in INDEXED:
             self._write_words(name, [row["properties"]["id"] for row in rows], words)
 
