@@ -1,6 +1,7 @@
-"""Integrations with LangGraph and LangChain: stores, a retriever, nodes, tools and agent middleware.
+"""Integrations with LangGraph and LangChain: a store, a retriever, graph nodes, agent tools and agent middleware.
 
-``from kg_memory.adapters import KGStore``. Imports are lazy, so that only the middleware needs the extra ``agents``.
+Import them from here: ``from kg_memory.adapters import KGStore``. Modules are loaded on first use, so only
+`KGMemoryMiddleware` needs the extra ``agents``.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Remember in the background: save each message at once, and read it when the conversation pauses."""
+"""Remember in the background: save each episode at once, and extract its facts when the conversation pauses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ logger = logging.getLogger("kg_memory")
 
 T = TypeVar("T")
 EpisodeLike = EpisodeInput | dict[str, Any] | str
-UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)  # temporary: reading is tried again
+UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)  # temporary errors, worth a retry
 RETRY_POLICY = RetryPolicy(attempts=8, first=1.0, longest=60.0)
 PASSING = Outage(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
@@ -45,9 +45,10 @@ CLOSED = "this background memory was closed: open another"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An episode that was saved but could not be read, after so many attempts; `resume` reads it.
+    """An episode that was saved, but from which no facts could be read; `GraphMemory.episodes.resume` tries again.
 
-    `episode` is its id, or ``None`` where what an earlier process left could not be looked up.
+    `episode`: its id; None if the list of episodes that an earlier process left unread could not be queried.
+    `attempts`: how often reading was tried. `at`: the time of the last attempt (UTC).
     """
 
     episode: str | None
@@ -59,7 +60,11 @@ class Failure:
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """The episodes of one submission, to be read; without `inputs`, those left unread `before` an instant."""
+    """A job to read the episodes of one submission.
+
+    `ids` and `inputs` belong to the saved episodes. If `inputs` is None, the job is to read all episodes of the
+    namespace that earlier processes left unread `before` that time.
+    """
 
     namespace: str
     ids: list[str] = field(default_factory=list)
@@ -70,7 +75,11 @@ class _Task:
 
 @dataclass(eq=False, slots=True)
 class _Thread:
-    """The tasks of a conversation in their order, and when (monotonic seconds) they are due."""
+    """The reading jobs of one conversation, in order.
+
+    `began`: when the first was queued, `due`: when to start reading (both monotonic seconds). `tokens`: their estimated
+    size.
+    """
 
     began: float
     due: float
@@ -83,15 +92,21 @@ class _Thread:
 
 
 class BackgroundMemory(Closing):
-    """Saves episodes when they are submitted, and reads them later, on a thread of its own.
+    """Saves submitted episodes at once, and reads them (extracts their facts) later on a background thread.
 
-    An episode is read *after_seconds* without another submission for its thread of conversation, when the first of
-    them has waited *at_most_seconds*, or at once when those that wait there have *after_tokens* together. Where the
-    model or the database is unavailable, it is tried again with *retry_policy*. What could not be read is told to
-    *on_failure* and listed in `failures`; it stays saved.
-    What an earlier process left unread in a namespace is read at the first submission to it, unless *resume* is off.
-    When the *memory* is closed, and at the exit of the process, reading goes on for *exit_seconds* at most; the next
-    start reads the rest.
+    The episodes of a conversation are read when it has had no submission for *after_seconds*, when the first of them
+    has waited *at_most_seconds*, or at once when they have *after_tokens* tokens together (None: no such limit).
+
+    If a model or the database is unavailable, reading is retried by *retry_policy*. An episode that cannot be read
+    stays saved; it is passed to *on_failure* as a `Failure`, and listed in `failures`. With *resume*, the first
+    submission to a namespace also reads the episodes that earlier processes left unread there.
+
+    It is a context manager. When it or *memory* is closed, and at the exit of the process, pending episodes are read;
+    on closing *memory* and at the exit for *exit_seconds* at most. The next process reads the rest.
+    Errors: `SettingsError` for another *memory*; `InputError` for invalid numbers.
+
+        with BackgroundMemory(memory) as background:
+            background.submit(["I live in Oslo."], namespace="ann", thread="monday")
     """
 
     def __init__(
@@ -121,7 +136,7 @@ class BackgroundMemory(Closing):
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
 
     def renew(self) -> None:
-        """Forget, in a forked child, which namespaces were submitted to."""
+        """Reset the set of namespaces seen so far; called in a forked child process."""
         self._met: set[str] = set()
 
     def _submit(
@@ -132,12 +147,14 @@ class BackgroundMemory(Closing):
         thread: str | None = None,
         after_seconds: float | None = None,
     ) -> Flow[Future[list[AddResult]]]:
-        """Save *episodes*, and return a future of their results; they are durable when this returns.
+        """Save *episodes* now and queue them for reading; return a future of one `AddResult` for each.
 
-        *thread* is the conversation of those that name none. Cancelling the future leaves them saved and unread.
-        Its error is the outage that outlasted the attempts; see `AddResult.error` for an episode that cannot be read.
-        With asyncio, ``await asyncio.wrap_future(...)`` waits for the future.
-        Errors: `InputError`, `DatabaseError`.
+        The episodes are durable when this method returns. *thread*: the conversation of episodes that name none.
+        *after_seconds* replaces the pause to wait for before reading.
+        The future raises the outage that outlasted all retries; an episode that cannot be read has `AddResult.error`.
+        Cancelling the future leaves the episodes saved and unread. In asyncio, await ``asyncio.wrap_future(future)``.
+        Errors: `InputError` for invalid episodes; `DatabaseError` if they cannot be saved, or this object is closed;
+        `MemoryPaused` in a paused namespace.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
@@ -153,22 +170,28 @@ class BackgroundMemory(Closing):
 
     @property
     def pending(self) -> int:
-        """The number of submitted episodes still to be read."""
+        """The number of submitted episodes that are not read yet."""
         with self._worker.changed:
             return len(self._pending_ids())
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The last thousand episodes that could not be read, latest last."""
+        """The failures to read an episode, latest last; the last 1,000 are kept."""
         return tuple(self._failures)
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
-        """Read all pending episodes now; return whether that ended within *timeout* seconds; with 0, do not wait."""
+        """Read all pending episodes now, without waiting for a pause; return whether that finished in time.
+
+        *timeout*: the seconds to wait for it; None waits until it is finished, 0 returns at once.
+        """
         ended: bool = yield in_thread(partial(self._worker.flush, timeout))
         return ended
 
     def _close(self, timeout: float | None = None) -> Flow[None]:
-        """Refuse new episodes and read the pending ones for *timeout* seconds at most; the rest stays saved."""
+        """Stop accepting episodes, and read the pending ones for *timeout* seconds at most (None: until all are read).
+
+        Episodes that are not read by then stay saved; the next process or `GraphMemory.episodes.resume` reads them.
+        """
         yield in_thread(partial(self._worker.close, timeout))
 
     flush, aflush = both(_flush)
@@ -177,7 +200,7 @@ class BackgroundMemory(Closing):
     def _close_with_memory(self) -> None:
         self.close(self.exit_seconds)
 
-    # Taking in
+    # Submitting
 
     def _after(self, seconds: float | None) -> float:
         if self._worker.closed:
@@ -185,14 +208,20 @@ class BackgroundMemory(Closing):
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
-        """Return *episodes* as a task; they are dated here, so that saving and reading give them the same id."""
+        """Return a reading job for *episodes*, with times and *thread* filled in.
+
+        The time is set now because an episode's id depends on it, and saving and reading must give the same id.
+        """
         count_items("episodes", episodes, "episodes")
         dated = (date_input(episode, self.memory.driver.today) for episode in episodes)
         inputs = [{**episode, "thread": episode.get("thread") or thread} for episode in dated]
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _meet(self, namespace: str) -> _Task | None:
-        """Return, at the first submission to *namespace*, a task to read the episodes left unread there."""
+        """Return a job to read episodes that earlier processes left unread in *namespace*, at the first submission.
+
+        Return None at later submissions, or if ``resume`` is off.
+        """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
             if not self._resume or namespace in self._met:
@@ -201,7 +230,7 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _leave(self, namespace: str) -> None:
-        """Have the unread episodes of *namespace* read at the next submission to it."""
+        """Mark *namespace* as not seen yet, so that the next submission reads its unread episodes again."""
         with self._worker.changed:
             self._met.discard(namespace)
 
@@ -227,14 +256,14 @@ class BackgroundMemory(Closing):
     def _pending_ids(self) -> list[str]:
         return [id_ for thread in self._worker.pending() for task in thread.tasks for id_ in task.ids]
 
-    # Reading, on the worker's thread
+    # Reading, on the worker thread
 
     def _read_thread(self, thread: _Thread) -> None:
         for task in thread.tasks:
             self._read(task)
 
     def _read(self, task: _Task) -> None:
-        """Read the episodes of *task* in order."""
+        """Read the episodes of *task* in order, and set the results or the error of its future."""
         if not task.future.set_running_or_notify_cancel():
             return
         added: list[AddResult] = []
@@ -253,19 +282,25 @@ class BackgroundMemory(Closing):
             task.future.set_result(added)
 
     def _read_one(self, id_: str, episode: dict[str, Any], namespace: str) -> list[AddResult]:
-        """Read the episode with that id, unless it was forgotten since it was saved."""
+        """Read one saved episode; return its result, or ``[]`` if it was forgotten since it was saved.
+
+        *id_*: the id of the saved episode. *episode*: its input fields.
+        """
         engine = self.memory._engine  # noqa: SLF001 - no verb takes an id
         flow = add_inputs(engine, [{**episode, "saved_id": id_}], namespace, Tally())
         return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return the ids and the inputs of the episodes of *task*."""
+        """Return pairs of id and input fields for the episodes of *task*."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
 
     def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the episodes saved in *namespace* before an instant and still unread, but not those pending here."""
+        """Yield id and input fields of the episodes saved in *namespace* before that time and not read yet.
+
+        Episodes in this object's own queue are left out.
+        """
         with self._worker.changed:
             seen = set(self._pending_ids())
         while True:
@@ -281,7 +316,10 @@ class BackgroundMemory(Closing):
             seen.update(episode.id for episode in episodes)
 
     def _call_patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Return the result of *call*; repeat it after an outage as long as the retry policy allows."""
+        """Return the result of *call*, retrying after outages as the retry policy allows.
+
+        The last error is recorded as a failure of the episode *id_*, then raised.
+        """
         attempt = 1
         while True:
             try:
@@ -315,4 +353,4 @@ def _log_left(threads: list[_Thread]) -> None:
 
 
 _LEFT = object()
-"""Stands for the thread of episodes that earlier processes left unread."""
+"""The key, in place of a thread name, of the job that reads episodes which earlier processes left unread."""

@@ -1,4 +1,4 @@
-"""LangChain messages as episodes."""
+"""Convert LangChain messages to episodes of the memory."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ def episodes_of(
     last_turn: bool = False,
     recalled: str = "",
 ) -> list[EpisodeInput]:
-    """Return the words of people and the assistant in *messages* as episodes, in order; prompts and tools are left out.
+    """Convert the human and AI messages in *messages* to episodes, in order; system and tool messages are skipped.
 
-    A message's own name says who spoke, else *user* and *assistant* do. The same message in the same thread is the
-    same episode however often it is handed in; an edited one is another. *last_turn* leaves out what came before the
-    last words of people that nobody has answered yet, or answered last. Sentences of the assistant that only repeat
-    what was *recalled* for the last turn, or what a tool of the memory showed in the same turn, are left out.
-    Errors: `InputError` for what are no messages.
+    The speaker is the message's ``name``, else *user* or *assistant*. Each episode gets a `source_id` made of thread
+    and message, so adding the same message twice stores one episode.
+    *last_turn*: convert only the last turn, which is the latest human messages and all messages after them.
+    *recalled*: the context shown to the model for the last turn. Sentences of the assistant that only repeat it, or
+    the result of a memory tool in the same turn, are removed.
+    Errors: `InputError` if *messages* are not messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
     conversation = messages_of(messages)
@@ -80,9 +81,9 @@ def episodes_of(
 
 
 def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:
-    """Return *messages*, which may be dicts and tuples too, as LangChain's.
+    """Convert *messages*, which may be dicts or ``(role, text)`` tuples, to LangChain message objects.
 
-    Errors: `InputError`.
+    Errors: `InputError` if they are not messages.
     """
     if isinstance(messages, str | bytes | Mapping | BaseMessage) or not isinstance(messages, Iterable):
         raise InputError(f"messages must be a list of messages, got {type(messages).__name__}")
@@ -94,7 +95,7 @@ def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessa
 
 
 def text_of(message: BaseMessage) -> str:
-    """Return the words of *message*, without images, reasoning and calls of tools."""
+    """Return the text of *message*, without images, reasoning and tool calls."""
     content = message.content
     if isinstance(content, list):
         content = [part for part in content if isinstance(part, str) or part.get("type") in ("text", "output_text")]
@@ -102,18 +103,18 @@ def text_of(message: BaseMessage) -> str:
 
 
 def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
-    """Return the last words of a person in *messages*, or None.
+    """Return the text of the last human message with text in *messages*, or None.
 
-    Errors: `InputError`.
+    Errors: `InputError` if *messages* are not messages.
     """
     texts = (text_of(message) for message in reversed(messages_of(messages)) if _role(message) == USER)
     return next((text for text in texts if text.strip()), None)
 
 
 def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None = None) -> str:
-    """Return the name of who said the last words of a person: that of the message, else *user*.
+    """Return the speaker of the last human message with text: its ``name``, else *user*, else ``"user"``.
 
-    Errors: `InputError`.
+    Errors: `InputError` if *messages* are not messages.
     """
     by_person = (message for message in reversed(messages_of(messages)) if _role(message) == USER)
     named = next((message.name for message in by_person if text_of(message).strip()), None)
@@ -121,7 +122,10 @@ def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None =
 
 
 def _role(message: BaseMessage) -> str | None:
-    """Return the side that said *message*; ``None`` for one that nobody said, such as a summary by LangChain."""
+    """Return ``"user"`` or ``"assistant"`` for a message of the conversation, else None.
+
+    None means system and tool messages, and messages that LangChain inserted, such as summaries.
+    """
     if message.additional_kwargs.get("lc_source"):
         return None
     if isinstance(message, ChatMessage):
@@ -132,7 +136,7 @@ def _role(message: BaseMessage) -> str | None:
 
 
 def _last_turn(messages: Sequence[BaseMessage]) -> int:
-    """Return the index at which the last turn begins: just behind the answer before a person's last words."""
+    """Return the index where the last turn begins: after the last assistant message before the last human message."""
     place = max((place for place, message in enumerate(messages) if _role(message) == USER), default=0)
     while place and _role(messages[place - 1]) != ASSISTANT:
         place -= 1
@@ -140,7 +144,10 @@ def _last_turn(messages: Sequence[BaseMessage]) -> int:
 
 
 def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
-    """Return an id for a message; where it has none itself, its number among equal messages stands in."""
+    """Return a stable id for a message, built from thread, own id and a hash of its text.
+
+    *own*: the message's id, if it has one; otherwise *nth*, its number among equal messages, makes it unique.
+    """
     digest = hashlib.sha256()
     for part in (thread or "", own or f"#{nth}", role, content):
         encoded = part.encode("utf-8", "surrogatepass")
@@ -149,7 +156,7 @@ def _source_id(thread: str | None, own: str | None, role: str, content: str, nth
 
 
 def _time(message: BaseMessage) -> datetime | None:
-    """Return the time in the metadata of *message*, if there is one."""
+    """Return the time in the metadata of *message* (``timestamp``, ``created_at``, ``at`` or ``created``), or None."""
     fields: tuple[dict[str, Any], ...] = (message.additional_kwargs, message.response_metadata)
     for value in (mapping.get(name) for mapping in fields for name in _TIMES):
         if value is not None:

@@ -1,4 +1,4 @@
-"""`KGMemoryMiddleware`: a memory for agents made by `langchain.agents.create_agent`."""
+"""`KGMemoryMiddleware`: long-term memory for agents made with `langchain.agents.create_agent`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,11 @@ UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so wher
 
 
 class Turn(TypedDict):
-    """A turn of the conversation: its place, when it began, and the ids of the saved messages."""
+    """A turn of the conversation: from the latest human messages to the agent's answer.
+
+    `began`: ISO time of its start. `reached`: whether the memory could be searched. `saved`: the `source_id` of each
+    message that was saved.
+    """
 
     namespace: str
     thread: str | None
@@ -70,9 +74,10 @@ class Turn(TypedDict):
 
 
 class MemoryState(AgentState[Any]):
-    """An agent's state with the turn under way: no input sets it and no output shows it, but checkpoints have it.
+    """The agent's state with the current turn of the memory, as private keys that are in neither input nor output.
 
-    They do not have what was recalled: it is other conversations' text, which is forgotten without these checkpoints.
+    Checkpoints contain the turn but not the recalled context: forgetting cannot delete text from checkpoints of other
+    threads.
     """
 
     kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
@@ -80,9 +85,9 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return the sync and the async form of *flow*; the graphs that it runs are traced below the agent.
+    """Return a sync and an async function that run *flow* without the ``configurable`` of the agent's configuration.
 
-    They do not see the agent's configuration, so that they leave its state alone.
+    Graphs that *flow* runs are still traced under the agent, but cannot write to the agent's checkpoints.
     """
 
     @wraps(flow)
@@ -99,22 +104,26 @@ def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable
 
 
 class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
-    """Recalls what the last question needs before the model is called, and remembers the turn behind the answer.
+    """LangChain agent middleware that recalls memories before each answer and remembers the conversation.
 
-    The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
-    is the conversation: without them there is an `InputError` before any model call. What is recalled, *max_tokens*
-    at most, is added to the system message of each model call of the turn; no stored message has it. With
-    *profile_tokens*, the profile of who asks stands before it, which a prompt cache keeps: see `GraphMemory.profile`;
-    not with *where*, which is of what is recalled alone.
-    What people say is saved before the model is called. The whole turn is read behind the answer: in the
-    *background*, which has `BackgroundMemory.flush`; ``inline``, so that the agent ends when it is read; or it is not
-    remembered at all (``off``). Sentences of the assistant that only repeat what was recalled are left out.
-    During an outage of the database or the models, and where a message cannot be stored, *on_error* ``continue`` lets
-    the agent answer: the log has a warning, and the model is told, of tools of the memory too; ``raise`` ends the run.
-    All else is raised.
-    *tools* are more tools for the agent, ``True`` those of `memory_tools`. *user* and *assistant* are the speakers of
-    messages without a name. *recipe*, *where*, *template* and *believed_at* are those of
-    `GraphMemory.context`.
+        agent = create_agent("openai:gpt-4.1-mini", middleware=[KGMemoryMiddleware(memory)])
+        agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
+
+    Recall: the context for the last question is added to the system message of each model call of the turn, and to no
+    stored message. *recall*: false turns recall off. *max_tokens*: the size of the context. *profile_tokens*: if above
+    0, the profile of the person who asks comes before the context (see `GraphMemory.profile`); with *where* there is
+    no profile. *recipe*, *where*, *template* and *believed_at* are those of `GraphMemory.context`.
+
+    Remember: messages are saved before the model is called, and facts are read from the turn after the answer.
+    *remember*: ``"background"`` reads them later on a thread, ``"inline"`` before the agent returns, ``"off"`` saves
+    nothing. *background*: a `BackgroundMemory` to share; None makes one. Sentences of the assistant that only repeat
+    recalled text are not remembered. *user* and *assistant*: the speakers of messages without a name.
+
+    *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
+    ``thread_id`` names the conversation; a missing value raises `InputError` before any model call.
+    *tools*: more tools for the agent; true means those of `memory_tools`. *on_error*: during an outage of database or
+    models, or if a message cannot be stored, ``"continue"`` logs a warning, tells the model about an outage and lets
+    the agent answer; ``"raise"`` ends the run. Other errors are always raised.
     """
 
     state_schema = MemoryState
@@ -195,13 +204,16 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return self._answer_outage(request, error)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
-        """Return a turn that begins here."""
+        """Return a new turn that begins now, in the namespace and thread of this run."""
         place = place_of(self._template, runtime.context, get_config())
         began = datetime.now(UTC).isoformat()
         return Turn(namespace=place.namespace, thread=place.thread, began=began, reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
-        """Recall the context of the turn, then save its messages: the other way round a question would match itself."""
+        """Recall the context for the turn, then save its messages; return the updates of the agent's state.
+
+        Recall comes first, as a search would otherwise find the question itself.
+        """
         messages = _until_question(state)
         recalled, failed = "", None
         try:
@@ -215,7 +227,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return {"kg_memory_turn": turn, "kg_memory_recalled": recalled}
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
-        """Return what the question at the end of *messages* needs; "" where nothing is asked or known."""
+        """Return the profile and context for the last question in *messages*, or ``""`` if there is none.
+
+        *believed_at*: recall what was believed at that time; None means now.
+        """
         question = last_question(messages)
         if not self._recalls or question is None:
             return ""
@@ -227,7 +242,11 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), self._leave_out(profile, context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Recall for a turn that was interrupted, without what was said since it began."""
+        """Recall the context again for a resumed turn, by what was believed when the turn began.
+
+        Recalled text is not in checkpoints. Return ``""`` if the first recall failed, or a notice for the model if the
+        memory is unavailable now.
+        """
         turn: Turn | None = state.get("kg_memory_turn")
         if turn is None or not turn["reached"]:
             return ""
@@ -238,7 +257,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return UNREACHABLE
 
     def _read_profile(self, asker: str, namespace: str) -> Flow[Profile | None]:
-        """Return the profile of who asks; None where none is wanted, and with a filter, which does not cover it."""
+        """Return the profile of *asker*, or None if `profile_tokens` is 0 or a filter is set.
+
+        A filter would not apply to the profile.
+        """
         if not self._profile_tokens or self._options.get("where") is not None:
             return None
         limits = {"namespace": namespace, "max_tokens": self._profile_tokens}
@@ -247,7 +269,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return profile
 
     def _leave_out(self, profile: Profile | None, context: Context) -> str:
-        """Return *context* without the facts that *profile* has."""
+        """Return the text of *context* without facts that are already in *profile*."""
         if profile is None or profile.facts.isdisjoint(fact.id for fact in context.results.facts):
             return str(context)
         facts = tuple(fact for fact in context.results.facts if fact.id not in profile.facts)
@@ -255,9 +277,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return str(render(results, self._max_tokens, self._options.get("template")))
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
-        """Remember the turn."""
+        """Save the messages of the turn that are not saved yet, and with ``remember="inline"`` read them now."""
         recalled = state.get("kg_memory_recalled")
-        if recalled is None:  # the turn was interrupted
+        if recalled is None:  # the turn was interrupted and resumed
             recalled = "" if self._remember == "off" else (yield from self._recall_again(state))
         episodes = self._turn_episodes(state["messages"], turn, recalled)
         saved = yield from self._save(turn, episodes)
@@ -274,13 +296,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 logger.warning("episode %s is saved but not read: it %s", result.episode, result.status)
 
     def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn, recalled: str) -> list[EpisodeInput]:
-        """Return the last turn of *messages*, without sentences that only repeat what was *recalled*."""
+        """Return the last turn of *messages* as episodes, without assistant sentences that only repeat *recalled*."""
         return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
     def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
-        """Save those of *episodes* that are not saved yet, and return the ids of all saved ones.
+        """Save the *episodes* of the turn that are not saved yet, and return the `source_id` of all saved episodes.
 
-        Unless turns are read inline, the background memory saves them, and reads them later.
+        With ``remember="background"`` they are submitted to the `BackgroundMemory`, which reads them later.
         """
         saved = list(turn["saved"])
         if self._remember == "off":
@@ -300,13 +322,20 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return saved
 
     def _answer_outage(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
-        """Tell the model that a tool call met an outage. Errors: *error*, if ``on_error`` is ``raise``."""
+        """Return a tool message that tells the model the memory is unreachable.
+
+        Errors: raises *error* itself if ``on_error`` is ``"raise"``.
+        """
         call = request.tool_call
         self._pass_over(f"answer {call['name']}", error)
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
-        """Log an outage or a message that cannot be stored, and go on. Errors: *error* in all other cases."""
+        """Log *error* as a warning if the agent may go on without the memory, else raise it.
+
+        The agent goes on after an outage or an `InputError`, unless ``on_error`` is ``"raise"``. *what*: the failed
+        action, for the log: ``"recall"``.
+        """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
         logger.warning("the agent goes on, but its memory could not %s: %s", what, describe_error(error))
@@ -319,7 +348,7 @@ def _validate_background(background: BackgroundMemory | None, memory: GraphMemor
 
 
 def _until_question(state: Any) -> list[BaseMessage]:
-    """Return the messages of *state* up to the last one of a person."""
+    """Return the messages of *state* up to and including the last human message."""
     messages: list[BaseMessage] = list(state["messages"])
     while messages and not isinstance(messages[-1], HumanMessage):
         messages.pop()
@@ -327,7 +356,7 @@ def _until_question(state: Any) -> list[BaseMessage]:
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any]:
-    """Return *request* with what was *recalled* in its system message."""
+    """Return *request* with *recalled* added to its system message, or a notice if the memory was unreachable."""
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
     if not text:

@@ -1,4 +1,4 @@
-"""Find the namespace and the conversation that a step of an agent works on."""
+"""Find the namespace and the conversation thread for the running step of a LangGraph graph."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from kg_memory.validation import validate_namespace
 
 
 class NamespaceTemplate:
-    """A namespace with ``{names}`` in it, such as ``"{user_id}"``, that are filled in where a step runs.
+    """A namespace with placeholders, such as ``"{user_id}"``, filled in from the context of each run.
 
-    Two different fillings never give one namespace: in ``"{org}/{user_id}"`` a slash in a value is escaped.
-    Errors: `SettingsError` for a template that cannot be used.
+    Different values never give the same namespace: in ``"{org}/{user_id}"`` a slash within a value is escaped.
+    Errors: `SettingsError` for an invalid template, or placeholders without a separator between them.
     """
 
     def __init__(self, template: str) -> None:
@@ -42,9 +42,10 @@ class NamespaceTemplate:
                 raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
 
     def fill(self, *sources: Any) -> str:
-        """Return the namespace, filled from the first of *sources* (mappings or objects) that has each name.
+        """Return the namespace with each placeholder replaced by its value in the first of *sources* that has it.
 
-        Errors: `InputError` when none has it, or its value cannot be used.
+        *sources*: mappings, or objects with attributes.
+        Errors: `InputError` if a placeholder has no value, or one that is not a non-empty string or an integer.
         """
         filled = "".join(text + self._value(name, sources) for text, name in self._parts)
         return validate_namespace(filled + self._end)
@@ -63,14 +64,17 @@ class NamespaceTemplate:
 
 
 def validate_memory(memory: object) -> GraphMemory:
-    """Return *memory*; raise `SettingsError` if it is no GraphMemory."""
+    """Return *memory*. Errors: `SettingsError` if it is not a `GraphMemory`."""
     if not isinstance(memory, GraphMemory):
         raise SettingsError(f"memory must be a GraphMemory, got {memory!r:.80}; pass what GraphMemory.open() returns")
     return memory
 
 
 def validate_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker*; raise `SettingsError` if it is no name."""
+    """Return *speaker*, a name or None. Errors: `SettingsError` if it is blank, not a string, or a template.
+
+    *name*: the caller's parameter, for the error message.
+    """
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
             f"{name} must be a name, not a template, got {speaker!r}; where many people speak, name their messages, "
@@ -81,37 +85,42 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A namespace and a thread of conversation."""
+    """The namespace and the conversation thread that a step works on."""
 
     namespace: str
     thread: str | None = None
 
 
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
-    """Return the place of a step with this runtime *context* and *config*; the context comes first."""
+    """Return the namespace and thread for a step with LangGraph's runtime *context* and *config*.
+
+    Placeholders are filled from *context*, then from ``config["configurable"]``, which also has the ``thread_id``.
+    Errors: `InputError` if a placeholder has no usable value.
+    """
     configurable = (config or {}).get("configurable") or {}
     thread = configurable.get("thread_id")
     return Place(template.fill(context, configurable), None if thread is None else str(thread))
 
 
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
-    """Return the place of the running step; outside of a graph, of *config* or a namespace without names.
+    """Return the namespace and thread for the LangGraph step that is running now.
 
-    A *config* replaces the one that the step runs with.
+    *config* replaces the running step's configuration. Outside of a graph, placeholders are filled from *config* only.
+    Errors: `InputError` if a placeholder has no usable value.
     """
     try:
         running = get_config()
     except RuntimeError:
         return place_of(template, None, config)
     runtime = get_runtime() if "configurable" in running else None
-    context = None if runtime is None else runtime.context  # none where a runnable runs outside of a graph
+    context = None if runtime is None else runtime.context  # a runnable outside of a graph has no runtime
     return place_of(template, context, running if config is None else config)
 
 
 def _parse_template(template: str) -> tuple[list[tuple[str, str]], str]:
-    """Return the names in *template*, each with the text before it, and the text behind the last.
+    """Split *template* into pairs (text before, placeholder name), and the text after the last placeholder.
 
-    Errors: `SettingsError`.
+    ``"a/{b}/c"`` -> ``([("a/", "b")], "/c")``. Errors: `SettingsError` for an invalid template.
     """
     try:
         pieces = list(Formatter().parse(template))
@@ -122,7 +131,7 @@ def _parse_template(template: str) -> tuple[list[tuple[str, str]], str]:
     for text, name, form, conversion in pieces:
         before += text
         if name is None:
-            continue  # a brace that was written twice
+            continue  # an escaped brace: {{ or }}
         if not name.isidentifier() or form or conversion:
             raise SettingsError(f"the namespace {template!r} has {{{name}}}: write a plain name like {{user_id}}")
         parts.append((before, name))
@@ -135,7 +144,7 @@ def _get(source: Any, name: str) -> Any:
 
 
 Where = Mapping[str, Any]
-"""A filter of `kg_memory.models.filters`."""
+"""A filter for search results, as in `kg_memory.models.filters`."""
 
 
 def validate_search_options(
@@ -144,9 +153,9 @@ def validate_search_options(
     template: Template | str | None = None,
     believed_at: Time | None = None,
 ) -> dict[str, Any]:
-    """Validate the search options shared by all integrations, and return those that are not None.
+    """Validate the search options that all integrations share, and return a dict of the options that are not None.
 
-    Errors: `InputError`.
+    Errors: `InputError` for an unknown recipe or template, an invalid filter or an invalid time.
     """
     find_recipe(recipe)
     filters.parse_filter(where)

@@ -1,4 +1,4 @@
-"""Nodes that recall, remember and summarise, for any StateGraph with messages."""
+"""Graph nodes that recall, remember and summarise, for any LangGraph `StateGraph` with messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ logger = logging.getLogger("kg_memory")
 
 LONGEST_SECONDS = 3600.0
 UNKEPT = {"checkpointer": False}
-"""The change to a graph that keeps its steps, with what was recalled, out of the checkpoints of its caller."""
+"""The update of a subgraph that keeps its steps, which contain recalled text, out of its caller's checkpoints."""
 
 
 def recall_node(
@@ -59,15 +59,19 @@ def recall_node(
     template: Template | str | None = None,
     believed_at: Time | None = None,
 ) -> RunnableLambda[Any, dict[str, str]]:
-    """Return a node that recalls what the last question needs, and writes nothing but the text ``state[key]``.
+    """Return a graph node that searches the memory for the last human message, and writes the context to the state.
 
-    Declare that key in the graph's state, as in ``class State(MessagesState): memory_context: str``: LangGraph drops
-    what is written to an undeclared one. As ``Annotated[str, UntrackedValue]`` it stays out of checkpoints, which
-    forgetting elsewhere does not reach. It is "" where nothing is asked or known. The retrieval graph is a subgraph
-    with a state of its own: Studio draws its steps, and ``stream(subgraphs=True)`` tells of them.
-    The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
-    is the conversation that asks. *recipe*, *where*, *template* and *believed_at* are those of `GraphMemory.context`.
-    Errors: `InputError`, `DatabaseError`.
+    The text goes to ``state[key]``; it is ``""`` if there is no question or nothing is found. Declare the key in the
+    state, as in ``class State(MessagesState): memory_context: str``, because LangGraph drops undeclared keys. Declared
+    as ``Annotated[str, UntrackedValue]``, the text stays out of checkpoints, which forgetting does not reach.
+
+    *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
+    ``thread_id`` names the conversation. *messages_key*: the state's key of the messages. *max_tokens*: the size of
+    the context. *unreviewed*: include facts that wait for review. *recipe*, *where*, *template* and *believed_at* are
+    those of `GraphMemory.context`.
+
+    The retrieval graph runs as a subgraph, so Studio draws its steps and ``stream(subgraphs=True)`` reports them.
+    Errors: `InputError` for invalid options, or when the node runs without a namespace; `DatabaseError` when it runs.
     """
     place_template, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
     options = validate_search_options(recipe, where, template)
@@ -99,16 +103,21 @@ def remember_node(
     everything: bool = False,
     background: BackgroundMemory | None = None,
 ) -> RunnableLambda[Any, dict[str, Any]]:
-    """Return a node that remembers the last turn and leaves the state as it is; put it behind the answer.
+    """Return a graph node that adds the last turn of the conversation to the memory; place it after the answer.
 
-    The turn is what people said last and all that followed; with *everything* it is the whole conversation. What is
-    remembered already is not read again. Sentences of the last answer that only repeat what `recall_node` wrote to
-    ``state[key]``, or what a tool of the memory showed, are no news and left out; with *everything*, the tools' alone.
-    *user* and *assistant* are the speakers of messages without a name. The ingestion graph is a subgraph of the node,
-    as in `recall_node`; a checkpointer keeps its steps too, which ``durability="exit"`` spares. *background* only gets
-    the messages. In a paused namespace nothing is remembered. A message that cannot be read is an error, so that an
-    outage shows, but it and those behind it are saved: resuming the graph, or `resume`, finishes them. To answer
-    anyway, take *background*, or LangGraph's ``add_node(..., error_handler=)``. Errors: those of `GraphMemory.add`.
+    The turn is the latest human messages and all messages after them; with *everything*, all messages of the state.
+    Messages that are already remembered are skipped. The node changes nothing in the state, and adds nothing while the
+    namespace is paused.
+
+    *namespace* and *messages_key* are as in `recall_node`. *key*: the state's key of the recalled context; sentences
+    of the last answer that only repeat it, or the result of a memory tool, are left out (with *everything*, only
+    repeated tool results are). *user* and *assistant*: the speakers of messages without a name. *background*: a
+    `BackgroundMemory` that saves the messages and reads them later; None reads them within the node.
+
+    The ingestion graph runs as a subgraph, and a checkpointer stores its steps unless ``durability="exit"``.
+    Errors: those of `GraphMemory.add`. If a message cannot be read, it and the messages after it are saved; resume the
+    graph or call `GraphMemory.episodes.resume` to read them. To go on after an error, use *background* or LangGraph's
+    ``add_node(..., error_handler=)``.
     """
     template, ingestion = NamespaceTemplate(namespace), validate_memory(memory).graphs.ingestion
     validate_speaker("user", user)
@@ -137,7 +146,7 @@ def remember_node(
 
 
 class _GraphNode(RunnableLambda[Any, Any]):
-    """A node that runs *graph* in a flow: LangGraph finds the subgraph in `deps`, and Studio draws its steps."""
+    """A node that runs *flow*, sync or async, and names *graph* in `deps`, so that Studio draws it as a subgraph."""
 
     def __init__(self, flow: Callable[[Any], Flow[Any]], name: str, graph: Runnable[Any, Any]) -> None:
         super().__init__(*both(flow), name=name)
@@ -151,11 +160,12 @@ class _GraphNode(RunnableLambda[Any, Any]):
 def summarise_node(
     memory: GraphMemory, namespace: str = "{user_id}", *, least: int = 4, seconds: float = 5.0
 ) -> RunnableLambda[Any, dict[str, Any]]:
-    """Return a node that keeps a summary of the conversation, and leaves the state as it is; put it at the end.
+    """Return a graph node that updates the stored summary of the conversation; place it at the end of the graph.
 
-    It does nothing where less than *least* messages are new since the last summary, or there is no ``thread_id``. After
-    *seconds* the graph goes on without it: asyncio gives it up, a thread finishes it in the background. What fails is
-    logged, and the next run tries again. See `Episodes.summarise`; *namespace* is as in `recall_node`.
+    The node changes nothing in the state. It skips runs without a ``thread_id``, and threads with fewer than *least*
+    new messages since the last summary. It waits *seconds* at most (0 to 3,600): after that, an async run cancels the
+    summary, and a sync run finishes it on a background thread. Failures are logged, and the next run tries again.
+    *namespace* is as in `recall_node`. See `Episodes.summarise`.
     """
     template, episodes = NamespaceTemplate(namespace), validate_memory(memory).episodes
     least = validate_count("least", least)
@@ -191,7 +201,7 @@ def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
 
 @contextmanager
 def _log_missing_summary() -> Iterator[None]:
-    """Log an error of the memory, or that it took too long; a pause is no error."""
+    """Log errors of the memory and timeouts in the block instead of raising them; ignore a paused namespace."""
     try:
         yield
     except (KGMemoryError, TimeoutError) as error:
@@ -201,10 +211,12 @@ def _log_missing_summary() -> Iterator[None]:
 
 
 def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> list[BaseMessage]:
-    """Return *messages* for a model, with *context* at the end of the system message that they begin with.
+    """Return a new list of *messages* with *context*, the recalled text, at the end of the system message.
 
-    They are a new list, for one call of a model: what the state holds stays as it is.
-    Errors: `InputError` for what are no messages.
+    A system message is added if there is none; an empty *context* adds nothing. Pass the list to the model; the
+    messages in the graph's state stay unchanged:
+    ``model.invoke(with_memory(state["messages"], state["memory_context"]))``.
+    Errors: `InputError` if *messages* are not messages.
     """
     prompt = messages_of(messages)
     if not context.strip():

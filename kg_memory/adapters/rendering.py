@@ -1,4 +1,4 @@
-"""The texts in which models read what a memory found or did: those of our tools and of the MCP server."""
+"""Render results of the memory as text for models: the results of the agent tools and of the MCP server's tools."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from kg_memory.text.tokenise import terms
 DATA = context_markers.QUOTED
 NOTHING = "Nothing in memory about this."
 MOST = 50
-"""The most lines of each kind that a model sees, whatever limit it asks for."""
+"""The most result lines of each kind that a tool shows, whatever limit the model asks for."""
 _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 def render_results(results: SearchResults) -> str:
-    """Return the facts and the episodes of *results*, best first; where the memory abstains, the line that says so."""
+    """Return the facts and episodes of *results* as text for a model, best first, each with its id.
+
+    If the memory abstains (probably has no answer), return the sentence that says so instead.
+    """
     if results.abstains:
         return escape_line(str(results.answerable))
     query_terms = set(terms(results.question))
@@ -35,7 +38,7 @@ def render_results(results: SearchResults) -> str:
 
 
 def render_history(name: str, facts: Iterable[Fact]) -> str:
-    """Return the periods of the entity called *name*."""
+    """Return *facts*, the history of the entity called *name*, as text for a model, one line for each period."""
     periods = section("facts", (render_fact(fact, set()) for fact in facts))
     if not periods:
         return (
@@ -45,7 +48,10 @@ def render_history(name: str, facts: Iterable[Fact]) -> str:
 
 
 def render_added(added: AddResult) -> str:
-    """Return the facts in an episode that was just remembered."""
+    """Return text for a model about an episode just added: its id, its facts, and the facts that it ended.
+
+    It also names facts that wait for review, and says if the episode could not be read or is already known.
+    """
     id_ = f"episode:{added.episode}"
     if added.error:
         return f"Saved word for word as {id_}, but it could not be read: {escape_line(added.error)}"
@@ -66,32 +72,41 @@ def render_added(added: AddResult) -> str:
 
 
 def render_receipt(id_: str, gone: ForgetReceipt) -> str:
-    """Return the numbers of what was forgotten with *id_*; the words themselves are gone."""
+    """Return text for a model that says how many messages, facts and entities were deleted with *id_*.
+
+    *id_*: as a tool showed it, such as ``"fact:..."``. The receipt contains no deleted text.
+    """
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
     again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""
     return f"Forgotten for good: {id_}; in all {counts}.{again}"
 
 
 def section(kind: Kind, lines: Iterable[str]) -> str:
-    """Return *lines* under the heading of their kind; "" when there are none."""
+    """Return *lines* under the heading and within the tags of *kind*; ``""`` if there are no lines."""
     body = list(lines)
     return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *body, f"</{TAGS[kind]}>")) if body else ""
 
 
 def render_fact(fact: Fact, query_terms: set[str]) -> str:
-    """Return a fact's line with its id."""
+    """Return the context line of *fact* with its id in front: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
+
+    *query_terms*: word stems of the question; a long sentence is cut around them.
+    """
     return f"- fact:{fact.id} {fact_line(fact, query_terms).removeprefix('- ')}"
 
 
 def render_episode(episode: Episode, query_terms: set[str]) -> str:
-    """Return an episode's line with its id."""
+    """Return the context line of *episode* with its id in front: ``- episode:ID ...``.
+
+    *query_terms*: word stems of the question; a long text is cut around them.
+    """
     return f"- episode:{episode.id} {episode_line(episode, query_terms).removeprefix('- ')}"
 
 
 def parse_id(id_: str) -> tuple[str, str]:
-    """Return ``fact`` or ``episode`` and the id of it that a tool showed as *id_*.
+    """Split an id that a tool showed, such as ``"fact:<uuid>"``, into ``"fact"`` or ``"episode"`` and the id itself.
 
-    Errors: `InputError` for another id.
+    Errors: `InputError` for any other text.
     """
     match = _ID.fullmatch(id_.strip())
     if match is None:

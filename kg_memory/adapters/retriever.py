@@ -1,4 +1,4 @@
-"""A LangChain retriever of what is remembered."""
+"""`KGRetriever`: a LangChain retriever over the memory."""
 
 from __future__ import annotations
 
@@ -30,19 +30,23 @@ SETTINGS = ("k", "kinds", "thread", *TIMES, *OPTIONS)
 
 
 class KGRetriever(BaseRetriever):
-    """Finds the *k* best documents of a question: facts, and what was said word for word.
+    """LangChain retriever that searches the memory and returns facts and episodes as documents.
 
-    *kinds* are facts, episodes, entities and communities, each ranked by itself: the documents are the first of each,
-    in the order of *kinds*, then the second of each, and so on. The rest is as in `GraphMemory.search`. All of it can
-    be given by call too (``retriever.invoke(question, k=3)``) and by LangChain's ``configurable_fields``.
-    The *namespace* is filled in from the runtime's context where a graph runs, else from ``config["configurable"]``,
-    whose ``thread_id`` is the *thread* unless one is given. A *memory* left out is the one that the environment's
-    settings name; ``retriever.memory.close()`` closes it. An empty question finds nothing.
-    A document is a fact's sentence, an episode's words or a summary. Its metadata is the rest of what was found, named
-    as in `kg_memory.models.graph` and JSON-plain, with the *kind* and, for a fact, its first source. The `relevance`
-    in it is
-    that of the whole search: how likely the memory holds an answer. Below `Settings.abstain_below` there are none.
-    Errors: `InputError`, `DatabaseError`.
+        retriever = KGRetriever(memory, namespace="ann", k=5)
+        documents = retriever.invoke("Where does Ann live?")
+
+    *memory*: None opens the one that the environment's settings name; close it with ``retriever.memory.close()``.
+    *namespace*: a template, filled in for each call from the running graph's context or ``config["configurable"]``,
+    whose ``thread_id`` is used if *thread* is None. *k*: the number of documents. *kinds*: which of ``"facts"``,
+    ``"episodes"``, ``"entities"`` and ``"communities"`` to return; each kind is ranked by itself, and the documents
+    are the best of each kind in turn. All other fields are those of `GraphMemory.search`. Fields can also be set by
+    call (``retriever.invoke(question, k=3)``), or with LangChain's ``configurable_fields``.
+
+    The text of a document is a fact's sentence, an episode's content, or name and summary of an entity or community.
+    Its metadata has the other fields of that object (see `kg_memory.models.graph`) as plain JSON, the ``kind``, for a
+    fact also its first source, and the ``relevance`` of the search: the probability that the memory has an answer.
+    A blank question, or a relevance below `Settings.abstain_below`, returns no documents.
+    Errors: `InputError` for invalid options or a namespace without a value; `DatabaseError`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -93,7 +97,7 @@ class KGRetriever(BaseRetriever):
             settings = self._settings(overrides)
             state = self._question_state(query, settings, running)
             config = patch_config(running, callbacks=run_manager.get_child())
-            # Retrievers run side by side: checkpoints of the graph around them would mix up their steps on a resume.
+            # No checkpoints: retrievers may run in parallel, and a resumed graph would mix up their steps.
             graph = self.memory.graphs.retrieval.copy({"checkpointer": False})
             found = yield from call(graph, "invoke", state, config)
             return documents(SearchResults.model_validate(found["results"]), settings["kinds"], settings["k"])
@@ -102,7 +106,10 @@ class KGRetriever(BaseRetriever):
     _get_relevant_documents, _aget_relevant_documents = both(_find)
 
     def _settings(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings of a call: its *overrides*, else the retriever's own."""
+        """Return the validated settings of one call: its *overrides*, else the fields of the retriever.
+
+        Errors: `InputError` for an unknown option or invalid ``k`` or ``kinds``.
+        """
         if unknown := overrides.keys() - set(SETTINGS):
             raise InputError(f"unknown options {sorted(unknown)}; use {', '.join(SETTINGS)}")
         settings = {name: getattr(self, name) if overrides.get(name) is None else overrides[name] for name in SETTINGS}
@@ -111,7 +118,10 @@ class KGRetriever(BaseRetriever):
     def _question_state(
         self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None
     ) -> dict[str, Any]:
-        """Return *query* as the retrieval graph takes it."""
+        """Return the input state of the retrieval graph for the question *query*.
+
+        *running*: LangChain's configuration of this call, for the namespace and the thread.
+        """
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
         options = {name: settings[name] for name in OPTIONS}
@@ -120,9 +130,9 @@ class KGRetriever(BaseRetriever):
 
 
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
-    """Return the *k* best of *results* as documents: the first of each of *kinds*, then the second, and so on.
+    """Return the *k* best of *results* as documents: the best of each of *kinds*, then the second best, and so on.
 
-    There are none where the memory abstains.
+    Return ``[]`` if the memory abstains, which means that it probably has no answer.
     """
     if results.abstains:
         return []
@@ -139,7 +149,10 @@ def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episod
 
 
 def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
-    """Return *item* as a document; its metadata is the rest of it, JSON-plain, and for a fact its first source."""
+    """Convert one search result to a document: its text as content, its other fields as JSON-plain metadata.
+
+    The metadata of a fact includes its first source, and the ids of all its episodes.
+    """
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:
         case Fact(sentence=text, sources=sources):

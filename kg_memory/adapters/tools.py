@@ -1,6 +1,6 @@
-"""The tools of agents: search, remember, forget and look back, with dates, sources and ids.
+"""LangChain tools with which an agent searches, adds to and deletes from the memory, and looks up histories.
 
-They are sync and async from the same steps, and answer errors that a model can correct.
+Each works sync and async. Errors that a model can correct are returned to the model as failed tool calls.
 """
 
 from __future__ import annotations
@@ -43,19 +43,20 @@ from kg_memory.validation import validate_count
 
 SOURCE = "tool"
 AGENT = "agent"
-"""The author of a deletion, in the audit log."""
+"""The author of an agent's deletions in the audit log."""
 
 Answer = tuple[str, Any]
-"""The text that the model reads, and the same as plain JSON for the program around it."""
+"""The result of a tool: the text for the model, and the same as plain JSON for the application."""
 Steps = Callable[..., Flow[Answer]]
-"""Answers one call: takes `CallContext` and the arguments by name, yields `Call`."""
+"""A function that answers one tool call, given a `CallContext` and the arguments by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """The memory and the namespace of a tool, which no model chooses; the thread and the graph task of its call.
+    """The context of one tool call: the memory, the namespace (never chosen by the model) and the thread.
 
-    A task that runs again keeps its id. `context` is what fills in other templates of namespaces than the tool's.
+    `task`: the id of the LangGraph task, which stays the same if the task runs again. `context`: LangGraph's runtime
+    context and configuration, to fill in other namespace templates.
     """
 
     memory: GraphMemory
@@ -65,61 +66,74 @@ class CallContext:
     context: Any = None
 
     def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
-        """Call the verb at *path*, such as ``facts.history``, in the namespace of the tool."""
+        """Call a method of the memory in this context's namespace, and return its result.
+
+        *path*: its name, with its group if it has one: ``"search"``, ``"facts.history"``.
+        """
         group, _, verb = path.rpartition(".")
         owner = getattr(self.memory, group) if group else self.memory
         return (yield from call(owner, verb, *args, namespace=self.namespace, **kwargs))
 
 
 class SearchMemory(Arguments):
-    """Search the long-term memory of this user: dated facts and what was said, with sources.
+    """Search this user's long-term memory. Returns dated facts and past messages, with their sources and ids.
 
-    Use it before you answer anything that earlier conversations may have told: the user's life, people, work,
-    preferences, plans and dates. Do not use it for general knowledge, or for what this conversation already shows.
+    Call this before you answer a question that earlier conversations may have covered: the user's life, people, work,
+    preferences, plans and dates. Do not call this for general knowledge, or for what is already in this conversation.
     """
 
-    query: str = Field(description="What to look for: a question or key words, with names.")
+    query: str = Field(
+        description="What to search for: a question or key words. Include the names of people, places and things."
+    )
     as_of: str | None = Field(
         default=None,
-        description="Only for a question about the past: the time that it is about, as a date or in words such as "
-        "'2019', '2024-05-03' or 'last March'. Leave it out for what is so now.",
+        description="Only for questions about the past: the time in question, as a date or in words, such as '2019', "
+        "'2024-05-03' or 'last March'. Leave it out for questions about the present.",
     )
-    limit: int | None = Field(default=None, description=f"At most so many lines of each kind, {MOST} at most.")
+    limit: int | None = Field(
+        default=None, description=f"The maximum number of facts, and of messages, to return: 1 to {MOST}."
+    )
 
 
 class Remember(Arguments):
-    """Remember something for later conversations.
+    """Save a statement to this user's long-term memory, for later conversations.
 
-    Use it when the user asks you to remember something, or tells something lasting about themselves or their world: a
-    preference, a fact, a plan, a change ("I moved to Oslo"). What it contradicts is ended, not lost, so there is no
-    need to forget the old first. Do not use it for small talk, for what this memory told you, or for guesses.
+    Call this when the user asks you to remember something, or states something lasting about themselves or their
+    world: a preference, a fact, a plan, or a change ("I moved to Oslo"). An older fact that the statement contradicts
+    is ended automatically and kept as history, so do not forget it first. Do not save small talk, guesses, or
+    information that came from this memory.
     """
 
     content: str = Field(
-        description="The statement in the user's own words, complete in itself, with names and dates in it."
+        description="One statement in the user's own words that can be understood by itself, with names and dates."
     )
 
 
 class ForgetMemory(Arguments):
-    """Forget one message with all that was learned from it, or one fact with every message that tells it, for good.
+    """Permanently delete one message with all facts learned from it, or one fact with every message that states it.
 
-    Use it only when the user asks to have something forgotten; it cannot be undone. Search first, for the id.
-    Do not use it when something has changed: remember the new statement instead, and the past stays known.
+    Call this only when the user asks you to forget something: it cannot be undone. Call search_memory first, to get
+    the id. Do not call this when something has changed: call remember with the new statement instead, which keeps the
+    past.
     """
 
-    id: str = Field(description="The id as it stands at the start of a line, such as 'fact:...' or 'episode:...'.")
-    reason: str = Field(default="", description="Why it is to be forgotten, in a few words.")
+    id: str = Field(
+        description="The id at the start of a line of search_memory or memory_history: 'fact:...' or 'episode:...'."
+    )
+    reason: str = Field(default="", description="Why it is to be forgotten, in a few words that do not quote it.")
 
 
 class MemoryHistory(Arguments):
-    """Look up how something was over time: all known periods of a person, place or thing, newest first, with sources.
+    """Look up the history of one person, place or thing: its past and present facts with dates, newest first.
 
-    Use it for "since when", "where before", "how often", "what changed". Do not use it for a single present fact.
+    Call this for questions such as "since when", "where before", "how often" or "what changed". For a fact that holds
+    now, call search_memory instead.
     """
 
-    name: str = Field(description="The person, place or thing, by its name alone, such as 'Ann' or 'Acme'.")
+    name: str = Field(description="The name of one person, place or thing, and nothing else, such as 'Ann' or 'Acme'.")
     relation: str | None = Field(
-        default=None, description="Only this relation, such as 'lives in' or 'works at'; leave it out for all."
+        default=None,
+        description="Return only facts with this relation, such as 'lives in' or 'works at'. Leave it out for all.",
     )
 
 
@@ -133,14 +147,18 @@ def memory_tools(
     where: Where | None = None,
     believed_at: Time | None = None,
 ) -> list[BaseTool]:
-    """Return the tools ``search_memory``, ``remember``, ``forget_memory`` and ``memory_history``, sync and async.
+    """Return LangChain tools for an agent: ``search_memory``, ``remember``, ``forget_memory`` and ``memory_history``.
 
-    The *namespace* is filled in where the tool runs, from the graph's context or ``configurable``; a model cannot name
-    another one. *user* is the speaker of what ``remember`` is given, *limit* how many lines of each kind a search
-    shows. *recipe* and *where* are how it searches and what it may find, as in `GraphMemory.search`, and *believed_at*
-    asks by what the memory believed then; no model sees or chooses them. A call that the model can mend (an unknown id,
-    a bad date) is answered as a failed one; an outage is raised. Errors: `SettingsError` for a template that cannot be
-    used, `InputError` for a recipe, a filter or a time.
+        agent = create_agent("openai:gpt-4.1-mini", tools=memory_tools(memory))
+        agent.invoke({"messages": [("user", "Remember: I live in Oslo.")]}, context={"user_id": "ann"})
+
+    *namespace*: a template, filled in for each call from the graph's context or ``config["configurable"]``; the model
+    cannot choose another one. *user*: the speaker of statements that ``remember`` saves; None means ``"user"``.
+    *limit*: how many facts, and how many messages, a search returns by default (1 to 50). *recipe*, *where* and
+    *believed_at* are those of `GraphMemory.search`, hidden from the model.
+
+    A call that the model can correct (an unknown id, an invalid date) returns an error message to the model; an outage
+    raises. Errors: `SettingsError` for an invalid template or *user*; `InputError` for other invalid arguments.
     """
     template = NamespaceTemplate(namespace)
     most = most_of(limit)
@@ -175,15 +193,16 @@ def _history(
     return render_history(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}
 
 
-# Steps that other tools share
+# Steps shared with other tools, such as those of the MCP server
 
 
 def search(
     here: CallContext, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **options: Any
 ) -> Flow[SearchResults]:
-    """Search the memory, at most *limit* of each kind, or *of_each* times that for a caller that drops some.
+    """Search the memory and return up to *limit* results of each kind (at most `MOST`).
 
-    *options* are those of `GraphMemory.search`.
+    *during*: the time in question. *of_each*: a factor for *limit*, for callers that drop some of the results.
+    *options*: those of `GraphMemory.search`. Errors: `InputError`, in terms of the tool's arguments.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
@@ -194,14 +213,14 @@ def search(
 
 
 def answer_results(results: SearchResults) -> Answer:
-    """Return the facts and the episodes of *results* as a model reads them, none where the memory abstains."""
+    """Return *results* as text for the model and as JSON; without facts and episodes if the memory abstains."""
     shown = results.model_copy(update={"facts": (), "episodes": ()}) if results.abstains else results
     fields = {"question", "time", "facts", "episodes", "answerable", "degraded"}
     return render_results(results), shown.model_dump(mode="json", include=fields)
 
 
 def most_of(limit: int) -> int:
-    """Return *limit*, `MOST` at most. Errors: `InputError` for what is no number above 0."""
+    """Return *limit*, but `MOST` at most. Errors: `InputError` if it is not an integer above 0."""
     return min(validate_count("limit", limit), MOST)
 
 
@@ -212,7 +231,10 @@ def remember(
     kind: EpisodeKind = EpisodeKind.MESSAGE,
     labels: Mapping[str, Any] = MappingProxyType({}),
 ) -> Flow[Answer]:
-    """Remember *content*; a task that is run again after a crash remembers it once."""
+    """Add *content* to the memory as an episode, and return the facts found in it, as text and as JSON.
+
+    A LangGraph task that runs again after a crash adds it only once.
+    """
     id_ = _digest(f"{here.task}/{content}") if here.task else None
     episode = EpisodeInput(
         content=content, kind=kind, speaker=speaker, thread=here.thread, source=SOURCE, source_id=id_, labels=labels
@@ -223,7 +245,10 @@ def remember(
 
 
 def forget(here: CallContext, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 - as the model is told
-    """Forget the fact or the episode that a tool showed as *id*; see `GraphMemory.privacy` for what goes with it."""
+    """Permanently delete the fact or episode with an *id* as a tool showed it, and return a summary of the deletion.
+
+    See `GraphMemory.privacy.forget` for what is deleted with it. Errors: `InputError` for an invalid or unknown id.
+    """
     kind, own = parse_id(id)
     forgotten: ForgetReceipt = yield from here.call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
     return render_receipt(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
@@ -239,9 +264,10 @@ def _digest(text: str) -> str:
 def tool(
     memory: GraphMemory, template: NamespaceTemplate, name: str, arguments: type[BaseModel], steps: Steps
 ) -> BaseTool:
-    """Return the tool called *name*; the docstring of *arguments* tells the model what it is for.
+    """Return a LangChain tool called *name* that answers calls with *steps*, sync and async.
 
-    An `InputError` is answered to the model as a failed call, and so is a pause; other errors are raised.
+    *arguments*: the model of its arguments, whose docstring is the tool's description. *template*: the namespace.
+    `InputError` and `MemoryPaused` are returned to the model as failed calls; other errors are raised.
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
@@ -264,17 +290,20 @@ def tool(
 
 
 def _prose(docstring: str) -> str:
-    """Return *docstring* with one line a paragraph."""
+    """Return *docstring* as plain text, with each paragraph on one line."""
     return "\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))
 
 
 def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> CallContext:
-    """Return the place of the call; ignore a *runtime* that is not LangGraph's, which a model may have forged."""
+    """Return the context of a tool call; a *runtime* that is not LangGraph's is ignored, as a model may have forged it.
+
+    Errors: `InputError` if a placeholder of the namespace has no value.
+    """
     if isinstance(runtime, ToolRuntime):
         place = place_of(template, runtime.context, runtime.config)
         context = (runtime.context, (runtime.config or {}).get("configurable") or {})
         return CallContext(memory, place.namespace, place.thread, _task(runtime), context)
-    place = place_here(template)  # where no graph runs, or the one that does hands its tools no runtime
+    place = place_here(template)  # no graph runs, or the graph passes no runtime to its tools
     try:
         return CallContext(memory, place.namespace, place.thread, _task(get_runtime()))
     except (KeyError, RuntimeError):

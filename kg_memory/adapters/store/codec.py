@@ -1,8 +1,9 @@
-"""Filters on the values of items: decided here exactly, and by the graph where it can.
+"""Filters, JSON encoding and namespace keys of store items.
 
-``{field: value}`` is equality: of a dict, of the fields that are asked for; of a list, of all in it. Operators are
-``$eq $ne $gt $gte $lt $lte``. Several fields must all fit, and a missing one is as one that is None. ``a.b`` is the
-field ``b`` of the dict ``a``. ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine filters.
+A filter ``{field: value}`` matches equal values; a dict matches if the fields it names are equal, a list if all its
+elements are. Operators are ``$eq $ne $gt $gte $lt $lte``. All fields must match, and a missing field equals None.
+``a.b`` is the field ``b`` of the dict ``a``. ``{"$and": [...]}``, ``{"$or": [...]}`` and ``{"$not": {...}}`` combine
+filters. Equality of scalars is decided by the database through *marks* (hashes of field and value), the rest here.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ OPERATORS = ("$eq", "$ne", *ORDERS)
 
 
 JUNCTIONS: Mapping[str, Callable[[Iterable[bool]], bool]] = {"$and": all, "$or": any}
-"""Names that combine a list of filters."""
+"""The operators that combine a list of filters, with the function that combines the results."""
 NOT = "$not"
 
 
 def compile_filter(conditions: Any) -> Predicate:
-    """Return the function that tells whether a value matches *conditions*.
+    """Return a function that says whether a value matches the filter *conditions*.
 
-    Errors: `InputError` for conditions that are no dict, or have an operator that does not exist.
+    Errors: `InputError` if *conditions* is not a dict, or has an unknown operator.
     """
     if not isinstance(conditions, Mapping):
         raise InputError(f"filter must be a dict of fields, got {type(conditions).__name__}")
@@ -89,12 +90,15 @@ def _value_at(value: Mapping[str, Any], field: Any) -> Any:
 
 
 def marks(value: Mapping[str, Any]) -> list[str]:
-    """Return a mark for each field of *value* that holds a string, a number or a boolean."""
+    """Return the marks of *value*: a hash of name and value for each field that is a string, number or boolean.
+
+    The database finds items by these marks, without reading their values.
+    """
     return [_mark(field, item) for field, item in value.items() if _is_scalar(item)]
 
 
 def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
-    """Split the filter into the marks that a matching item must have and the conditions that marks cannot decide."""
+    """Split a filter into the marks that a matching item must have, and the conditions that marks cannot decide."""
     decided: list[str] = []
     rest: dict[str, Any] = {}
     for field, condition in conditions.items():
@@ -108,7 +112,7 @@ def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
 
 
 def _mark(field: str, value: Any) -> str:
-    """Return a mark that two equal values share: 1 and 1.0 are equal, True is neither."""
+    """Return the mark of a field and its value; equal values have the same mark (1 and 1.0, but not 1 and True)."""
     whole = isinstance(value, float) and value.is_integer()
     return key_of([field, int(value) if whole else value])[:24]
 
@@ -133,7 +137,10 @@ def _compare(value: Any, name: str, operand: Any) -> bool:
 
 
 def _number(value: Any) -> int | float | None:
-    """Return the number that *value* is or spells: "10" comes after "9"; dates and words are ordered as text."""
+    """Return *value* as a number if it is one, or a string that spells one; else None.
+
+    So ``"10"`` is ordered after ``"9"``, while dates and words are ordered as text.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -145,7 +152,7 @@ def _number(value: Any) -> int | float | None:
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Tell whether two values are equal as JSON has it: True is not 1, but 1 is 1.0; a tuple is a list."""
+    """Return whether two values are equal as JSON: 1 equals 1.0 but not True, and a tuple equals a list."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -156,15 +163,15 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 DEEPEST = 200
-"""Levels of lists and dicts: a deeper value could be written, and not be read again where the stack is deep already."""
+"""The deepest nesting of lists and dicts. Reading a deeper value could exceed Python's recursion limit."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def to_json(value: Any, name: str = "value") -> str:
-    """Return *value* as JSON text; the database refuses NUL and lone surrogates, so they are escaped in it.
+    """Return *value* as JSON text, with NUL and lone surrogates escaped, because the database refuses them.
 
-    Errors: `InputError` tells where in *name* something lies that JSON has not.
+    Errors: `InputError` for a value that JSON cannot have; it says where, as a path that begins with *name*.
     """
     _check(value, name)
     try:
@@ -175,12 +182,12 @@ def to_json(value: Any, name: str = "value") -> str:
 
 
 def read(text: str) -> Any:
-    """Return the value that was `to_json`."""
+    """Parse JSON text written by `to_json`."""
     return json.loads(text)
 
 
 def key_of(value: Any) -> str:
-    """Return a key for the JSON-plain *value*, of fixed length: an index takes it whatever the value is."""
+    """Return a hash of the JSON-plain *value* (32 hex digits), to be used as a key in database indices."""
     return hashlib.sha256(to_json(value).encode()).hexdigest()[:32]
 
 
@@ -212,12 +219,15 @@ REMEMBERED = 4096
 
 @lru_cache(REMEMBERED)
 def prefixes(namespace: Labels) -> tuple[str, ...]:
-    """Return the keys of all namespaces that *namespace* lies in, from the root to itself."""
+    """Return the keys of *namespace* and all its ancestors, from the root on: ``("a", "b")`` has three keys."""
     return tuple(key_of(namespace[:depth]) for depth in range(len(namespace) + 1))
 
 
 def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
-    """Return the longest prefix without a wildcard that *conditions* ask for: the graph finds it by an index."""
+    """Return the longest wildcard-free namespace prefix in *conditions*, for a lookup by index.
+
+    ``("users", "*", "notes")`` -> ``("users",)``. Suffix conditions are ignored.
+    """
     longest: Labels = ()
     for condition in conditions:
         path = tuple(condition.path)
@@ -228,7 +238,7 @@ def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
 
 
 def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
-    """Return the page of *namespaces* that *op* asks for, sorted, each once."""
+    """Return the *namespaces* that match *op*: cut to its depth, without duplicates, sorted, and only its page."""
     conditions = op.match_conditions or ()
     selected: set[Labels] = set()
     for labels in namespaces:
@@ -238,9 +248,9 @@ def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> lis
 
 
 def validate_labels(namespace: object) -> Labels:
-    """Return *namespace* as a tuple; LangGraph checks its labels.
+    """Return *namespace* as a tuple; LangGraph validates the labels in it.
 
-    Errors: `InputError` for a string, which would be stored letter by letter.
+    Errors: `InputError` for a string, whose letters would become labels, and for other values that are not iterable.
     """
     if isinstance(namespace, str) or not isinstance(namespace, Iterable):
         raise InputError(f"namespace must be a tuple such as ('users', 'ann'), got {namespace!r}")
@@ -248,7 +258,7 @@ def validate_labels(namespace: object) -> Labels:
 
 
 def check_conditions(conditions: Iterable[MatchCondition]) -> None:
-    """Raise `InputError` for a kind of condition that does not exist."""
+    """Raise `InputError` if a condition is neither a prefix nor a suffix condition."""
     for condition in conditions:
         if condition.match_type not in ("prefix", "suffix"):
             raise InputError(f"match_type must be 'prefix' or 'suffix', got {condition.match_type!r}")

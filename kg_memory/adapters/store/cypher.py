@@ -1,8 +1,8 @@
-"""All Cypher of the items, as named constants; parameters only, one clause a line.
+"""All Cypher queries on store items, as named constants; values are passed as parameters only.
 
-``(:Item)-[:IN]->(:Namespace)``, which knows all `prefixes` that it lies in, as keys of fixed length; ``(:Item)-[:HAS]->
-(:Vector)`` for each text that is found by its meaning. An item holds its key and value as JSON text, `marks` of what
-its fields equal, and where it has a `ttl` (microseconds) also `expires_at`.
+The graph: ``(:Item)-[:IN]->(:Namespace)``, which has the hashed keys of itself and all its ancestors in `prefixes`;
+``(:Item)-[:HAS]->(:Vector)`` for each embedded text. An item has its key and value as JSON text, the `marks` of its
+fields (see `codec.marks`), and with a `ttl` (microseconds) also `expires_at`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ i.id AS id, i.key AS key, i.value AS value, i.created_at AS created_at, i.update
 FITTING = """
 WHERE coalesce(i.expires_at, $alive) >= $alive AND (size($marks) = 0 OR all(mark IN $marks WHERE mark IN i.marks))
 """.strip()
-# WITH n, i keeps the planner from beginning at all items.
+# WITH n, i keeps the query planner from starting with a scan of all items.
 UNDER = f"""
 MATCH (n:Namespace)
 WHERE $prefix IN n.prefixes
@@ -36,7 +36,7 @@ SKIP $skip
 LIMIT $limit
 RETURN {ITEM}, n.path AS path
 """
-# As one text, as thousands of rows take the client ten times as long.
+# Ids are joined to one text: as thousands of rows, they take the client ten times as long.
 JOINED = """
 WITH collect(i.id) AS ids
 RETURN string.join(ids, ' ') AS ids
@@ -77,7 +77,7 @@ RANK_IDS_MARKED = f"{MARKED}{NEAREST_IDS}"
 COMPARE = f"{UNDER}{COMPARISON}"
 COMPARE_MARKED = f"{MARKED}{COMPARISON}"
 
-# A line each: JSON has no line ends.
+# Values are joined by line ends, which JSON text does not contain.
 VALUES = """
 UNWIND $ids AS id
 MATCH (i:Item {id: id})
@@ -147,7 +147,7 @@ WHERE coalesce(i.expires_at, $alive) >= $alive
 RETURN DISTINCT n.path AS path
 """
 
-# The labels of a new node are asked for as in `episode_cypher.SAVE_EPISODE`: to put takes half as long at 50,000 items.
+# size(labels(i)) > 0 is always true, but asking for the labels of a new node halves the time of a put at 50,000 items.
 CHANGE = """
 CALL {
   UNWIND $changed AS id

@@ -1,4 +1,4 @@
-"""The driver of flows on items: a memory's own, on graphs of another kind."""
+"""Run database and embedding effects for store items, batch concurrent requests, and sweep expired items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kg_memory.runtime.telemetry import describe_error
 
 
 class ItemStore(GraphStore):
-    """The graphs of items of one *kind*; without *embeds* the vectors of a graph are left alone."""
+    """Access to the graphs of store items. *kind*: their schema. *embeds*: whether vectors are checked and used."""
 
     def __init__(self, database: Database, vectors: Embedder, kind: Schema, *, embeds: bool) -> None:
         super().__init__(database, vectors)
@@ -45,21 +45,28 @@ class ItemStore(GraphStore):
 
 
 def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings | None = None) -> Driver[ItemStore]:
-    """Return a driver of flows on items of *kind*, on the database and by the clock of *driver*."""
+    """Return a driver for store items that shares the database, the model and the clock of a memory's *driver*.
+
+    *kind*: the schema of the items' graphs. *embeddings*: the model for their vectors; None means no vectors.
+    """
     embedder = Embedder(embeddings or driver.embedder.embeddings, vector_model_name, EncodedVector)
     store = ItemStore(driver.store.database, embedder, kind, embeds=embeddings is not None)
     return Driver(driver.model, embedder, store, driver.scorer, clock=driver.clock)
 
 
 def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Return *model* with retries, and with a direction for every text."""
+    """Wrap an embedding *model* with retries, and make its zero vectors usable by the database (see `_Directed`).
+
+    *dims*: the number of dimensions that its vectors must have; None means any.
+    """
     return make_reliable(_Directed(unwrap(model), dims))
 
 
 class _Directed(Embeddings):
-    """An embedding model whose zero vectors get a direction of their own, across all others: their cosine is 0.
+    """An embedding model that adds a dimension to each vector: 1 for a zero vector, 0 for all others.
 
-    The database ranks a zero vector before all others, as no number at all.
+    A zero vector so has cosine 0 with all others. Without that, the database would rank it first, with a distance NaN.
+    Errors: `EmbeddingError` if a vector does not have *dims* dimensions.
     """
 
     def __init__(self, model: Embeddings, dims: int | None) -> None:
@@ -91,16 +98,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 MOST_AT_ONCE = 1000
 FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
-"""Errors that fail the whole batch: retrying its requests one by one would make the last wait for all others."""
+"""Errors after which the requests of a batch are not retried one by one, as these would fail too, one after another."""
 
 
 class Together(Generic[T, R]):
-    """Hands what arrives while *do* is at work to it together, in the order of arrival, one time after the other.
+    """Batches concurrent requests on an event loop: requests that arrive while *do* runs are passed to it together.
 
-    That is *most* things at once, unless one caller has more.
-
-    An error is only for the one whose own it is: the others are done again without it. So what is done must bear to
-    be done twice.
+    Batches run one after the other, in the order of arrival, with at most *most* items, unless one caller has more.
+    If a batch fails, its callers' requests are run again separately, so that only the caller at fault gets the error.
+    So *do* must be safe to repeat.
     """
 
     def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
@@ -109,7 +115,7 @@ class Together(Generic[T, R]):
         self._lines: PerLoop[_Line[T, R]] = PerLoop(_Line)
 
     async def __call__(self, wants: Sequence[T]) -> Sequence[R]:
-        """Return the results of *wants*, in order."""
+        """Queue the items *wants* for the next batch, and return their results, in order."""
         line = self._lines.get()
         answer: asyncio.Future[Sequence[R]] = asyncio.get_running_loop().create_future()
         line.waiting.append((wants, answer))
@@ -126,14 +132,14 @@ class Together(Generic[T, R]):
         finally:
             line.work = None
             for _, answer in (*taken, *line.waiting):
-                answer.cancel()  # where the loop ends; what was answered stays so
+                answer.cancel()  # the event loop ends; answers that are set already are kept
             line.waiting.clear()
 
     async def _serve(self, taken: Sequence[_Place[T, R]]) -> None:
         batch = [want for wants, _ in taken for want in wants]
         try:
             results = list(await self._do(batch))
-        except Exception as error:  # noqa: BLE001 - it is raised where it was caused
+        except Exception as error:  # noqa: BLE001 - raised in the caller that caused it
             if len(taken) > 1 and not isinstance(error, FOR_ALL):
                 for place in taken:
                     await self._serve([place])
@@ -152,14 +158,14 @@ _Place = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
 class _Line(Generic[T, R]):
-    """The requests that wait on one event loop."""
+    """The requests that wait for the next batch on one event loop."""
 
     def __init__(self) -> None:
         self.waiting: list[_Place[T, R]] = []
         self.work: asyncio.Task[None] | None = None
 
     def take(self, most: int) -> list[_Place[T, R]]:
-        """Take the first requests, as many as have *most* things."""
+        """Remove and return the first requests, with at most *most* items together, but at least one request."""
         sizes = accumulate(len(wants) for wants, _ in self.waiting)
         count = max(1, sum(size <= most for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -168,13 +174,13 @@ class _Line(Generic[T, R]):
 
 logger = logging.getLogger("kg_memory")
 INTERVAL = 5.0
-"""Minutes between two sweeps, where none are given."""
+"""The default number of minutes between two sweeps."""
 
 
 class Sweeping(Future[None]):
-    """Done when the sweeper ends; to cancel it ends the sweeper.
+    """A future that is done when the sweeper thread ends; cancelling it stops the sweeper.
 
-    To await it waits for the start alone, as in LangGraph's async stores, and returns a future of the event loop.
+    As in LangGraph's async stores, awaiting it returns at once, with an asyncio future for the end of the thread.
     """
 
     def __await__(self) -> Generator[None, None, asyncio.Future[None]]:
@@ -183,7 +189,7 @@ class Sweeping(Future[None]):
 
 
 class Sweeper:
-    """Calls *sweep* at a regular interval, on a daemon thread."""
+    """Calls *sweep*, which deletes expired items and returns their number, at an interval on a daemon thread."""
 
     def __init__(self, sweep: Callable[[], int]) -> None:
         self._sweep = sweep
@@ -192,7 +198,10 @@ class Sweeper:
         self._ended = Sweeping()
 
     def start(self, minutes: float | None = None) -> Sweeping:
-        """Begin; a second call changes nothing."""
+        """Start the thread, unless it runs already; return a future that is done when the thread ends.
+
+        *minutes*: the time between two sweeps; None or 0 means `INTERVAL`.
+        """
         if self._thread is not None and self._thread.is_alive() and not self._stopping.is_set():
             return self._ended
         stopping, ended = threading.Event(), Sweeping()
@@ -204,7 +213,7 @@ class Sweeper:
         return ended
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Stop the thread; return whether it ended within *timeout* seconds."""
+        """Stop the thread, and return whether it ended within *timeout* seconds (None: wait until it ends)."""
         if self._thread is None:
             return True
         self._stopping.set()

@@ -1,9 +1,8 @@
-"""Find the items under a namespace: by meaning those that are nearest, else those put last.
+"""Read store items: get by key, list the latest, search by meaning, and list namespaces.
 
-By meaning: the cosine of the query and the nearest of the item's texts. A few thousand are all compared; where there
-are more, the vector index is asked for more and more, until enough of its results match. Items that have no vector
-come after all that have one. Conditions that the graph cannot decide are checked here: all candidates are put in
-order, and their values checked in that order.
+A search ranks items by the cosine of the query and the nearest text of the item; items without a vector come last. Up
+to 10,000 vectors are all compared. Beyond that, the vector index is asked for more and more neighbours, until enough
+of them match. Filter conditions that the database cannot decide are checked here, on the ordered candidates.
 """
 
 from __future__ import annotations
@@ -40,25 +39,27 @@ from kg_memory.temporal.interval import EPOCH
 
 Row = Mapping[str, Any]
 COMPARED = 10_000
-"""Vectors that are compared one by one: up to so many this is as fast as the index, and it is exact."""
+"""Up to this number of vectors, all are compared: this is exact, and as fast as the vector index."""
 DEEPEST = 10_000
-"""The most vectors to ask the index for; beyond that, all are compared."""
+"""The most vectors to ask the vector index for; if more are needed, all vectors are compared."""
 FIRST = 400
-"""Vectors of the first lookup, for any page: the index finds others where it is asked for more."""
+"""The vectors of the first index lookup. It is the same for all pages, as the index ranks differently by size."""
 GROWTH = 4
 RARE = 1000
-"""Items with a mark: fewer are looked through whatever namespace they are in."""
+"""A mark is rare if fewer items have it: then a query starts from the mark, not from the namespace."""
 PAGE = 200
 LONGEST_PAGE = 5_000
 LARGEST_PAGE = 16_000_000
-"""Characters of the values that are looked through at once, after the first page."""
+"""The characters of values that one query reads to check a filter, after the first page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The items to find: under a prefix, with all *marks*, matching the rest of the filter, not expired.
+    """The conditions on items to find.
 
-    A *rare* mark finds them faster than the prefix.
+    *prefix*: the key of the namespace that they are under. *marks*: marks that they must have. *rest*: the part of the
+    filter that marks cannot decide. *alive*: only items that expire at this time (microseconds) or later; 0 for all.
+    *rare*: a mark that few items have, from which the query starts; None to start from the prefix.
     """
 
     prefix: str
@@ -68,26 +69,26 @@ class Selection:
     rare: str | None = None
 
     def params(self) -> dict[str, Any]:
-        """Return the parameters that every query on the items needs."""
+        """Return the query parameters for these conditions, without `rest`."""
         mark = {} if self.rare is None else {"mark": self.rare}
         return {"prefix": self.prefix, "marks": self.marks, "alive": self.alive, **mark}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list."""
+    """A page of a list: *limit* items after the first *offset* items."""
 
     limit: int
     offset: int
 
     @property
     def end(self) -> int:
-        """The length of the list up to the end of the page."""
+        """The number of items up to the end of the page."""
         return self.offset + self.limit
 
 
 def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
-    """Return the first of *marks* that few items have, if there is one."""
+    """Return the first of *marks* that fewer than `RARE` items have, or None."""
     for mark in marks:
         rows = yield from read(cypher.COUNT_MARKED, mark=mark, limit=RARE)
         if not rows or rows[0]["n"] < RARE:
@@ -96,7 +97,10 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
 
 
 def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> Flow[list[Row]]:
-    """Return a page of the *selection*, the last put first; only items without a vector if *unranked*."""
+    """Return a page of the items that match *selection*, latest put first.
+
+    *unranked*: only items without a vector.
+    """
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
         ids = _ids((yield from read(query, **selection.params(), unranked=unranked)))
@@ -110,7 +114,7 @@ def list_items(selection: Selection, page: Page, *, unranked: bool = False) -> F
 
 
 def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Row]]:
-    """Return a page of the *selection*, the nearest to *vector* first, then those without a vector."""
+    """Return a page of the items that match *selection*: nearest to *vector* first, items without a vector last."""
     ranked = yield from _nearest(selection, vector, page.end)
     nearest = ranked[page.offset :]
     if not selection.rest:
@@ -123,10 +127,9 @@ def rank_items(selection: Selection, vector: Vector, page: Page) -> Flow[list[Ro
 
 
 def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return the ids and scores of *enough* items, or of all there are, about the nearest first.
+    """Return ids and scores of up to *enough* items that match *selection*, approximately nearest to *vector* first.
 
-    What a longer lookup of the index finds follows what the shorter ones found, so that pages neither overlap nor
-    leave anything out.
+    Results of a longer index lookup come after those of shorter ones, so that pages neither overlap nor have gaps.
     """
     if selection.rest:
         query = cypher.RANK_IDS if selection.rare is None else cypher.RANK_IDS_MARKED
@@ -150,25 +153,25 @@ def _nearest(selection: Selection, vector: Vector, enough: int) -> Flow[list[Row
 
 
 def _read_ranked(ranked: Sequence[Row]) -> Flow[list[Row]]:
-    """Return the items of the *ranked* ids, without those that were deleted meanwhile."""
+    """Return the full rows of the *ranked* ids, with their scores; items that were deleted meanwhile are left out."""
     scores = {row["id"]: row["score"] for row in ranked}
     rows = yield from _fetch_in_order(list(scores), {}, cypher.GET_PLACED)
     return [{**row, "score": scores[row["id"]]} for row in rows]
 
 
 def by_score(items: Iterable[SearchItem]) -> list[SearchItem]:
-    """Return *items* with the nearest first, those without a score last."""
+    """Return *items* sorted by score, highest first; items without a score come last."""
     return sorted(items, key=lambda item: (item.score is None, -(item.score or 0.0)))
 
 
 def _ids(rows: Sequence[Row]) -> list[str]:
-    """Return the ids that the graph joined."""
+    """Return the list of ids that a query returned as one space-separated text."""
     ids: list[str] = rows[0]["ids"].split() if rows else []
     return ids
 
 
 def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]]:
-    """Return the first of *ids*, *enough* or all there are, whose values match *rest*."""
+    """Return the first *enough* of *ids* whose stored values match the filter *rest*, reading values page by page."""
     matching: list[str] = []
     matches = codec.compile_filter(rest)
     begin, length = 0, PAGE
@@ -181,13 +184,16 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
             matching += [id_ for id_, value in pairs if matches(codec.read(value))]
             fitting = LARGEST_PAGE * len(stored) // len(rows[0]["values"])
             begin, length = begin + length, max(1, min(length * GROWTH, LONGEST_PAGE, fitting))
-        else:  # all were deleted meanwhile
+        else:  # all items of this page were deleted meanwhile
             begin += length
     return matching[:enough]
 
 
 def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any) -> Flow[list[Row]]:
-    """Return the rows of *ids* in their order, without items that were changed meanwhile and no longer match."""
+    """Return the rows that *query* finds for *ids*, in the order of *ids*.
+
+    Items that were deleted, or changed so that they no longer match the filter *rest*, are left out.
+    """
     rows = (yield from read(query, ids=ids, **params)) if ids else []
     matches = codec.compile_filter(rest)
     by_id = {row["id"]: row for row in rows if not rest or matches(codec.read(row["value"]))}
@@ -195,7 +201,10 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return the share of all vectors that lies under the prefix, or None if few enough to compare one by one."""
+    """Return the share (0 to 1) of all vectors that are under the namespace key *prefix*.
+
+    Return None if there are at most `COMPARED` of them: then comparing all is best.
+    """
     total = yield from read(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
         return None
@@ -205,7 +214,7 @@ def _share(prefix: str) -> Flow[float | None]:
 
 
 def _items(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each item."""
+    """Return *rows* without further rows of the same item."""
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row["id"], row)
@@ -214,13 +223,13 @@ def _items(rows: Iterable[Row]) -> list[Row]:
 
 Look = GetOp | SearchOp | ListNamespacesOp
 FURTHEST = 10**9
-"""More items than a graph can hold; the database takes no number of any length."""
+"""A limit above the number of items that a graph can have; the database refuses longer numbers."""
 
 
 def check(op: Op) -> Look:
-    """Return *op*, unless it cannot be answered.
+    """Validate a read operation of LangGraph's store, and return it.
 
-    Errors: `InvalidNamespaceError`, `InputError`.
+    Errors: `InputError` for an invalid limit, offset, filter or query; LangGraph's `InvalidNamespaceError`.
     """
     if not isinstance(op, Look):
         raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
@@ -243,7 +252,11 @@ def check(op: Op) -> Look:
 
 
 def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[list[Result]]:
-    """Answer *ops* in their order; by meaning only where something is *indexed*."""
+    """Answer the read operations *ops*, and return their results in order.
+
+    *indexed*: whether the store has vectors; if not, a search with a query is a listing. *omit_expired*: leave out
+    expired items that are not deleted yet. Items with a TTL live longer if the operation asks for that.
+    """
     alive = (yield from now()) if omit_expired else 0
     queries = list(dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)) if indexed else []
     vectors: dict[str | None, Vector] = dict(zip(queries, (yield from embed(queries, role="query")), strict=True))
@@ -261,7 +274,10 @@ def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[li
 
 
 def _get(ids: Sequence[str], alive: int) -> Flow[list[Row | None]]:
-    """Return the row of each of *ids*, by one query."""
+    """Return the row of each of *ids*, or None for an id that does not exist, with one query.
+
+    *alive*: only items that expire at this time (microseconds) or later; 0 for all.
+    """
     rows = (yield from read(cypher.GET, ids=list(dict.fromkeys(ids)), alive=alive)) if ids else []
     by_id = {row["id"]: row for row in rows}
     return [by_id.get(id_) for id_ in ids]
@@ -287,7 +303,10 @@ def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]
 
 
 def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
-    """Extend the life of the items that were read, if their operation asks for it and they expire."""
+    """Restart the TTL of the items that were read by operations with ``refresh_ttl``.
+
+    *answered*: the rows of each operation, by its index in *ops*.
+    """
     ids: set[str] = set()
     for place, op in enumerate(ops):
         if not isinstance(op, ListNamespacesOp) and op.refresh_ttl:
@@ -320,7 +339,7 @@ def _fields(row: Row) -> dict[str, Any]:
 
 
 def _score(row: Row) -> float | None:
-    """Return the cosine, clamped: the database's single precision may give a little more than 1."""
+    """Return the cosine in *row*, clamped to -1 to 1, as single precision may exceed 1; None if it has no score."""
     score = row.get("score")
     return None if score is None else max(-1.0, min(1.0, score))
 

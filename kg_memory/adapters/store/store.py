@@ -1,4 +1,4 @@
-"""`KGStore`: LangGraph's store of long-term memory, on FalkorDB."""
+"""`KGStore`: a LangGraph `BaseStore` (key-value documents with search) on FalkorDB."""
 
 from __future__ import annotations
 
@@ -34,23 +34,27 @@ from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 WHOLE = "$"
-"""The path of a whole value, which is indexed where no fields are named."""
+"""The path of a whole value, which is embedded if the index names no fields."""
 KINDS = ("get", "list", "search")
-"""The kinds of reads. One waits for its own kind alone, so a get does not wait for the embedding of a query."""
+"""The kinds of reads that are batched separately, so that a get does not wait for the embedding of a query."""
 
 
 class KGStore(Closing, BaseStore):
-    """A LangGraph store on FalkorDB: exact get, put and delete, namespaces, filters, search by meaning, expiry.
+    """A LangGraph `BaseStore` on FalkorDB: get, put, delete, namespaces, filters, search by meaning and expiry (TTL).
 
-    It is a graph of its own, by *name*, beside the namespaces of the *memory* whose database and models it uses; of
-    one opened from the environment if none is given. *index* says what is found by its meaning: the whole value, by
-    the memory's embedding model; nothing if False; or as LangGraph's `IndexConfig` has it. *ttl* is LangGraph's
-    `TTLConfig`. One store serves threads and event loops at once. A batch of up to 500 puts and deletes is applied
-    whole or not at all, unless it has over 16 million characters; a larger one is applied in parts.
+        store = KGStore(memory)
+        store.put(("users", "ann"), "note-1", {"text": "Ann lives in Oslo."})
+        store.search(("users", "ann"), query="Where does Ann live?")
 
-    A query ranks by the cosine of the nearest indexed text, approximately where there are over 10,000 of them; items
-    that have none follow, without a score. Without an index a query is a listing. A listing begins with what was put
-    last.
+    *memory*: the memory whose database and embedding model are used; None opens one from the environment's settings.
+    *name*: the name of the store, which is a graph of its own, apart from the memory's namespaces. *index*: true
+    embeds the whole value of each item with the memory's model, false embeds nothing; a LangGraph `IndexConfig` names
+    model and fields. *ttl*: LangGraph's `TTLConfig`.
+
+    A search with a query ranks items by the cosine of their nearest embedded text (approximately if there are over
+    10,000 texts); items without one follow, with score None. Without a query or an index, the latest items come first.
+    A batch of up to 500 puts and deletes, and 16 million characters, is atomic; a larger one is applied in parts.
+    One store can be used by several threads and event loops. Errors: `SettingsError` for an invalid *memory* or index.
     """
 
     supports_ttl = True
@@ -76,9 +80,10 @@ class KGStore(Closing, BaseStore):
         self._changes: Together[Change, None] = Together(self._achange, write.MOST_AT_ONCE)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
-        """Run *ops* and return their results; reads do not see the writes of the same batch.
+        """Run the operations *ops* and return their results in order; None for puts and deletes.
 
-        Concurrent calls on an event loop are batched together.
+        Reads run first, so they do not see the writes of the same batch. Concurrent async calls are batched together.
+        Errors: `InputError` and LangGraph's `InvalidNamespaceError` for invalid operations; `DatabaseError`.
         """
         listed = list(ops)
         changes = [write.to_change(op, self._fields) for op in listed if isinstance(op, PutOp)]
@@ -95,18 +100,18 @@ class KGStore(Closing, BaseStore):
         return results
 
     def _kind(self, looks: Sequence[Look]) -> str:
-        """Return which of `KINDS` takes longest among *looks*."""
+        """Return the slowest of `KINDS` among the read operations *looks*: search, list, get."""
         if self.index_config is not None and any(isinstance(op, SearchOp) and op.query for op in looks):
             return "search"
         return "get" if all(isinstance(op, GetOp) for op in looks) else "list"
 
     def _sweep_ttl(self) -> Flow[int]:
-        """Delete the items that have expired and return how many there were."""
+        """Delete all expired items and return how many were deleted."""
         swept: int = yield from call(self._driver, "run", self._without_queries(write.sweep()), self.name)
         return swept
 
     def _close(self) -> Flow[None]:
-        """Stop the sweeper, and close the memory if the store opened it."""
+        """Stop the sweeper thread, and close the memory if this store opened it."""
         yield in_thread(self._sweeper.stop)
         yield in_thread(self._driver.close)
         if self._owns_memory:
@@ -117,15 +122,16 @@ class KGStore(Closing, BaseStore):
     close, aclose = both(_close)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Sweeping:
-        """Delete expired items at an interval, on a thread; the future is done when the thread ends.
+        """Start a thread that deletes expired items at an interval; return a future that is done when the thread ends.
 
-        ``await store.start_ttl_sweeper()`` works too, and returns a future of the event loop.
+        *sweep_interval_minutes*: None means that of the `TTLConfig`, else 5. A second call changes nothing while the
+        thread runs. ``await store.start_ttl_sweeper()`` works too, and returns an asyncio future.
         """
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
         return self._sweeper.start(sweep_interval_minutes or configured)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Stop the sweeper thread; return whether it ended within *timeout* seconds."""
+        """Stop the sweeper thread, and return whether it ended within *timeout* seconds (None: wait until it ends)."""
         return self._sweeper.stop(timeout)
 
     def _answers(self, looks: Sequence[Look]) -> Flow[list[Result]]:
@@ -144,7 +150,7 @@ class KGStore(Closing, BaseStore):
         return self._without_queries(applying) if deletes else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow*, which deletes items, and delete the queries that the server keeps, as they have their texts."""
+        """Run *flow*, which deletes items, then delete the server's stream of latest queries, which has their text."""
         result = yield from flow
         yield from drop_stream(self._driver.store.key(self.name))
         return result
@@ -158,7 +164,10 @@ class KGStore(Closing, BaseStore):
 
 
 def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT001 - as LangGraph's own argument
-    """Return *index* as LangGraph has it; None if nothing is indexed."""
+    """Return the argument *index* as a LangGraph `IndexConfig`, or None if it is false.
+
+    Errors: `SettingsError` if it is neither a bool nor a dict.
+    """
     if isinstance(index, bool):
         return cast("IndexConfig", {}) if index else None
     if not isinstance(index, dict):
@@ -169,7 +178,7 @@ def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT
 
 
 def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | None:
-    """Return the embedding model that *index* names, the memory's if it names none; None if nothing is indexed."""
+    """Return the embedding model of *index*, or the memory's if it names none; None if *index* is None."""
     if index is None:
         return None
     embed = index.get("embed")

@@ -1,6 +1,6 @@
-"""Put and delete items, and let them expire: each batch of up to 500 items, or 16 million characters, is atomic.
+"""Put and delete store items, and delete expired ones.
 
-A larger one is written in such parts, in its order.
+A batch of up to 500 items and 16 million characters is written atomically; a larger one in several such parts.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from kg_memory.runtime.flow import Flow
 T = TypeVar("T")
 MINUTE = 60_000_000
 LONGEST_TTL = 10**10
-"""Minutes, some twenty thousand years."""
+"""The longest TTL in minutes, about 19,000 years."""
 MOST_AT_ONCE = 500
 LARGEST_AT_ONCE = 16_000_000
-"""Characters of the values and vectors that one query writes; more than one query takes what is more."""
+"""The characters of values and vectors that one query writes; more are written by several queries."""
 NUMBER = 20
-"""Characters of a number of a vector, about."""
+"""The approximate number of characters of one number of a vector."""
 SWEPT_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A validated change of an item, as the graph takes it: a put, or a deletion if there is no value."""
+    """A validated put of an item, or its deletion if *value* is None.
+
+    *id*: a hash of namespace and key. *text*: the value as JSON. *ttl*: microseconds. *texts*: the texts to embed.
+    """
 
     id: str
     namespace: Labels
@@ -45,9 +48,10 @@ class Change:
 
 
 def to_change(op: PutOp, fields: Sequence[str] | None) -> Change:
-    """Return *op* as a change; *fields* are indexed where it names none itself, nothing is if None.
+    """Validate a put operation of LangGraph's store, and return it as a change.
 
-    Errors: `InvalidNamespaceError`; `InputError` for a value that is not JSON-plain, or a wrong ttl or index.
+    *fields*: the paths of the fields to embed if *op* names none; None means that nothing is embedded.
+    Errors: `InputError` for a value that is not JSON-plain, or an invalid TTL or index; `InvalidNamespaceError`.
     """
     namespace, key = validate_labels(op.namespace), str(op.key)
     validate_op_namespace(op)
@@ -62,7 +66,11 @@ def to_change(op: PutOp, fields: Sequence[str] | None) -> Change:
 
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the texts of *value* that are embedded."""
+    """Return the texts in *value* to embed, without duplicates.
+
+    *fields*: the paths to embed if *op* names none; None means that nothing is embedded.
+    Errors: `InputError` for an invalid ``op.index``.
+    """
     paths = fields if op.index is None else op.index
     if paths is None or paths is False:
         return ()
@@ -75,7 +83,7 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
 
 
 def apply_changes(changes: Iterable[Change]) -> Flow[None]:
-    """Apply *changes*; of several to one item the last counts."""
+    """Embed the texts of *changes* and write all changes; only the last change of each item counts."""
     last: dict[str, Change] = {}
     for item in changes:
         last.pop(item.id, None)
@@ -98,11 +106,11 @@ def apply_changes(changes: Iterable[Change]) -> Flow[None]:
 
 
 def sweep() -> Flow[int]:
-    """Delete the items that have expired and return how many there were."""
+    """Delete all expired items and return how many were deleted."""
     total = 0
     at = yield from now()
     if not (yield from read(cypher.EXPIRED, now=at)):
-        return 0  # a write would make the graph
+        return 0  # a write would create the graph
     while True:
         rows = yield from write(cypher.SWEEP, now=at, limit=SWEPT_AT_ONCE)
         swept = rows[0]["n"] if rows else 0
@@ -112,7 +120,7 @@ def sweep() -> Flow[int]:
 
 
 def _stamps(count: int) -> Flow[list[int]]:
-    """Return *count* increasing times."""
+    """Return *count* increasing times, in microseconds since the epoch."""
     stamps: list[int] = []
     for _ in range(count):
         stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield
@@ -136,7 +144,7 @@ def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]
 
 
 def parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield *rows* in parts that one query can take; *size* returns the characters of a row."""
+    """Split *rows* into parts that one query can write; *size* returns the number of characters of a row."""
     part: list[T] = []
     total = 0
     for row in rows:
