@@ -40,7 +40,7 @@ RETRY_POLICY = RetryPolicy(attempts=8, first=1.0, longest=60.0)
 PASSING = Outage(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
 AT_ONCE = 1000
-CLOSED = "this background memory was closed: open another"
+CLOSED = "this BackgroundMemory was closed; open another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +335,8 @@ class BackgroundMemory(Closing):
     def _fail(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
         self._failures.append(failure)
-        what = "what an earlier process left" if id_ is None else f"episode {id_}"
-        why = describe_error(error) if isinstance(error, Exception) else "kg-memory episodes --state failed tells why"
+        what = "the queue of an earlier process" if id_ is None else f"episode {id_}"
+        why = describe_error(error) if isinstance(error, Exception) else "kg-memory episodes --state failed shows why"
         logger.warning("%s in %s is saved but not read (%d attempts): %s", what, mask(namespace), attempts, why)
         if self._on_failure is not None:
             try:
@@ -349,7 +349,7 @@ class BackgroundMemory(Closing):
 def _log_left(threads: list[_Thread]) -> None:
     tasks = [task for thread in threads for task in thread.tasks]
     count, names = sum(len(task.ids) for task in tasks), sorted({mask(task.namespace) for task in tasks})
-    logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
+    logger.warning("%d episodes in %s are saved but not read: the next start of the program reads them", count, names)
 
 
 _LEFT = object()

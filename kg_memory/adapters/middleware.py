@@ -289,11 +289,11 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         try:
             added = yield from call(self.memory, "add_many", unread, namespace=turn["namespace"])
         except KGMemoryError as error:
-            self._pass_over("read what was said", error)
+            self._pass_over("read the messages of the turn", error)
             return
         for result in added:
             if result.error:
-                logger.warning("episode %s is saved but not read: it %s", result.episode, result.status)
+                logger.warning("episode %s is saved but not read: its status is %s", result.episode, result.status)
 
     def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn, recalled: str) -> list[EpisodeInput]:
         """Return the last turn of *messages* as episodes, without assistant sentences that only repeat *recalled*."""
@@ -316,7 +316,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             except MemoryPaused:
                 return saved
             except KGMemoryError as error:
-                self._pass_over("save what was said", error)
+                self._pass_over("save a message", error)
             else:
                 saved.append(episode.source_id or "")
         return saved

@@ -39,7 +39,9 @@ class NamespaceTemplate:
         self._escaped = frozenset(between + "%") if between else frozenset()
         for text, name in self._parts[1:]:
             if not text or "%" in text:
-                raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
+                raise SettingsError(
+                    f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' between them"
+                )
 
     def fill(self, *sources: Any) -> str:
         """Return the namespace with each placeholder replaced by its value in the first of *sources* that has it.
@@ -77,8 +79,8 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
     """
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
-            f"{name} must be a name, not a template, got {speaker!r}; where many people speak, name their messages, "
-            "as in HumanMessage('...', name='Ann')"
+            f"{name} must be a name, not a template, got {speaker!r}; if several people speak, name each message: "
+            "HumanMessage('...', name='Ann')"
         )
     return speaker
 
@@ -133,7 +135,7 @@ def _parse_template(template: str) -> tuple[list[tuple[str, str]], str]:
         if name is None:
             continue  # an escaped brace: {{ or }}
         if not name.isidentifier() or form or conversion:
-            raise SettingsError(f"the namespace {template!r} has {{{name}}}: write a plain name like {{user_id}}")
+            raise SettingsError(f"the namespace {template!r} has {{{name}}}: write a plain name such as {{user_id}}")
         parts.append((before, name))
         before = ""
     return parts, before

@@ -206,8 +206,8 @@ def _log_missing_summary() -> Iterator[None]:
         yield
     except (KGMemoryError, TimeoutError) as error:
         if not isinstance(error, MemoryPaused):
-            reason = describe_error(error) if isinstance(error, KGMemoryError) else "it took too long"
-            logger.warning("the conversation was not summed up: %s", reason)
+            reason = describe_error(error) if isinstance(error, KGMemoryError) else "it took longer than `seconds`"
+            logger.warning("the conversation was not summarised: %s", reason)
 
 
 def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> list[BaseMessage]:
@@ -232,7 +232,7 @@ def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> 
 def _messages(state: Any, key: str) -> Any:
     messages = _get(state, key)
     if messages is None:
-        raise InputError(f"state has no {key!r}; set messages_key to the key under which the graph keeps messages")
+        raise InputError(f"state has no {key!r}; set messages_key to the key of the messages in the graph's state")
     return messages
 
 

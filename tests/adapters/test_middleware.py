@@ -234,7 +234,7 @@ def test_during_an_outage_the_agent_and_its_tools_answer_or_fail_as_is_wanted(
         state = call(agent(looks, ANSWER, on=gone, tools=True), given, **place)
     assert "cannot be reached" in system(agent.chat.prompts[0])
     assert "could not recall" in caplog.text
-    assert "could not save what was said" in caplog.text
+    assert "could not save a message" in caplog.text
     assert [each.type for each in state["messages"]] == ["human", "ai", "tool", "ai"]
     answered = state["messages"][2]
     assert (answered.status, "cannot be reached" in answered.content) == ("error", True)
@@ -257,7 +257,7 @@ def test_a_message_too_long_to_be_stored_does_not_keep_the_agent_from_answering(
 def test_an_outage_of_the_models_loses_no_message(agent, memory, model, namespace, caplog):
     model.rules["extract_message"] = raising(ModelUnavailable("the model is down: try again later"))
     agent(remember="inline").invoke(says("Ann lives in Oslo."), **at(namespace))
-    assert "could not read what was said" in caplog.text
+    assert "could not read the messages of the turn" in caplog.text
     assert memory.stats(namespace=namespace).waiting == 2
 
 

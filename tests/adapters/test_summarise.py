@@ -62,7 +62,7 @@ def test_what_fails_or_takes_too_long_is_logged_and_the_graph_ends(memory, names
     model.rules["session"] = fail
     with caplog.at_level(logging.WARNING, "kg_memory"):
         assert len(talk(4, thread_id="t1")["messages"]) == 4
-    assert "the conversation was not summed up" in caplog.text
+    assert "the conversation was not summarised" in caplog.text
 
 
 def test_its_options_are_checked(memory):

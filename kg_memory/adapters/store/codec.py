@@ -177,7 +177,7 @@ def to_json(value: Any, name: str = "value") -> str:
     try:
         text = _ENCODER.encode(value)
     except ValueError as error:
-        raise InputError(f"{name} holds a number of too many digits ({error}): store it as text") from error
+        raise InputError(f"{name} has a number with too many digits ({error}): store it as text") from error
     return _SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -193,17 +193,19 @@ def key_of(value: Any) -> str:
 
 def _check(value: Any, path: str, depth: int = 0) -> None:
     if depth > DEEPEST:
-        raise InputError(f"{path[:40]}... is nested too deeply, or holds itself: store a flatter one")
+        raise InputError(f"{path[:40]}... is nested too deeply, or contains itself: store a flatter value")
     if isinstance(value, dict):
         for name, item in value.items():
             if not isinstance(name, str):
-                raise InputError(f"{path} has the key {name!r}, a {type(name).__name__}: JSON keys are strings")
+                raise InputError(
+                    f"{path} has the key {name!r} of type {type(name).__name__}: JSON keys must be strings"
+                )
             _check(item, f"{path}.{name}", depth + 1)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             _check(item, f"{path}[{index}]", depth + 1)
     elif value is not None and not isinstance(value, str | int | float):
-        raise InputError(f"{path} is a {type(value).__name__}: store {_advice(value)}")
+        raise InputError(f"{path} is a {type(value).__name__}, which JSON cannot have: store {_advice(value)}")
 
 
 def _advice(value: Any) -> str:
